@@ -71,7 +71,7 @@ static tide_status check_overlap(const tide_cache *cache, uint64_t address, size
     return TIDE_OK;
 }
 
-/* Gives a block of an adopted segment, already in its place, the state of its row. */
+/* Gives a block of an adopted segment, already placed, the state of its row. */
 static void adopt_block(tide_cache *cache, tide_cache_block *block, const tide_block_row *row) {
     tide_cache_bins *bins = &cache->free[block->segment->bins];
     block->state = row->state;
@@ -92,7 +92,8 @@ static void adopt_block(tide_cache *cache, tide_cache_block *block, const tide_b
     tide_cache_count_alloc(cache, block);
 }
 
-/* Cuts a block that is in no bin, and as large as all rows together, into theirs. */
+/* Cuts a block that is in no bin, and as large as all rows together, into the blocks of the
+ * rows. */
 static void carve(tide_cache *cache, tide_cache_block *block, const tide_block_row *rows,
                   size_t n_rows) {
     tide_cache_block *const behind = block->after;
@@ -111,14 +112,14 @@ static void carve(tide_cache *cache, tide_cache_block *block, const tide_block_r
     if (behind != NULL) {
         behind->before = block;
     }
-    /* Only now, from the last one back: whether a block is split shows in its neighbours. */
+    /* Only now, from the last one back: whether a block is split depends on its neighbours. */
     for (size_t i = n_rows; i > 0; i--) {
         adopt_block(cache, block, &rows[i - 1]);
         block = block->before;
     }
 }
 
-/* Reserves host memory for n_blocks more, and for what every allocation counts on. */
+/* Reserves host memory for n_blocks more, and for the nodes that every allocation relies on. */
 static tide_status reserve(tide_cache *cache, tide_stream stream, int pool, size_t n_blocks,
                            tide_error *error) {
     if (tide_cache_nodes_reserve(cache, n_blocks + TIDE_CACHE_ALLOC_BLOCKS, 1) != TIDE_OK ||
@@ -169,7 +170,7 @@ tide_status tide_cache_adopt_range(tide_cache *cache, tide_stream stream, int po
     return status;
 }
 
-/* The unmapped block around these addresses; NULL when there is none. */
+/* The unmapped block around these addresses; NULL if there is none. */
 static tide_cache_block *unmapped_around(const tide_cache *cache, uint64_t address,
                                          size_t n_bytes) {
     for (const tide_cache_segment *range = cache->ranges; range != NULL;

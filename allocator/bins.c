@@ -1,25 +1,25 @@
 /* bins.c - free blocks of one pool in the order (stream, bytes, address).
  *
  * Each stream has a set of bins. A bin holds blocks of one size below 32 KiB and of sizes within 3
- * % above; a bitmap knows the bins that are not empty, so the best fit is in the bin of its size or
- * in the first one behind it, two or three words away. Within a bin the order is kept by a treap
- * whose priorities are hashes of addresses, so that its shape depends on its contents alone: with
- * few blocks it is a node or two, with many of one size it does not degenerate as a list would.
+ * % above; a bitmap marks the bins that are not empty, so the best fit is in the bin of its size or
+ * in the first non-empty bin after it, two or three words away. Within a bin, the order is kept by
+ * a treap whose priorities are hashes of addresses, so its shape depends only on its contents: with
+ * few blocks it is a node or two, and with many of one size it does not degenerate like a list.
  */
 #include "allocator/cache_internal.h"
 #include "common/status.h"
 
 /* ---- one bin ---- */
 
-/* Whether the block stands before the key in the order of a set. */
+/* Whether the block is before the key in the order of a set. */
 static bool is_below(const tide_cache_block *block, uint64_t block_bytes, uint64_t address) {
     return block->block_bytes != block_bytes ? block->block_bytes < block_bytes
                                              : block->address < address;
 }
 
 /* Parents have a higher priority than their children. Hashing the address gives every block a
- * random priority without a random number: distinct addresses give distinct ones, since the mixing
- * can be undone, and the same blocks always make the same treap. */
+ * random priority without a random number: distinct addresses have distinct priorities, because the
+ * mixing is reversible, and the same blocks always make the same treap. */
 static uint64_t priority_of(const tide_cache_block *block) {
     uint64_t mixed = block->address * UINT64_C(0x9e3779b97f4a7c15);
     return (mixed ^ mixed >> 32) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -32,8 +32,8 @@ void tide_cache_bin_insert(tide_cache_block **root, tide_cache_block *block) {
         link =
             is_below(*link, block->block_bytes, block->address) ? &(*link)->right : &(*link)->left;
     }
-    /* The block takes this place. Its subtrees are what hung here, parted into keys below and above
-     * it. */
+    /* The block takes this place. Its subtrees are the former subtree, split into keys below and
+     * above it. */
     tide_cache_block *rest = *link;
     tide_cache_block **below = &block->left;
     tide_cache_block **above = &block->right;
@@ -62,7 +62,8 @@ bool tide_cache_bin_remove(tide_cache_block **root, const tide_cache_block *bloc
     if (*link == NULL) {
         return false;
     }
-    /* Merges its two subtrees in its place: the root with the higher priority goes up each time. */
+    /* Merges its two subtrees in its place: the root with the higher priority moves up each
+     * time. */
     tide_cache_block *left = block->left;
     tide_cache_block *right = block->right;
     while (left != NULL && right != NULL) {
@@ -109,8 +110,8 @@ static tide_cache_block *bin_below(tide_cache_block *root, uint64_t block_bytes,
 
 /* ---- the bins of a stream ---- */
 
-/* The last bin before `bin` that is not empty; TIDE_CACHE_BINS: none. Only giving back oversize
- * blocks asks, so a plain walk will do. */
+/* The last bin before `bin` that is not empty; TIDE_CACHE_BINS: none. Used only to release oversize
+ * blocks, so a linear search is enough. */
 static size_t previous_bin(const tide_cache_set *set, size_t bin) {
     while (bin > 0) {
         bin--;

@@ -1,9 +1,9 @@
-/* cache.c - requests and releases: how blocks are cut, handed out and joined again. */
+/* cache.c - requests and releases: how blocks are cut, allocated and joined again. */
 #include "allocator/cache.h"
 
 #include "allocator/cache_internal.h"
 
-#define TOO_MUCH ((size_t)1 << 60) /* a request of 1 EiB and more is refused at once */
+#define TOO_MUCH ((size_t)1 << 60) /* a request of 1 EiB and more is refused immediately */
 
 /* The lower of the configured limit and the fraction of the device's total. */
 static tide_status effective_limit(const tide_cache_config *config, const tide_device *device,
@@ -79,7 +79,7 @@ void tide_cache_destroy(tide_cache *cache) {
         if (segment->is_expandable) {
             continue;
         }
-        /* A refusal changes nothing: the cache is going away, and so is its list of segments. */
+        /* A failure does not matter: the cache and its list of segments are being destroyed. */
         tide_status ignored = tide_device_release(cache->device, segment->address, NULL);
         (void)ignored;
     }
@@ -108,7 +108,7 @@ void tide_cache_append_block(tide_cache *cache, const tide_cache_block *block, t
     if (row == NULL) {
         return;
     }
-    /* Field by field, straight into the log. A row that is built first and then copied stalls: the
+    /* Field by field, straight into the log. Building a row first and then copying it stalls: the
      * copy's wide loads wait until the narrow stores before them have reached the cache. */
     row->address = block->address;
     row->requested_bytes = block->requested_bytes;
@@ -124,7 +124,7 @@ void tide_cache_append_block(tide_cache *cache, const tide_cache_block *block, t
 }
 
 /* Skipped without a recorder: capturing a stack costs more than everything else here. Called before
- * the lock is taken, so that threads unwind their stacks at the same time. */
+ * the lock is taken, so threads unwind their stacks in parallel. */
 static inline void take_note(const tide_cache *cache, const char *name, tide_note *ret_note) {
     if (cache->recorder != NULL) {
         tide_recorder_take_note(cache->recorder, name, ret_note);
@@ -158,8 +158,8 @@ static inline void split(tide_cache *cache, tide_cache_block *block, size_t n_by
     make_free(cache, rest);
 }
 
-/* PyTorch's rule, which decides how large a block gets: small blocks keep no tail of 512 bytes or
- * more, large ones none above 1 MiB. A request for max_split_bytes or more takes a whole block. */
+/* PyTorch's rule for the size of a block: small blocks keep no tail of 512 bytes or more, large
+ * ones none above 1 MiB. A request for max_split_bytes or more gets a whole block. */
 static bool should_split(const tide_cache *cache, const tide_cache_request *request,
                          const tide_cache_block *block) {
     uint64_t rest_bytes = block->block_bytes - request->block_bytes;
@@ -195,9 +195,9 @@ static inline void hand_out(tide_cache *cache, const tide_cache_request *request
     tide_cache_record_block(cache, block, TIDE_ACTION_ALLOC, &request->note);
 }
 
-/* There is host memory for whatever an allocation does: at most a segment, its blocks, a place in
- * the table, and the bins of its stream. It is taken before anything changes, because a failure
- * half way would leave device memory that nobody knows of. */
+/* Ensures host memory for everything that an allocation may need: a segment, its blocks, a place in
+ * the table, and the bins of its stream. It is reserved before anything changes, because a failure
+ * half way would leak device memory. */
 static inline bool is_ready(const tide_cache *cache, const tide_cache_request *request) {
     const tide_cache_set *set = cache->free[request->bins].latest;
     return cache->nodes.n_unused_blocks >= TIDE_CACHE_ALLOC_BLOCKS &&
@@ -237,8 +237,8 @@ static tide_status alloc_locked(tide_cache *cache, const tide_cache_request *req
     return TIDE_OK;
 }
 
-/* The same for a cache that has or makes a graph. The place in its list is taken first, because a
- * failure after the allocation would leave a block that nobody knows of. */
+/* The same for a cache that has or captures a graph. The place in its list is reserved first,
+ * because a failure after the allocation would leak a block. */
 static tide_status alloc_beside_graph(tide_cache *cache, tide_cache_request *request,
                                       uint64_t *ret_address, tide_error *error) {
     if (cache->graph.stage == TIDE_GRAPH_REPLAYS) {
@@ -283,8 +283,8 @@ tide_status tide_cache_alloc(tide_cache *cache, size_t n_bytes, tide_stream stre
     return status;
 }
 
-/* Takes a free neighbour out of its bin and makes it a part of the block. Returns its bytes; 0 when
- * there is nothing to merge. */
+/* Takes a free neighbour out of its bin and makes it a part of the block. Returns its bytes, or 0
+ * if there is nothing to merge. */
 static inline uint64_t merge(tide_cache *cache, tide_cache_block *block,
                              tide_cache_block *neighbour) {
     if (neighbour == NULL || neighbour->state != TIDE_BLOCK_FREE) {
@@ -353,7 +353,7 @@ static tide_status release_locked(tide_cache *cache, uint64_t address, const tid
     if (block == NULL || block->state != TIDE_BLOCK_ALLOCATED) {
         return tide_cache_refuse_release(cache, address, error);
     }
-    if (block->uses == NULL) { /* its own stream orders every later use behind this release */
+    if (block->uses == NULL) { /* its own stream orders every later use after this release */
         tide_cache_record_block(cache, block, TIDE_ACTION_FREE, note);
         tide_cache_count_request(cache, block);
         tide_cache_table_clear(&cache->live, slot);
@@ -367,7 +367,7 @@ static tide_status release_locked(tide_cache *cache, uint64_t address, const tid
     return TIDE_OK;
 }
 
-/* The same for a cache that has or makes a graph. */
+/* The same for a cache that has or captures a graph. */
 static tide_status release_beside_graph(tide_cache *cache, uint64_t address, const tide_note *note,
                                         tide_error *error) {
     if (cache->graph.stage == TIDE_GRAPH_REPLAYS) {

@@ -1,18 +1,18 @@
-/* check.c - walks every invariant of a cache. */
+/* check.c - checks every invariant of a cache. */
 #include <inttypes.h>
 
 #include "allocator/cache_internal.h"
 
-/* What a walk over all segments counts, to be compared with what the cache keeps. */
+/* The counts of a walk over all segments, to be compared with those of the cache. */
 typedef struct recount {
-    tide_cache_stats stats; /* `current` alone is filled in */
+    tide_cache_stats stats; /* only `current` is filled in */
     size_t n_segments;
     size_t n_ranges; /* expandable ones among them */
     size_t n_blocks;
     size_t n_live;
     size_t n_free[TIDE_N_CACHE_BINS];
     size_t n_uses;    /* of all blocks by other streams */
-    size_t n_waiting; /* of them, of blocks whose release is requested */
+    size_t n_waiting; /* of these, uses of blocks whose release is requested */
 } recount;
 
 /* Every violation is a TIDE_INVALID that begins with the place. */
@@ -82,7 +82,7 @@ static bool has_queue(const tide_cache *cache, const tide_cache_queue *wanted) {
     return queue != NULL;
 }
 
-/* Every use is by another stream, and no stream stands in the list twice. */
+/* Every use is by another stream, and no stream is in the list twice. */
 static tide_status check_uses(const tide_cache *cache, const tide_cache_block *block,
                               recount *found, tide_error *error) {
     bool is_waiting = block->state == TIDE_BLOCK_PENDING_FREE;
@@ -270,7 +270,7 @@ static bool is_use_of(const tide_cache_block *block, const tide_cache_use *wante
     return use != NULL;
 }
 
-/* Only uses of blocks that wait stand in a queue, and its list ends at `last`. */
+/* Only uses of waiting blocks are in a queue, and its list ends at `last`. */
 static tide_status check_queue(const tide_cache *cache, const tide_cache_queue *queue,
                                size_t *n_waiting, tide_error *error) {
     const tide_cache_use *last = NULL;

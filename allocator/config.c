@@ -8,7 +8,7 @@
 
 #define MIB ((size_t)1 << 20)
 #define BLANKS " \t\n"
-#define LARGEST_MIB ((uint64_t)1 << 30) /* sizes in MiB end here: 1 PiB */
+#define LARGEST_MIB ((uint64_t)1 << 30) /* the largest size in MiB: 1 PiB */
 
 void tide_cache_config_init(tide_cache_config *config) {
     *config = (tide_cache_config){.mem = tide_hostmem_default(),
@@ -151,10 +151,10 @@ typedef bool (*setting_reader)(const setting *what, const char *text, tide_cache
 
 struct setting {
     const char *name;
-    setting_reader read;   /* NULL: PyTorch has it, and it cannot apply here */
+    setting_reader read;   /* NULL: a setting of PyTorch that cannot apply here */
     size_t offset;         /* of the member in tide_cache_config */
-    const char *no_reason; /* why not, when read is NULL */
-    const char *accepted;  /* PyTorch's default, which changes nothing, when read is NULL */
+    const char *no_reason; /* the reason, if read is NULL */
+    const char *accepted;  /* if read is NULL: PyTorch's default, which changes nothing */
 };
 
 static bool read_mib(const setting *what, const char *text, tide_cache_config *config) {
@@ -183,7 +183,8 @@ static bool read_fraction(const setting *what, const char *text, tide_cache_conf
         return false;
     }
     double value = strtod(text, &end);
-    /* A garbage collection of 0 is off, which PyTorch expresses by leaving the setting out. */
+    /* A garbage collection threshold of 0 means off, which PyTorch expresses by omitting the
+     * setting. */
     if (*end != '\0' || (value != 0.0 && !is_in_range(what->name, value))) {
         return false;
     }
@@ -191,8 +192,8 @@ static bool read_fraction(const setting *what, const char *text, tide_cache_conf
     return true;
 }
 
-/* "[256:1,512:2,>:8]": keys in MiB. What lies below the first key takes its value; ">" fills from
- * the last named key on, that one included. */
+/* "[256:1,512:2,>:8]": keys in MiB. Intervals below the first key take its value; ">" sets all
+ * intervals from the last named key on, inclusive. */
 static bool read_division_list(const char *text, size_t *divisions) {
     size_t values[TIDE_N_ROUNDUP_INTERVALS] = {0};
     size_t last = 0;
@@ -327,7 +328,7 @@ static size_t setting_length(const char *text) {
     return n;
 }
 
-/* The text without its white space, in a buffer of n_bytes; false when it does not fit. */
+/* The text without its white space, in a buffer of n_bytes; false if it does not fit. */
 static bool copy_trimmed(char *copy, size_t n_bytes, const char *text, size_t n_text) {
     size_t n = 0;
     for (size_t i = 0; i < n_text; i++) {

@@ -1,8 +1,8 @@
 /* expandable.c - expandable segments. Each stream and pool has a range of reserved addresses.
- * Memory is mapped behind a part of it where a request needs it, and unmapped when all cached
- * memory goes back. A range is a segment whose blocks may also be unmapped. Those lie in no bin but
- * in the range's own list, by address, linked by `left` (lower) and `right` (higher). Two unmapped
- * blocks are never neighbours.
+ * Memory is mapped to a part of it when a request needs it, and unmapped when all cached memory is
+ * released. A range is a segment whose blocks may also be unmapped. Those are in no bin but in the
+ * range's own list, by address, linked by `left` (lower) and `right` (higher). Two unmapped blocks
+ * are never neighbours.
  */
 #include "allocator/cache_internal.h"
 
@@ -27,8 +27,8 @@ size_t tide_cache_growth_bytes(const tide_cache *cache, const tide_cache_request
     return (size_t)round_up(request->block_bytes, tide_cache_granule(cache, request->pool));
 }
 
-/* 1 1/8 of the device's memory, as in PyTorch: a range with live blocks in its midst may need more
- * addresses than memory, since a request may have to be mapped behind them. */
+/* 1 1/8 of the device's memory, as in PyTorch: a range with live blocks in the middle may need more
+ * addresses than memory, because a request may have to be mapped after them. */
 static uint64_t range_bytes(const tide_cache *cache, int pool) {
     const tide_device_info *info = tide_device_get_info(cache->device);
     uint64_t total_bytes = info->total_bytes < 0 ? UNLIMITED_BYTES : (uint64_t)info->total_bytes;
@@ -59,7 +59,7 @@ tide_status tide_cache_expandable_check(tide_device *device, const tide_cache_co
 
 /* ---- the list of unmapped blocks ---- */
 
-/* Enters an unmapped block behind `lower`; NULL: at the front. */
+/* Enters an unmapped block after `lower`; NULL: at the front. */
 static void list_insert(tide_cache_block *block, tide_cache_block *lower) {
     tide_cache_segment *range = block->segment;
     block->left = lower;
@@ -90,7 +90,7 @@ static void list_remove(tide_cache_block *block) {
     range->n_unmapped--;
 }
 
-/* The last unmapped block below the address; NULL when there is none. */
+/* The last unmapped block below the address; NULL if there is none. */
 static tide_cache_block *unmapped_below(const tide_cache_segment *range, uint64_t address) {
     tide_cache_block *below = NULL;
     for (tide_cache_block *block = range->first_unmapped; block != NULL && block->address < address;
@@ -100,7 +100,7 @@ static tide_cache_block *unmapped_below(const tide_cache_segment *range, uint64_
     return below;
 }
 
-/* A new block in the range behind `before` (NULL: at its beginning) and before `after`. */
+/* A new block in the range between `before` (NULL: at its beginning) and `after`. */
 static tide_cache_block *add_block(tide_cache *cache, tide_cache_segment *range, uint64_t address,
                                    uint64_t n_bytes, tide_cache_block *before,
                                    tide_cache_block *after) {
@@ -170,8 +170,8 @@ static bool has_room(const tide_cache_block *block, uint64_t n_bytes) {
     return found_bytes >= n_bytes;
 }
 
-/* The lowest place in a range of the stream and the pool where mapping gives room for the request:
- * an unmapped block, or the free block right before one. NULL when there is none. */
+/* The lowest place in a range of the stream and the pool where mapping makes room for the request:
+ * an unmapped block, or the free block right before one. NULL if there is none. */
 static tide_cache_block *find_place(const tide_cache *cache, const tide_cache_request *request) {
     for (const tide_cache_segment *range = cache->ranges; range != NULL;
          range = range->next_range) {
@@ -248,7 +248,7 @@ static tide_status map_block(tide_cache *cache, tide_cache_block *block, uint64_
     uint64_t address = block->address;
     n_bytes = round_up(n_bytes, granule_bytes);
     if (n_bytes > tide_cache_limit_left(cache)) {
-        return TIDE_DEVICE_OOM; /* the limit refuses; the device is not asked */
+        return TIDE_DEVICE_OOM; /* beyond the limit: the device is not called */
     }
     tide_device_spill before;
     tide_device_get_spill(cache->device, &before);
@@ -295,7 +295,7 @@ tide_status tide_cache_grow(tide_cache *cache, const tide_cache_request *request
     return TIDE_OK;
 }
 
-/* The size to which the block could grow: its own bytes and those unmapped right behind it. */
+/* The size to which the block could grow: its own bytes and the unmapped bytes right after it. */
 static uint64_t expandable_bytes(const tide_cache_block *block) {
     const tide_cache_block *after = block->after;
     return block->block_bytes +
@@ -314,7 +314,7 @@ tide_cache_block *tide_cache_best_expandable(const tide_cache *cache, tide_cache
     return block;
 }
 
-/* ---- giving back ---- */
+/* ---- releasing ---- */
 
 /* Joins an unmapped block that is in no list with its unmapped neighbours and enters the result. */
 static void settle_unmapped(tide_cache *cache, tide_cache_block *block) {
@@ -347,14 +347,14 @@ static void settle_unmapped(tide_cache *cache, tide_cache_block *block) {
     list_insert(block, unmapped_below(range, block->address));
 }
 
-/* Notes that the memory behind [begin, end) of a free block is gone. The rests on both sides become
- * free blocks; their nodes have been reserved. */
+/* Notes that the memory of [begin, end) of a free block was unmapped. The remainders on both sides
+ * become free blocks; their nodes have been reserved. */
 static void note_unmapped(tide_cache *cache, tide_cache_block *block, uint64_t begin,
                           uint64_t end) {
     tide_cache_segment *range = block->segment;
     uint64_t block_end = block->address + block->block_bytes;
     tide_cache_bins_remove(&cache->free[range->bins], block);
-    block->state = TIDE_BLOCK_UNMAPPED; /* before its rests become free, which would join it */
+    block->state = TIDE_BLOCK_UNMAPPED; /* before its remainders become free, which would join it */
     if (begin > block->address) {
         tide_cache_settle_free(cache, add_block(cache, range, block->address,
                                                 begin - block->address, block->before, block));
@@ -390,10 +390,9 @@ static tide_status release_range(tide_cache *cache, tide_cache_segment *range, t
     return TIDE_OK;
 }
 
-/* Unmapping takes effect at once, unlike cudaFree, which waits: so all work that was launched on
- * the blocks must be over. Waits for the whole device, since a block's stream may have been
- * destroyed.
- */
+/* Unmapping takes effect immediately, unlike cudaFree, which waits. So all work that was launched
+ * on the blocks must be complete. Waits for the whole device, because a block's stream may have
+ * been destroyed. */
 static tide_status wait_once(tide_cache *cache, bool *is_idle, tide_error *error) {
     if (*is_idle) {
         return TIDE_OK;
@@ -419,8 +418,8 @@ static tide_status unmap_block(tide_cache *cache, tide_cache_block *block, bool 
     if (begin >= end) {
         return TIDE_OK;
     }
-    /* Two for the rests of the block, and those that every allocation counts on: giving back
-     * happens in the midst of one, which has reserved them already. */
+    /* Two for the remainders of the block, and those that every allocation relies on: memory is
+     * released in the middle of an allocation, which has already reserved them. */
     if (tide_cache_nodes_reserve(cache, 2 + TIDE_CACHE_ALLOC_BLOCKS, 1) != TIDE_OK) {
         return tide_fail(error, TIDE_NO_MEMORY, "no host memory to unmap %llu bytes",
                          (unsigned long long)(end - begin));
@@ -454,7 +453,8 @@ tide_status tide_cache_shrink(tide_cache *cache, int pool, const tide_note *note
     tide_cache_bins *bins = &cache->free[pool];
     tide_cache_block *block = tide_cache_bins_at_least(bins, 0, 0, 0);
     while (block != NULL) {
-        /* Its rests are smaller and stand before it in the order, so the walk does not see them. */
+        /* Its remainders are smaller and come before it in the order, so the walk does not see
+         * them. */
         tide_cache_block *next = tide_cache_bins_next(bins, block);
         tide_cache_segment *range = block->segment;
         if (range->is_expandable) {
@@ -472,7 +472,7 @@ void tide_cache_destroy_ranges(tide_cache *cache) {
     if (cache->ranges == NULL) {
         return;
     }
-    /* A refusal changes nothing: the cache is going away. */
+    /* A failure does not matter: the cache is being destroyed. */
     tide_status ignored = tide_device_synchronize(cache->device, NULL);
     for (tide_cache_segment *range = cache->ranges; range != NULL; range = range->next_range) {
         const size_t granule_bytes = tide_cache_granule(cache, range->pool);

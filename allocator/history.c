@@ -1,6 +1,6 @@
 /* history.c - messages about an address that cannot be released, or for which no stream can be
- * recorded, with what the recording knows of its block. Runs only before a refusal, so nothing here
- * has to be fast.
+ * recorded, with the recording's data on its block. Runs only before a refusal, so speed does not
+ * matter here.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,15 +8,15 @@
 #include "allocator/cache_internal.h"
 
 enum {
-    MAX_ROWS = 1 << 20, /* searched from the newest one back: some milliseconds */
+    MAX_ROWS = 1 << 20, /* searched from the newest back: a few milliseconds */
     LINE_BYTES = 640,   /* of one line below the first: a scope, a name and numbers */
     SCOPE_BYTES = 256
 };
 
-/* What the cache refuses, and what to do instead. */
+/* The refused calls, and what to do instead. */
 typedef struct refusal {
     const char *what;    /* before the address */
-    const char *inside;  /* the address lies inside a block, or where no block was */
+    const char *inside;  /* the address is inside a block, or where no block was */
     const char *again;   /* its block was released */
     const char *foreign; /* it is not of this cache */
 } refusal;
@@ -30,15 +30,15 @@ static const refusal STREAM = {.what = "record a stream for",
                                .again = "record streams before the release",
                                .foreign = "ask the cache that allocated it"};
 
-/* ", in step 0/forward"; "" where no scope is known. */
+/* ", in step 0/forward"; "" if no scope is known. */
 static void format_place(const tide_cache *cache, uint32_t scope, char text[LINE_BYTES / 2]) {
     char path[SCOPE_BYTES];
     tide_recorder_scope_path(cache->recorder, scope, path, sizeof(path));
     (void)snprintf(text, LINE_BYTES / 2, "%s%s", path[0] == '\0' ? "" : ", in ", path);
 }
 
-/* The last line, where any of the rows has a call stack. The message points at the snapshot instead
- * of naming the stack: a stack's number means nothing, and its symbols are resolved only there. */
+/* The last line, if any of the rows has a call stack. The message points at the snapshot instead of
+ * naming the stack: a stack's number means nothing, and its symbols are resolved only there. */
 static const char *stacks_hint(const tide_address_history *history) {
     const tide_found_row *const rows[] = {&history->alloc, &history->freed, &history->completed,
                                           &history->segment_free};
@@ -90,7 +90,7 @@ static void format_row(const tide_cache *cache, const tide_address_history *hist
     }
 }
 
-/* The row of the block's allocation, from what the block itself keeps. */
+/* The row of the block's allocation, from the block's own fields. */
 static tide_event alloc_row(const tide_cache_block *block) {
     return (tide_event){.requested_bytes = block->requested_bytes,
                         .scope = block->scope,
@@ -114,7 +114,7 @@ static tide_status refuse_inside(const tide_cache *cache, const refusal *refused
                      refused->inside, line, stacks_hint(&history));
 }
 
-/* The address lies in a released block that other streams still use. */
+/* The address is in a released block that other streams still use. */
 static tide_status refuse_waiting(const tide_cache *cache, const refusal *refused,
                                   const tide_cache_block *block, uint64_t address,
                                   tide_error *error) {
@@ -140,12 +140,12 @@ static tide_status refuse_waiting(const tide_cache *cache, const refusal *refuse
                      line, freed, stacks_hint(&history));
 }
 
-/* What the recording knows of an address that no live block holds; "" where it knows nothing. */
+/* The recording's data on an address that no live block holds; "" without any. */
 typedef struct last_block {
-    char block[LINE_BYTES];     /* that held the address last */
+    char block[LINE_BYTES];     /* the block that held the address last */
     char freed[LINE_BYTES];     /* its release */
-    char completed[LINE_BYTES]; /* that other streams were done with it */
-    char segment[LINE_BYTES];   /* that its segment went back */
+    char completed[LINE_BYTES]; /* when other streams were done with it */
+    char segment[LINE_BYTES];   /* when its segment was released */
 } last_block;
 
 static void format_last_block(const tide_cache *cache, const tide_address_history *history,
@@ -200,7 +200,7 @@ static tide_status refuse(const tide_cache *cache, const refusal *refused, uint6
     for (const tide_cache_segment *segment = cache->newest; segment != NULL;
          segment = segment->older) {
         if (address - segment->address >= segment->total_bytes) {
-            continue; /* an address below wraps round to a huge number */
+            continue; /* an address below wraps around to a huge number */
         }
         const tide_cache_block *block = segment->first_block;
         while (address - block->address >= block->block_bytes) {

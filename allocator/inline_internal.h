@@ -1,7 +1,8 @@
 /* inline_internal.h - the steps of every allocation and release, small enough to be compiled into
  * their callers: the table of live blocks, the bins of free ones, nodes and statistics.
  *
- * Only cache_internal.h includes this, at its end, and declares what is not worth being inline.
+ * Only cache_internal.h includes this, at its end; it declares the functions that are not worth
+ * inlining.
  */
 #ifndef TIDE_ALLOCATOR_INLINE_INTERNAL_H
 #define TIDE_ALLOCATOR_INLINE_INTERNAL_H
@@ -10,9 +11,8 @@
 
 /* ---- live blocks by address ---- */
 
-/* The slot in which the block of an address lies unless another one took it. Addresses are
- * multiples of 512, so their low bits tell nothing; the product mixes all bits into its highest
- * ones. */
+/* The slot of the block of an address, unless another block occupies it. Addresses are multiples of
+ * 512, so their low bits carry no information; the product mixes all bits into its highest ones. */
 static inline size_t tide_cache_table_home(const tide_cache_table *table, uint64_t address) {
     return (size_t)((address * UINT64_C(0x9e3779b97f4a7c15)) >> table->shift);
 }
@@ -46,7 +46,7 @@ static inline tide_cache_block *tide_cache_table_find(const tide_cache_table *ta
 static inline void tide_cache_table_clear(tide_cache_table *table, size_t slot) {
     size_t mask = table->n_slots - 1;
     size_t hole = slot;
-    /* A search ends at an empty slot, so every follower that it could not reach any more moves back
+    /* A search ends at an empty slot, so every follower that it could no longer reach moves back
      * into the hole, and leaves a hole of its own. */
     for (size_t i = (hole + 1) & mask; table->slots[i].block != NULL; i = (i + 1) & mask) {
         size_t home = tide_cache_table_home(table, table->slots[i].address);
@@ -112,7 +112,7 @@ static inline void tide_cache_bins_insert(tide_cache_bins *bins, tide_cache_bloc
     bins->n_blocks++;
 }
 
-/* False when the block is not there. */
+/* False if the block is not in them. */
 static inline bool tide_cache_bins_remove(tide_cache_bins *bins, tide_cache_block *block) {
     tide_cache_set *set = tide_cache_set_of(bins, block->segment->stream);
     size_t bin = tide_cache_bin_of(block->block_bytes);
@@ -190,7 +190,7 @@ static inline tide_cache_block *tide_cache_take_block(tide_cache *cache) {
     cache->nodes.unused_blocks = block->left;
     cache->nodes.n_unused_blocks--;
     /* Field by field: a compound literal zeroes the node with `rep stos`, whose start-up takes
-     * longer than all of this. */
+     * longer than these stores. */
     block->address = 0;
     block->block_bytes = 0;
     block->requested_bytes = 0;
@@ -229,8 +229,8 @@ static inline void tide_stat_change(tide_stat *stat, int64_t amount) {
     }
 }
 
-/* Each event updates only these: what is there, the peaks, and what came to the pool. The other
- * sums follow from them when somebody asks (stats.c). */
+/* Each event updates only these: the current value, the peaks, and the sum added to the pool. The
+ * other sums are computed on request (stats.c). */
 static inline void tide_stat_come(tide_stat stats[TIDE_N_POOLS], int pool, int64_t amount) {
     tide_stat *all = &stats[TIDE_POOL_ALL];
     tide_stat *own = &stats[pool];
@@ -254,9 +254,9 @@ static inline void tide_stat_add(tide_stat stats[TIDE_N_POOLS], int pool, int64_
     }
 }
 
-/* Counts a block that is handed out. It is active, too, but `active` needs no update: it is
- * `allocation` plus the blocks that wait for other streams, so only its peak is kept, and only
- * while some wait. */
+/* Counts an allocated block. It is also active, but `active` needs no update: it is `allocation`
+ * plus the blocks that wait for other streams, so only its peak is kept, and only while some
+ * wait. */
 static inline void tide_cache_count_alloc(tide_cache *cache, const tide_cache_block *block) {
     tide_cache_stats *stats = &cache->stats;
     int pool = block->segment->pool;
@@ -288,7 +288,7 @@ static inline void tide_cache_count_completion(tide_cache *cache, const tide_cac
                  (int64_t)block->requested_bytes);
 }
 
-/* Counts a block that waits for other streams between the two; sign -1: it waits no more. */
+/* Counts a block that waits for other streams between the two; sign -1: it no longer waits. */
 static inline void tide_cache_count_pending(tide_cache *cache, const tide_cache_block *block,
                                             int sign) {
     int pool = block->segment->pool;
@@ -308,8 +308,8 @@ static inline void tide_cache_count_segment(tide_cache *cache, const tide_cache_
     }
 }
 
-/* Counts split blocks, which keep a segment from going back. Blocks of expandable segments are left
- * out, since their free granules can always go back. */
+/* Counts split blocks, which prevent the release of their segment. Blocks of expandable segments
+ * are not counted, because their free granules can always be released. */
 static inline void tide_cache_count_split(tide_cache *cache, const tide_cache_segment *segment,
                                           int64_t n_blocks, int64_t n_bytes) {
     if (!segment->is_expandable) {

@@ -1,5 +1,5 @@
-/* nodes.c - nodes for blocks and segments, allocated by the chunk and reused. A cache that has
- * warmed up asks for no host memory, and the nodes of one stay close together. */
+/* nodes.c - nodes for blocks and segments, allocated in chunks and reused. A warm cache allocates
+ * no host memory, and its nodes stay close together. */
 #include <string.h>
 
 #include "allocator/cache_internal.h"
@@ -9,7 +9,7 @@ enum {
     SEGMENTS_PER_CHUNK = 32
 };
 
-/* Returns n_items zeroed nodes, which lie behind the link to the next chunk. */
+/* Returns n_items zeroed nodes, which follow the link to the next chunk. */
 void *tide_cache_new_chunk(tide_cache *cache, size_t n_items, size_t item_bytes) {
     _Static_assert(sizeof(void *) % _Alignof(uint64_t) == 0, "nodes follow the link");
     unsigned char *chunk =
@@ -28,7 +28,7 @@ tide_status tide_cache_nodes_reserve(tide_cache *cache, size_t n_blocks, size_t 
         if (blocks == NULL) {
             return TIDE_NO_MEMORY;
         }
-        /* From the last one down, so that they are taken in the order of their addresses. */
+        /* From the last one down, so they are taken in the order of their addresses. */
         for (size_t i = BLOCKS_PER_CHUNK; i > 0; i--) {
             tide_cache_drop_block(cache, &blocks[i - 1]);
         }

@@ -1,4 +1,4 @@
-/* oom.c - what the cache reports, records and keeps when memory runs out. */
+/* oom.c - the report, the row and the figures of the cache when memory runs out. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +75,7 @@ static int larger_first(const void *a, const void *b) {
 }
 
 /* Fills in categories and groups. Without host memory there are no groups: the message about device
- * memory must come out all the same. */
+ * memory must still be written. */
 static void describe_live(tide_cache *cache, tide_cache_oom *oom) {
     grouping all = {.mem = &cache->mem};
     bool has_memory = true;
@@ -128,7 +128,7 @@ static void add_summary(const tide_cache *cache, const tide_cache_oom *oom, tide
         is_larger ? bytes_text(oom->segment_bytes, segment) : "",
         bytes_text(oom->free_bytes, unused), bytes_text(oom->allocated_bytes, allocated),
         bytes_text(oom->reserved_bytes, reserved));
-    /* The cpu device has no size of its own; it takes what the host has free when it opens. */
+    /* The cpu device has no size of its own; it uses the free memory of the host when it opens. */
     const char *room = info->kind == TIDE_DEVICE_CPU ? "free at the start" : "capacity";
     tide_text_add(to, "%s %s; %s", is_limited ? "memory limit" : room,
                   bytes_text(oom->limit_bytes, limit),
@@ -140,7 +140,7 @@ static void add_fragmentation(const tide_cache *cache, const tide_cache_oom *oom
     char cached[TIDE_BYTES_TEXT];
     uint64_t cached_bytes = oom->reserved_bytes - oom->allocated_bytes;
     uint64_t free_bytes = oom->free_bytes < UINT64_MAX / 4 ? oom->free_bytes : 0;
-    /* With less to spare, it would have failed a little later in one piece as well. */
+    /* With less to spare, the request would also have failed a little later, even in one piece. */
     uint64_t least_bytes = oom->requested_bytes + (oom->reserved_bytes + free_bytes) / 100 * 3;
     if (cached_bytes >= oom->requested_bytes && cached_bytes + free_bytes >= least_bytes) {
         tide_text_add(to,
@@ -193,7 +193,8 @@ static void add_stacks(tide_cache *cache, const tide_cache_oom *oom, tide_text *
     }
 }
 
-/* Rows hold signed numbers in files, so SIZE_MAX and "unlimited" become the largest of these. */
+/* Rows hold signed numbers in files, so SIZE_MAX and "unlimited" become the largest signed
+ * number. */
 static uint64_t row_bytes(uint64_t n_bytes) {
     return n_bytes > INT64_MAX ? INT64_MAX : n_bytes;
 }

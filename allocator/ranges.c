@@ -6,7 +6,7 @@
 #define MOST_MIB 1073741824.0 /* 1 PiB, our own limit */
 
 /* From c10/cuda/CUDAAllocatorConfig.cpp (before 2.9) and c10/core/AllocatorConfig.cpp of the
- * releases. tests/pytorch/settings tries the newest rows with the PyTorch that is installed. */
+ * releases. tests/pytorch/settings tries the newest rows with the installed PyTorch. */
 static const tide_setting_range RANGES[] = {
     {"max_split_size_mb", 1010, 21, MOST_MIB, false, false, "a whole number of MiB, at least 21"},
     {"max_split_size_mb", 2009, 20, MOST_MIB, false, false, "a whole number of MiB, at least 20"},

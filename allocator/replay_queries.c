@@ -1,4 +1,4 @@
-/* replay_queries.c - what replays ask a cache about its blocks. */
+/* replay_queries.c - a replay's queries about the blocks of a cache. */
 #include "allocator/cache_internal.h"
 #include "allocator/replay_friend.h"
 
@@ -14,8 +14,8 @@ const tide_cache_stats *tide_cache_peek_stats(const tide_cache *cache) {
     return &cache->stats;
 }
 
-/* Bytes of a free block that could go back: all of it when it is a whole segment, of an expandable
- * one whole granules. */
+/* Bytes of a free block that could be released: all of it if it is a whole segment, whole granules
+ * in an expandable one. */
 static uint64_t returnable_bytes(const tide_cache *cache, const tide_cache_block *block) {
     const tide_cache_segment *segment = block->segment;
     if (!segment->is_expandable) {

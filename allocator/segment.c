@@ -1,5 +1,5 @@
-/* segment.c - where a block comes from: the ladder from the cached block to the last attempt
- * to buy, and the ways in which segments go back to the device. */
+/* segment.c - the source of a block: the ladder from the cached block to the last attempt to
+ * allocate a segment, and the release of segments to the device. */
 #include "allocator/cache_internal.h"
 
 #include <stdio.h>
@@ -30,7 +30,7 @@ uint64_t tide_cache_buyable_bytes(tide_cache *cache) {
     tide_device_spill spill;
     tide_device_get_spill(cache->device, &spill);
     uint64_t in_host = spill.limit_bytes - spill.now_bytes;
-    free_bytes = in_host > free_bytes ? in_host : free_bytes; /* no segment lies in both */
+    free_bytes = in_host > free_bytes ? in_host : free_bytes; /* no segment is in both */
     uint64_t left = tide_cache_limit_left(cache);
     return left < free_bytes ? left : free_bytes;
 }
@@ -68,7 +68,7 @@ void tide_cache_mark_spill(tide_cache *cache, uint64_t address, const tide_devic
 }
 
 /* The smallest sufficient free block of the stream, the lowest address on ties. There is one
- * candidate: when a rule about oversize blocks rejects it, PyTorch looks no further either. */
+ * candidate: when a rule about oversize blocks rejects it, PyTorch also looks no further. */
 static tide_cache_block *find_cached(tide_cache *cache, const tide_cache_request *request) {
     tide_cache_bins *bins = &cache->free[request->bins];
     if (collects_garbage(cache)) {
@@ -136,7 +136,7 @@ static tide_status buy(tide_cache *cache, const tide_cache_request *request,
     size_t total_bytes = tide_cache_segment_bytes(&cache->config, request->block_bytes);
     if (cache->config.memory_limit_bytes != TIDE_UNLIMITED &&
         reserved_bytes(cache) + total_bytes > cache->config.memory_limit_bytes) {
-        return TIDE_DEVICE_OOM; /* the device is not asked; oom.c writes the message */
+        return TIDE_DEVICE_OOM; /* the device is not called; oom.c writes the message */
     }
     if (cache->config.expandable_segments) {
         return tide_cache_grow(cache, request, ret_block, error);
@@ -159,7 +159,7 @@ static tide_status buy(tide_cache *cache, const tide_cache_request *request,
     return TIDE_OK;
 }
 
-/* Whether the free block is all of a segment that was bought. */
+/* Whether the free block is the whole of an ordinary segment. */
 static bool can_give_back(const tide_cache_block *block) {
     return !tide_cache_is_split(block) && !block->segment->is_expandable;
 }
@@ -191,7 +191,7 @@ static tide_status give_back_pool(tide_cache *cache, int pool, const tide_note *
     tide_cache_block *block = tide_cache_bins_at_least(bins, 0, 0, 0);
     while (block != NULL) {
         tide_cache_block *next =
-            tide_cache_bins_next(bins, block); /* the block may be gone below */
+            tide_cache_bins_next(bins, block); /* the block may be removed below */
         if (can_give_back(block)) {
             TIDE_TRY(give_back(cache, block, note, error));
         }
@@ -201,14 +201,14 @@ static tide_status give_back_pool(tide_cache *cache, int pool, const tide_note *
 }
 
 tide_status tide_cache_give_back_all(tide_cache *cache, const tide_note *note, tide_error *error) {
-    /* A block that waits keeps its segment, so waiting first lets more segments go back. */
+    /* A block that waits keeps its segment, so waiting first releases more segments. */
     TIDE_TRY(tide_cache_wait_for_streams(cache, note, error));
     TIDE_TRY(give_back_pool(cache, TIDE_POOL_LARGE, note, error));
     return give_back_pool(cache, TIDE_POOL_SMALL, note, error);
 }
 
 /* Returns oversize blocks of the stream, just enough for the request: one that is large enough, or
- * several from the largest down. `ret_enough`: it is worth buying again. */
+ * several from the largest down. `ret_enough`: another attempt to allocate is worthwhile. */
 static tide_status give_back_oversize(tide_cache *cache, const tide_cache_request *request,
                                       bool *ret_enough, tide_error *error) {
     size_t max_split_bytes = cache->config.max_split_bytes;
@@ -248,8 +248,8 @@ static uint64_t age_of(const tide_cache_bins *bins, const tide_cache_block *bloc
     return bins->n_lookups - block->freed_at_lookup;
 }
 
-/* One round over the large pool: returns unsplit blocks whose age reaches the mean of those that
- * are left. `total_age` and `n_left` describe these and are updated. */
+/* One round over the large pool: releases unsplit blocks whose age reaches the mean of the
+ * remaining ones. `total_age` and `n_left` describe the remaining ones and are updated. */
 static tide_status collect_round(tide_cache *cache, const tide_note *note, uint64_t *total_age,
                                  size_t *n_left, uint64_t *returned_bytes, tide_error *error) {
     tide_cache_bins *bins = &cache->free[TIDE_POOL_LARGE];
@@ -288,7 +288,7 @@ static tide_status collect_garbage(tide_cache *cache, const tide_note *note, tid
             n_left++;
         }
     }
-    /* Each round raises the mean age of what is left, so rounds end when one returned nothing. */
+    /* The rounds end when one has released nothing. */
     size_t n_before = n_left + 1;
     while (returned_bytes < wanted_bytes && n_left > 0 && n_left < n_before) {
         n_before = n_left;
@@ -308,7 +308,7 @@ tide_status tide_cache_find_block(tide_cache *cache, const tide_cache_request *r
         TIDE_TRY(collect_garbage(cache, &request->note, error));
     }
     tide_status status = buy(cache, request, ret_block, error);
-    /* A capture may neither wait for streams nor give segments back, so it ends here. */
+    /* A capture may neither wait for streams nor release segments, so it ends here. */
     if (status != TIDE_DEVICE_OOM || cache->graph.stage == TIDE_GRAPH_CAPTURES) {
         return status;
     }

@@ -28,7 +28,8 @@ typedef struct listing {
     tide_segment_row *segments; /* owned; room for segments_capacity */
     tide_block_row *blocks;     /* owned; room for blocks_capacity */
     size_t segments_capacity, blocks_capacity;
-    size_t n_segments, n_blocks; /* in it; where the room was too small: the most that may come */
+    size_t n_segments, n_blocks; /* listed; if the room was too small: the largest possible
+                                    number */
 } listing;
 
 static void listing_fini(listing *list, const tide_hostmem *mem) {
@@ -38,7 +39,7 @@ static void listing_fini(listing *list, const tide_hostmem *mem) {
     list->blocks = NULL;
 }
 
-/* Takes room for all, and some for what is bought meanwhile. Zeroing touches the pages now;
+/* Makes room for all, and some for segments allocated meanwhile. Zeroing touches the pages now;
  * otherwise each would fault while the lock is held. */
 static tide_status listing_reserve(listing *list, const tide_hostmem *mem) {
     size_t n_segments = list->n_segments + list->n_segments / 8 + 16;
@@ -55,7 +56,8 @@ static tide_status listing_reserve(listing *list, const tide_hostmem *mem) {
     return TIDE_OK;
 }
 
-/* An upper bound of the runs of memory: n unmapped blocks part a range into n + 1 runs at most. */
+/* An upper bound of the runs of memory: n unmapped blocks divide a range into at most n + 1
+ * runs. */
 static size_t count_runs(const tide_cache *cache) {
     size_t n_runs = cache->n_segments;
     for (const tide_cache_segment *range = cache->ranges; range != NULL;
@@ -65,8 +67,8 @@ static size_t count_runs(const tide_cache *cache) {
     return n_runs;
 }
 
-/* Lists each run of blocks with memory behind them: one of a segment that was bought, any number of
- * an expandable one. */
+/* Lists each run of blocks with memory: one in an ordinary segment, any number in an expandable
+ * one. */
 static void list_runs(listing *list, const tide_cache_segment *segment) {
     tide_segment_row *row = NULL;
     for (const tide_cache_block *block = segment->first_block; block != NULL;
@@ -90,8 +92,8 @@ static void list_runs(listing *list, const tide_cache_segment *segment) {
     }
 }
 
-/* Lists everything; called under the lock. False: the room is too small, and n_segments and
- * n_blocks say how much is needed. */
+/* Lists everything; called under the lock. False if the room is too small; n_segments and n_blocks
+ * are then the sizes needed. */
 static bool listing_fill(listing *list, const tide_cache *cache) {
     list->n_segments = count_runs(cache);
     list->n_blocks = cache->n_blocks;
@@ -107,7 +109,7 @@ static bool listing_fill(listing *list, const tide_cache *cache) {
     return true;
 }
 
-/* Writes the list into the state, by address. Sorting is left for when the lock is free again. */
+/* Writes the list into the state, by address. Sorting waits until the lock is free again. */
 static tide_status listing_sort(const listing *list, const tide_hostmem *mem,
                                 tide_cache_state *state) {
     size_t n = list->n_segments;
@@ -131,9 +133,8 @@ static tide_status listing_sort(const listing *list, const tide_hostmem *mem,
     return TIDE_OK;
 }
 
-/* Takes the list and the newest rows while the lock is held once, so that both are of one instant.
- * When the room for the list is too small nothing is copied; room for rows is taken under the lock.
- */
+/* Takes the list and the newest rows under one hold of the lock, so both are of one instant. If the
+ * room for the list is too small, nothing is copied; room for rows is allocated under the lock. */
 static tide_status copy_instant(tide_cache *cache, listing *list, tide_recorder_copying *copying,
                                 bool *ret_is_listed) {
     tide_status status = TIDE_OK;
@@ -154,7 +155,7 @@ static tide_status copy_instant(tide_cache *cache, listing *list, tide_recorder_
 static tide_status copy_list(tide_cache *cache, const tide_hostmem *mem, listing *list,
                              tide_recorder_copying *copying) {
     bool is_listed = false;
-    while (!is_listed) { /* more may be bought between two attempts */
+    while (!is_listed) { /* more may be allocated between two attempts */
         TIDE_TRY(copy_instant(cache, list, copying, &is_listed));
         if (!is_listed) {
             TIDE_TRY(listing_reserve(list, mem));

@@ -1,8 +1,8 @@
 /* stats.c - statistics as torch.cuda.memory_stats() defines them. */
 #include "allocator/cache_internal.h"
 
-/* Fills in the sums that counting leaves out, because they follow from the others: freed is what
- * came and is not there any more, and all pools together are the sum of the pools. */
+/* Fills in the sums that counting leaves out, because they follow from the others: freed is the sum
+ * added minus the current value, and TIDE_POOL_ALL is the sum of the pools. */
 static void settle(tide_stat stats[TIDE_N_POOLS]) {
     tide_stat *all = &stats[TIDE_POOL_ALL];
     all->allocated = 0;
@@ -25,8 +25,8 @@ void tide_cache_raise_active(tide_cache *cache) {
     }
 }
 
-/* Active is what is allocated and what waits. While nothing waits both have the same peak, so the
- * peak of active is only raised while something does. */
+/* Active means allocated or waiting. While no block waits, both have the same peak, so the peak of
+ * active is raised only while one waits. */
 static void settle_active(tide_stat active[TIDE_N_POOLS], const tide_stat allocated[TIDE_N_POOLS],
                           const int64_t pending[TIDE_N_POOLS]) {
     for (int pool = 0; pool < TIDE_N_POOLS; pool++) {

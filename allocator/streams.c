@@ -1,5 +1,4 @@
-/* streams.c - blocks that several streams use: which streams, and when a release is complete.
- */
+/* streams.c - blocks that several streams use: their streams, and the completion of releases. */
 #include "allocator/cache_internal.h"
 
 enum { USES_PER_CHUNK = 64, QUEUES_PER_CHUNK = 8 };
@@ -25,7 +24,7 @@ static tide_cache_use *take_use(tide_cache *cache) {
     return use;
 }
 
-/* An event stays with its node, and unused nodes with an event are the pool of events: making one
+/* An event stays with its node, and unused nodes with an event are the pool of events: creating one
  * costs a driver call. */
 static void drop_use(tide_cache *cache, tide_cache_use *use) {
     tide_cache_streams *streams = &cache->streams;
@@ -51,7 +50,7 @@ static tide_cache_queue *take_queue(tide_cache *cache) {
     return queue;
 }
 
-/* Returns the queue of the stream, and makes it at its first use; NULL when there is no memory. */
+/* Returns the queue of the stream, and makes it at its first use; NULL without memory. */
 static tide_cache_queue *queue_of(tide_cache *cache, tide_stream stream) {
     tide_cache_queue **link = &cache->streams.queues;
     while (*link != NULL && (*link)->stream != stream) {
@@ -171,7 +170,7 @@ tide_status tide_cache_begin_waiting(tide_cache *cache, tide_cache_block *block,
     return TIDE_OK;
 }
 
-/* Ends the waiting use behind `earlier` in its queue (NULL: the first one), because its stream is
+/* Ends the waiting use after `earlier` in its queue (NULL: the first one), because its stream is
  * done with the block. The end of the block's last use completes its release. */
 static void finish_use(tide_cache *cache, tide_cache_queue *queue, tide_cache_use *earlier,
                        const tide_note *note) {
@@ -202,8 +201,7 @@ static void finish_use(tide_cache *cache, tide_cache_queue *queue, tide_cache_us
 static tide_status poll_queue(tide_cache *cache, tide_cache_queue *queue, const tide_note *note,
                               tide_error *error) {
     tide_stream stream = queue->stream;
-    /* The last use takes its queue along: that is an unused node then, and empty, which ends this.
-     */
+    /* The last use removes its queue, which is then an unused, empty node, so the loop ends. */
     while (queue->first != NULL) {
         tide_status status = tide_device_event_query(cache->device, queue->first->event, error);
         if (status == TIDE_NOT_READY) {
@@ -274,7 +272,7 @@ void tide_cache_finish_waiting(tide_cache *cache, uint64_t address) {
         for (tide_cache_use *use = queue->first; use != block->uses; use = use->later) {
             earlier = use;
         }
-        is_waiting = block->uses->next != NULL; /* the last one takes the block along */
+        is_waiting = block->uses->next != NULL; /* the last one completes the block */
         finish_use(cache, queue, earlier, &note);
     }
     tide_lock_release(cache->lock);
@@ -282,7 +280,7 @@ void tide_cache_finish_waiting(tide_cache *cache, uint64_t address) {
 
 void tide_cache_streams_fini(tide_cache *cache) {
     if (cache->streams.n_waiting > 0) {
-        /* A refusal changes nothing: the cache is going away. */
+        /* A failure does not matter: the cache is being destroyed. */
         tide_status ignored = tide_device_synchronize(cache->device, NULL);
         (void)ignored;
     }

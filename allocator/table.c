@@ -48,7 +48,7 @@ tide_status tide_cache_table_reserve(tide_cache_table *table, const tide_hostmem
         return TIDE_OK;
     }
     /* Growing failed. A fuller table still works, only with longer searches; but one slot in eight
-     * stays empty, because an empty slot is what ends a search. */
+     * stays empty, because an empty slot ends a search. */
     return n_needed <= table->n_slots - table->n_slots / 8 ? TIDE_OK : TIDE_NO_MEMORY;
 }
 

@@ -1,5 +1,5 @@
-/* allocator.c - what an allocation and its release cost, not recorded, beside an allocator
- * that does nothing and one that does the least.
+/* allocator.c - the cost of an allocation and its release, not recorded, compared with an allocator
+ * that does nothing and one that does the minimum.
  */
 #include <stdio.h>
 
@@ -7,7 +7,7 @@
 
 enum { NULL_SIDE = 0, FLOOR_SIDE, CACHE_SIDE, N_SIDES };
 
-/* ns of a pair, by workload. hit-20m takes the same way as hit-4k, through another pool. */
+/* ns of a pair, by workload. hit-20m takes the same path as hit-4k, through another pool. */
 static const double BOUNDS[TIDE_BENCH_N_WORKLOADS] = {60.0, 60.0, 380.0, 220.0};
 
 /* One workload on each side. */

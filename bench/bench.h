@@ -1,12 +1,12 @@
-/* bench.h - benchmarks of the parts that a run pays for: what can be measured, with which settings,
- * and what a measurement leaves.
+/* bench.h - benchmarks of the parts that cost a run time: the list of benchmarks, their settings
+ * and their results.
  *
  * A caller chooses a benchmark with tide_bench_at, creates a run with its settings, and measures.
  * The run then holds the results as data: groups of variants, rows of cases, records, targets and
  * sentences. The library neither prints nor makes tables; the caller does.
  *
  * Variants of one thing are measured in turn within each round, and the order rotates from round to
- * round, so that a machine that slows down meanwhile is slower for all of them: ratios are taken
+ * round, so a machine that slows down meanwhile is slower for all of them; ratios are computed
  * within a round.
  *
  * Not thread-safe.
@@ -27,26 +27,26 @@
 extern "C" {
 #endif
 
-#define TIDE_BENCH_NOT_GIVEN UINT64_MAX /* a number that the caller leaves to the benchmark */
+#define TIDE_BENCH_NOT_GIVEN UINT64_MAX /* a number that the benchmark chooses */
 
-/* What to measure. All texts are borrowed until the run is destroyed. */
+/* The measurement to make. All texts are borrowed until the run is destroyed. */
 typedef struct tide_bench_settings {
     size_t n_rounds; /* samples of each variant or case, 1..TIDE_BENCH_MAX_ROUNDS */
-    bool is_brief;   /* little work in a sample: for tests, the figures mean nothing */
+    bool is_brief;   /* little work in a sample: for tests; the figures are meaningless */
 
-    /* Called with the name of each case before it is measured; NULL: nobody wants to know. */
+    /* Called with the name of each case before it is measured; NULL: none. */
     void (*show)(void *ctx, const char *text);
     void *show_ctx; /* the caller's, passed to `show` */
 
     /* Only for benchmarks of a device. */
-    const char *device; /* as tide_device_open takes it */
+    const char *device; /* a spec for tide_device_open */
     uint64_t sizes[TIDE_BENCH_MAX_SIZES];
     size_t n_sizes; /* 0: the benchmark's own sizes for the device */
     const char *dtypes[TIDE_BENCH_MAX_DTYPES];
     size_t n_dtypes; /* 0: the benchmark's own types */
     const char *vary[TIDE_BENCH_MAX_VARIED];
-    size_t n_vary;               /* mlp-scaling: what is varied; 0: everything */
-    uint64_t batch;              /* rows; TIDE_BENCH_NOT_GIVEN, as the three below */
+    size_t n_vary;               /* mlp-scaling: the varied quantities; 0: all */
+    uint64_t batch;              /* rows; or TIDE_BENCH_NOT_GIVEN, like the next three */
     uint64_t dim, layers, steps; /* of the MLP */
     uint64_t warmup;             /* calls before the first sample */
     uint64_t calls;              /* in a sample */
@@ -55,7 +55,7 @@ typedef struct tide_bench_settings {
     double target;               /* the figure must reach this; 0: no target */
 } tide_bench_settings;
 
-/* Which of the settings a benchmark takes. */
+/* The settings that a benchmark uses. */
 enum {
     TIDE_BENCH_TAKES_DEVICE = 1 << 0, /* and warmup, calls, records */
     TIDE_BENCH_TAKES_SIZES = 1 << 1,
@@ -86,9 +86,9 @@ typedef struct tide_bench_run {
     size_t n_groups, n_sets;
 
     tide_bench_heading heading;               /* of the rows; title NULL: there are none */
-    tide_bench_row rows[TIDE_BENCH_MAX_ROWS]; /* cases in the order in which they were measured */
+    tide_bench_row rows[TIDE_BENCH_MAX_ROWS]; /* cases in the order of measurement */
     size_t n_rows;
-    size_t n_unfit; /* rows of cases that the device had no memory for */
+    size_t n_unfit; /* rows of cases for which the device had no memory */
     tide_bench_exponent exponents[TIDE_BENCH_MAX_VARIED];
     size_t n_exponents;
 
@@ -99,7 +99,7 @@ typedef struct tide_bench_run {
     size_t n_records; /* further ones are left out */
 
     tide_run_environment environment; /* of all records; only of benchmarks of a device */
-    int64_t flush_bytes;              /* written between samples; -1: none are */
+    int64_t flush_bytes;              /* written between samples; -1: none */
     int64_t started_unix_us;
 } tide_bench_run;
 
@@ -108,11 +108,11 @@ struct tide_bench_subject; /* subject_internal.h */
 /* A benchmark. */
 typedef struct tide_bench {
     const char *name;                         /* "allocator" */
-    const char *summary;                      /* what it measures, one line */
+    const char *summary;                      /* description of the measurement, one line */
     const struct tide_bench_subject *subject; /* one operation at several sizes; NULL: `run` */
     tide_status (*run)(tide_bench_run *run, tide_error *error);
     /* The benchmarks that it consists of, up to NULL: the caller measures each in a run of its own,
-     * and one that fails does not stop the others. NULL: it is measured itself. */
+     * and one that fails does not stop the others. NULL if it is measured itself. */
     const struct tide_bench *const *parts;
     unsigned
         takes; /* TIDE_BENCH_TAKES_...; with a subject, tide_bench_takes derives them from it */
@@ -131,24 +131,24 @@ TIDE_NODISCARD tide_status tide_bench_run_create(const tide_hostmem *mem,
                                                  tide_bench_run **ret_run);
 void tide_bench_run_destroy(tide_bench_run *run);
 
-/* Measures a benchmark without parts, once for each run. TIDE_INVALID names a setting that makes no
- * sense. What was measured before a failure is kept. */
+/* Measures a benchmark without parts, once for each run. The message of TIDE_INVALID names an
+ * invalid setting. Results from before a failure are kept. */
 TIDE_NODISCARD tide_status tide_bench_run_measure(tide_bench_run *run, const tide_bench *bench,
                                                   tide_error *error);
 
-/* A missed target is one that was not measured or lies above its bound. */
+/* A target is missed if it was not measured or is above its bound. */
 bool tide_bench_target_is_met(const tide_bench_target *target);
 bool tide_bench_some_target_is_missed(const tide_bench_run *run);
 /* A record misses the target of the settings only if it is judged by it. */
 bool tide_bench_record_is_missed(const tide_bench_run *run, const tide_bench_record *record);
 bool tide_bench_some_record_is_missed(const tide_bench_run *run);
-/* The target of a record: that of the settings, or else the stated one. 0: there is none. */
+/* The target of a record: that of the settings, or else the stated one. 0: none. */
 double tide_bench_record_target(const tide_bench_run *run, const tide_bench_record *record);
 /* Whether tide_bench_record_target is the stated one, which never decides on missed records. */
 bool tide_bench_record_target_is_stated(const tide_bench_run *run, const tide_bench_record *record);
-/* Whether the device of that name is the card that stated targets hold for. */
+/* Whether the device of that name is the card of the stated targets. */
 bool tide_bench_is_stated_card(const char *device_name);
-/* "bf16" as records spell it: "bfloat16", as PyTorch does. */
+/* "bf16" as spelled in records and by PyTorch: "bfloat16". */
 const char *tide_bench_record_dtype(const char *dtype);
 
 #ifdef __cplusplus

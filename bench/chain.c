@@ -1,9 +1,9 @@
-/* chain.c - sixteen program functions above an operation, each of which is one of two: the
- * call stacks of a program, for benchmarks of capturing them.
+/* chain.c - sixteen program functions above an operation, each of which is one of two: the call
+ * stacks of a program, for benchmarks of capturing them.
  *
- * Compiled without frame pointers, as most programs are: an unwinder must then know how large each
- * frame is. Two functions have a frame of variable size, which alone takes alloca: there the frame
- * is found by its base pointer.
+ * Compiled without frame pointers, as most programs are: an unwinder must then know the size of
+ * each frame. Two functions have a frame of variable size, which only alloca can make: there the
+ * frame is found by its base pointer.
  */
 #include <alloca.h>
 

@@ -1,5 +1,5 @@
-/* copy.c - copies from device memory to device memory: the rate that nothing which waits for
- * memory can exceed. */
+/* copy.c - copies from device memory to device memory: the upper limit of the rate of any
+ * memory-bound kernel. */
 #include "bench/subject_internal.h"
 
 enum { OUT = 0, IN };

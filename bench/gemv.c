@@ -1,11 +1,11 @@
-/* gemv.c - a square matrix times a vector, and two chosen of eight: bytes of weights read in
- * a second. Weights are bf16, or int8 cast where they are used.
+/* gemv.c - a square matrix times a vector, and two chosen of eight: bytes of weights read per
+ * second. Weights are bf16, or int8 cast where they are used.
  */
 #include "bench/subject_internal.h"
 
 enum { OUT = 0, WEIGHT, X, CHOSEN };
 
-/* The experts. Each call takes two that do not lie side by side. */
+/* The experts. Each call uses two that are not adjacent. */
 enum { N_EXPERTS = 8, N_CHOSEN = 2 };
 static const int32_t EXPERTS[N_CHOSEN] = {3, 5};
 
@@ -33,7 +33,7 @@ static tide_status setup_gathered(tide_bench_case *on, tide_error *error) {
 
 static tide_status call(void *ctx, tide_error *error) {
     tide_bench_case *on = ctx;
-    const int32_t *chosen = on->tensors[CHOSEN].array.data; /* NULL: the one there is */
+    const int32_t *chosen = on->tensors[CHOSEN].array.data; /* NULL: the only one */
     const tide_gemv product = {.out = on->tensors[OUT].array,
                                .weight = on->tensors[WEIGHT].array,
                                .x = on->tensors[X].array,

@@ -1,7 +1,7 @@
-/* layer.c - the matrix products of one layer of the transformer, by themselves: what its
- * forward and backward passes would take if nothing else were in them. With C channels, F = 4 C of
- * the feed-forward network and R rows (batch times context) a layer has seven linear layers: q, k,
- * v and output (C to C), w1 and w3 (C to F), and w2 (F to C).
+/* layer.c - the matrix products of one layer of the transformer, alone: the time of its forward and
+ * backward passes without anything else. With C channels, F = 4 C of the feed-forward network and R
+ * rows (batch times context) a layer has seven linear layers: q, k, v and output (C to C), w1 and
+ * w3 (C to F), and w2 (F to C).
  */
 #include "bench/subject_internal.h"
 

@@ -1,5 +1,5 @@
-/* layernorm.c - layer norm of rows of several widths: bytes moved in a second. Weight and bias are
- * fp32 whatever the rows are, as PyTorch's nn.LayerNorm(D) has them.
+/* layernorm.c - layer norm of rows of several widths: bytes moved per second. Weight and bias are
+ * always fp32, as in PyTorch's nn.LayerNorm(D).
  */
 #include "bench/subject_internal.h"
 

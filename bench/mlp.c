@@ -1,12 +1,12 @@
-/* mlp.c - linear layers with GELU: a run of several steps, and forward and backward of one,
- * each timed by itself.
+/* mlp.c - linear layers with GELU: a run of several steps, and forward and backward of one, each
+ * timed separately.
  */
 #include <stdio.h>
 
 #include "bench/mlp_internal.h"
 #include "common/plural.h"
 
-/* One row: what is timed, of how many FLOP. */
+/* One row: the timed subject and its FLOP. */
 static tide_status measure_row(tide_bench_mlp_state *state, const tide_timing_subject *subject,
                                const char *what, const char *dtype, double flops,
                                tide_error *error) {

@@ -1,4 +1,4 @@
-/* mlp_internal.h - an MLP to be timed: its shape, and a run of k steps forward and backward. */
+/* mlp_internal.h - an MLP to time: its shape, and a run of k steps forward and backward. */
 #ifndef TIDE_BENCH_MLP_INTERNAL_H
 #define TIDE_BENCH_MLP_INTERNAL_H
 
@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* A run of several steps is long beside one operator, so that few samples suffice. */
+/* A run of several steps is long compared with one operator, so few samples suffice. */
 enum { TIDE_BENCH_MLP_ROUNDS = 3, TIDE_BENCH_MLP_WARMUP = 1 };
 
 typedef struct tide_bench_mlp_shape {
@@ -20,8 +20,8 @@ typedef struct tide_bench_mlp_shape {
     size_t dim, n_layers, batch, n_steps;
 } tide_bench_mlp_shape;
 
-/* 256 wide, 4 layers, batch 256, 2 steps, with what the settings say instead; brief: a small one.
- * TIDE_INVALID names a number that makes no sense. */
+/* 256 wide, 4 layers, batch 256, 2 steps, with the replacements of the settings; brief: a small
+ * one. The message of TIDE_INVALID names an invalid number. */
 TIDE_NODISCARD tide_status tide_bench_mlp_base(const tide_bench_run *run,
                                                tide_bench_mlp_shape *ret_shape, tide_error *error);
 
@@ -49,8 +49,8 @@ TIDE_NODISCARD tide_status tide_bench_mlp_open(tide_bench_mlp_state *state, tide
                                                tide_error *error);
 void tide_bench_mlp_close(tide_bench_mlp_state *state);
 
-/* For tide_timing_subject; `ctx` is the state. n_steps times forward, loss and backward, which ends
- * with nothing of them left; and one of the two halves, between calls of tide_bench_mlp_clear and
+/* For tide_timing_subject; `ctx` is the state. n_steps times forward, loss and backward, which
+ * releases everything; and one of the two halves, between calls of tide_bench_mlp_clear and
  * tide_bench_mlp_half, which prepare for them. */
 TIDE_NODISCARD tide_status tide_bench_mlp_run(void *ctx, tide_error *error);
 TIDE_NODISCARD tide_status tide_bench_mlp_clear(void *ctx, tide_error *error);

@@ -1,9 +1,9 @@
 /* mlp_norm.c - linear, layer norm, linear, layer norm of one vector, D -> 14336 -> D: the share of
  * the device's stated peak that it achieves, FLOP over time over peak.
  *
- * It is the sequence of PyTorch's benchmarks/gpt_fast, whose name for it ends in "gelu" though it
- * has none. The linear layers have biases of the vector's type. Weights and biases of the norms are
- * fp32.
+ * It is the sequence of PyTorch's benchmarks/gpt_fast, whose name for it ends in "gelu" although it
+ * has no GELU. The linear layers have biases of the vector's type. Weights and biases of the norms
+ * are fp32.
  */
 #include "bench/subject_internal.h"
 
@@ -34,7 +34,7 @@ static tide_status setup(tide_bench_case *on, tide_error *error) {
     TIDE_TRY(tide_bench_case_random(on, X, on->storage, D, 1.0, error));
     TIDE_TRY(setup_layer(on, UP, F, D, error));
     TIDE_TRY(setup_layer(on, DOWN, D, F, error));
-    on->work = 4.0 * (double)D * (double)F; /* the two products alone */
+    on->work = 4.0 * (double)D * (double)F; /* only the two products */
     return TIDE_OK;
 }
 

@@ -13,7 +13,7 @@ enum { N_FACTORS = 5 };
 static const struct varied {
     const char *name;
     size_t offset;   /* in tide_bench_mlp_shape */
-    double expected; /* exponent where the products decide */
+    double expected; /* exponent if the products dominate */
 } VARIED[TIDE_BENCH_MAX_VARIED] = {
     {"steps", offsetof(tide_bench_mlp_shape, n_steps), 1.0},
     {"layers", offsetof(tide_bench_mlp_shape, n_layers), 1.0},
@@ -77,8 +77,8 @@ static void add_exponent(tide_bench_run *run, const char *dtype, const struct va
         (tide_bench_exponent){varied->name, exponent, varied->expected};
 }
 
-/* Measures the base anew beside what is compared with it, so that a machine that has become slower
- * is slower for both. A case that does not fit is a row, and the exponent is that of the others. */
+/* Measures the base again next to each compared case, so a machine that has become slower is slower
+ * for both. A case that does not fit is a row, and the exponent is that of the others. */
 static tide_status vary(tide_bench_run *run, const tide_bench_mlp_shape *base, const char *dtype,
                         const struct varied *varied, tide_error *error) {
     double factors[N_FACTORS];

@@ -23,7 +23,7 @@ tide_status tide_bench_mlp_base(const tide_bench_run *run, tide_bench_mlp_shape 
                                 tide_error *error) {
     static const tide_bench_mlp_shape BASE = {"base", 256, 4, 256, 2};
     static const tide_bench_mlp_shape BRIEF = {"brief", 16, 2, 8, 2};
-    static const size_t MOST = 1 << 20; /* times five it is still counted */
+    static const size_t MOST = 1 << 20; /* five times this still does not overflow */
     const tide_bench_settings *settings = run->settings;
     tide_bench_mlp_shape shape = settings->is_brief ? BRIEF : BASE;
     TIDE_TRY(set_number("dim", settings->dim, MOST, &shape.dim, error));

@@ -66,7 +66,7 @@ void tide_bench_place_close(tide_bench_place *place) {
 tide_status tide_bench_place_measure(const tide_bench_place *place,
                                      const tide_timing_subject *subject, size_t n_calls,
                                      tide_timing *ret_timing, tide_error *error) {
-    tide_timing_flush flush = place->flush; /* its number is nobody else's */
+    tide_timing_flush flush = place->flush; /* its number is unique */
     const tide_timing_config config = {.device = place->device,
                                        .stream = place->ops->stream,
                                        .n_warmup = (size_t)place->run->settings->warmup,

@@ -1,5 +1,5 @@
-/* place_internal.h - where benchmarks of a device measure: the device with its operators, a cache
- * for their memory, and the flush of its caches.
+/* place_internal.h - the place where benchmarks of a device measure: the device with its operators,
+ * a cache for their memory, and the flush of its caches.
  */
 #ifndef TIDE_BENCH_PLACE_INTERNAL_H
 #define TIDE_BENCH_PLACE_INTERNAL_H
@@ -32,14 +32,14 @@ typedef struct tide_bench_place {
 /* "fp32", "tf32", "bf16", "int8" (bf16 but for the weights): the precision of its products. */
 tide_precision tide_bench_precision(const char *dtype);
 
-/* The device of the settings, for a type. Notes the environment in the run. TIDE_INVALID: the
- * device does not compute it. The caller closes it in any case. */
+/* The device of the settings, for a type. Notes the environment in the run. TIDE_INVALID if the
+ * device does not compute the type. The caller closes it in any case. */
 TIDE_NODISCARD tide_status tide_bench_place_open(tide_bench_place *place, tide_bench_run *run,
                                                  const char *dtype, bool flushes,
                                                  tide_error *error);
 void tide_bench_place_close(tide_bench_place *place);
 
-/* Samples as the settings want them, of n_calls each. The caller calls fini. */
+/* Takes the samples that the settings request, of n_calls each. The caller calls fini. */
 TIDE_NODISCARD tide_status tide_bench_place_measure(const tide_bench_place *place,
                                                     const tide_timing_subject *subject,
                                                     size_t n_calls, tide_timing *ret_timing,

@@ -1,5 +1,5 @@
-/* recorder.c - what recording adds to an allocation and its release: without and with call
- * stacks, with two threads at once, and how evenly the log grows.
+/* recorder.c - the cost that recording adds to an allocation and its release: without and with call
+ * stacks, with two threads at the same time, and how evenly the log grows.
  */
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 
 enum { NULL_SIDE = 0, UNRECORDED, WITHOUT_STACKS, WITH_STACKS, N_SIDES };
 
-/* ns of a pair with call stacks of some 25 frames on both sides, by workload; 0: none is stated. */
+/* ns of a pair with call stacks of about 25 frames on both sides, by workload; 0: no bound. */
 static const double BOUNDS[TIDE_BENCH_N_WORKLOADS] = {650.0, 0.0, 0.0, 850.0};
 static const double ADDED_BOUND = 60.0;
 static const double THREADS_BOUND = 1.5;
@@ -83,8 +83,8 @@ static tide_status measure(tide_bench_run *run, size_t which, tide_bench_group *
 
 /* ---- two threads ---- */
 
-/* What two threads share. Notes are what a request does before it takes the lock: two threads that
- * only take notes show whether that part is independent of the other thread. */
+/* The state that two threads share. Notes are the part of a request before it takes the lock: two
+ * threads that only take notes show whether that part is independent of the other thread. */
 enum {
     CROWD_FLOOR = 0,
     CROWD_NOTES,
@@ -168,8 +168,8 @@ static tide_status measure_threads(tide_bench_run *run, size_t workload, int whi
 
 enum { N_BATCHES = 400 };
 
-/* By how much the slowest of many batches exceeds the median while the log grows, in ms of the
- * thread's own time. A batch is one pass of hit-4k, about a hundred events. */
+/* The time by which the slowest of many batches exceeds the median while the log grows, in ms of
+ * the thread's own time. A batch is one pass of hit-4k, about a hundred events. */
 static tide_status measure_growth(tide_bench_run *run, double *ret_stall_ms,
                                   double *ret_event_bytes, tide_error *error) {
     double batches_ms[N_BATCHES];

@@ -1,6 +1,6 @@
-/* result.h - what a measurement leaves: groups of variants, rows, records, targets, sentences.
+/* result.h - the results of a measurement: groups of variants, rows, records, targets, sentences.
  *
- * Texts that are no arrays are static.
+ * Texts that are not arrays are static.
  */
 #ifndef TIDE_BENCH_RESULT_H
 #define TIDE_BENCH_RESULT_H
@@ -35,10 +35,10 @@ enum {
 
 /* ---- variants of one thing ---- */
 
-/* One of several ways of doing the same, which are measured in turn. */
+/* One of several ways to do the same work, which are measured in turn. */
 typedef struct tide_bench_variant {
     const char *name;
-    /* Does it for some milliseconds and returns how long one piece of it took. Only called by
+    /* Works for a few milliseconds and returns the time of one piece. Called only by
      * tide_bench_measure, while `ctx` lives. */
     tide_status (*sample)(void *ctx, double *ret_ns, tide_error *error);
     void *ctx;                             /* handed to `sample`; the benchmark's */
@@ -62,23 +62,23 @@ double tide_bench_min(const tide_bench_group *group, size_t variant);
 double tide_bench_median(const tide_bench_group *group, size_t variant);
 /* Median over the rounds of `variant` to `base` within the round. */
 double tide_bench_ratio(const tide_bench_group *group, size_t variant, size_t base);
-/* By how many ns the smallest sample of `variant` is longer than that of `base`. */
+/* The ns by which the smallest sample of `variant` exceeds that of `base`. */
 double tide_bench_added(const tide_bench_group *group, size_t variant, size_t base);
 
 /* Groups of one table. */
 typedef struct tide_bench_group_set {
     const char *key, *title; /* of the table */
     size_t n_groups;
-    size_t base; /* the variant that the ratios are to */
+    size_t base; /* the base of the ratios */
 } tide_bench_group_set;
 
 /* ---- cases on a device ---- */
 
-/* What a figure is made of. It is the work of a call over its median time. */
+/* The unit of a figure, which is the work of a call divided by its median time. */
 typedef enum tide_bench_rate {
     TIDE_RATE_FLOPS = 0, /* TFLOP/s */
     TIDE_RATE_BYTES,     /* GB/s */
-    TIDE_RATE_SHARE      /* of the device's stated peak; TFLOP/s where none is known */
+    TIDE_RATE_SHARE      /* of the device's stated peak; TFLOP/s if it is unknown */
 } tide_bench_rate;
 
 /* What all rows of a benchmark have in common. */
@@ -87,22 +87,22 @@ typedef struct tide_bench_heading {
     const char *title; /* of the table */
     tide_bench_rate rate;
     bool is_model;   /* in records: of a model, not of an operator */
-    bool is_scaling; /* rows say what was varied, and have no rates */
+    bool is_scaling; /* rows state the varied quantity, and have no rates */
 } tide_bench_heading;
 
 /* A case. */
 typedef struct tide_bench_row {
     char label[TIDE_BENCH_LABEL_BYTES]; /* "D=1024" */
     const char *dtype;                  /* "bf16" */
-    bool is_unfit;      /* the device had no memory for it, so that there are no figures */
-    tide_timing timing; /* owned */
-    tide_statistics us; /* of the device's time of a call */
-    double rate;        /* TFLOP/s or GB/s; -1: there is none */
-    double share;       /* of the device's stated peak; -1: it is unknown */
-    const char *varied; /* is_scaling: "steps" */
-    size_t value;       /* of what is varied */
-    size_t factor;      /* times the base's */
-    double ratio;       /* of the median to the base's; -1: the base did not fit */
+    bool is_unfit;                      /* the device had no memory for it, so it has no figures */
+    tide_timing timing;                 /* owned */
+    tide_statistics us;                 /* of the device's time of a call */
+    double rate;                        /* TFLOP/s or GB/s; -1: none */
+    double share;                       /* of the device's stated peak; -1: unknown */
+    const char *varied;                 /* is_scaling: "steps" */
+    size_t value;                       /* of the varied quantity */
+    size_t factor;                      /* times the base's */
+    double ratio;                       /* median divided by the base's; -1: the base did not fit */
 } tide_bench_row;
 
 /* The exponent p of time ~ factor^p. */
@@ -112,9 +112,9 @@ typedef struct tide_bench_exponent {
     double expected; /* where the products decide */
 } tide_bench_exponent;
 
-/* ---- what is kept and judged ---- */
+/* ---- records, targets and sentences ---- */
 
-/* The card that all stated targets hold for. */
+/* The card of all stated targets. */
 #define TIDE_BENCH_STATED_CARD "A100-40GB"
 
 /* One figure of a benchmark of a device. */
@@ -124,16 +124,16 @@ typedef struct tide_bench_record {
     const char *dtype;                  /* "bf16" */
     char label[TIDE_BENCH_LABEL_BYTES]; /* the case: "D=1024" */
     double actual;                      /* the figure */
-    double stated_target;               /* what the experiment's authors ask of it on the card
-                                           TIDE_BENCH_STATED_CARD; 0: nothing */
-    bool is_judged;                     /* against the target, where there is one */
+    double stated_target;               /* the target of the experiment's authors on the card
+                                           TIDE_BENCH_STATED_CARD; 0: none */
+    bool is_judged;                     /* compared with the target, if there is one */
     bool is_model;                      /* of a model, not of an operator */
-    size_t n_samples;                   /* 0: made of other records, with none of its own */
+    size_t n_samples;                   /* 0: computed from other records */
     size_t n_calls;                     /* in a sample */
     tide_statistics us;                 /* of them, a call */
 } tide_bench_record;
 
-/* A bound that the project states for itself, and what was measured. */
+/* A bound that the project sets for itself, and the measured value. */
 typedef struct tide_bench_target {
     char what[96];
     double bound;     /* at most this */
@@ -144,7 +144,7 @@ typedef struct tide_bench_target {
 /* A sentence. */
 typedef struct tide_bench_note {
     const char *key; /* its kind: "shape", "mean" */
-    bool is_below;   /* belongs below the table of rows, because it was made of them */
+    bool is_below;   /* belongs below the table of rows, because it is computed from them */
     char text[TIDE_BENCH_NOTE_BYTES];
 } tide_bench_note;
 

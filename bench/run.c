@@ -200,7 +200,8 @@ bool tide_bench_record_target_is_stated(const tide_bench_run *run,
 }
 
 bool tide_bench_is_stated_card(const char *device_name) {
-    /* Drivers say "NVIDIA A100-SXM4-40GB" and "NVIDIA A100-PCIE-40GB"; some parts are renamed. */
+    /* Drivers report "NVIDIA A100-SXM4-40GB" and "NVIDIA A100-PCIE-40GB"; some parts are
+     * renamed. */
     return strstr(device_name, "A100-") != NULL && strstr(device_name, "-40GB") != NULL;
 }
 

@@ -1,7 +1,7 @@
 /* run_internal.h - how a benchmark adds results to its run, and the list of all benchmarks.
  *
- * A benchmark asserts at compile time that its groups and rows have room in the run: a group or row
- * that is left out would be an error that nobody sees.
+ * A benchmark asserts at compile time that its groups and rows have room in the run: a dropped
+ * group or row would be an unnoticed error.
  */
 #ifndef TIDE_BENCH_RUN_INTERNAL_H
 #define TIDE_BENCH_RUN_INTERNAL_H
@@ -39,11 +39,11 @@ void tide_bench_say(tide_bench_run *run, const char *key, const char *format, ..
 tide_bench_group *tide_bench_add_groups(tide_bench_run *run, const char *key, const char *title,
                                         size_t n, size_t base);
 
-/* A bound that holds where measured <= bound. */
+/* A bound that is met if measured <= bound. */
 void tide_bench_add_target(tide_bench_run *run, const char *what, const char *unit, double bound,
                            double measured);
 
-/* Tells the caller which case is measured next. */
+/* Reports to the caller which case is measured next. */
 void tide_bench_show_case(const tide_bench_run *run, const char *name, const char *label,
                           const char *dtype);
 
@@ -52,12 +52,13 @@ tide_bench_row *tide_bench_add_row(tide_bench_run *run, const char *label, const
                                    const tide_timing *timing);
 
 /* A row with its times and rates, and its record: `work` FLOP or bytes a call. It takes over the
- * timing. Returns the figure; -1: there is none. */
+ * timing. Returns the figure, or -1 without one. */
 double tide_bench_add_figure(tide_bench_run *run, const char *label, const char *dtype, double work,
                              const tide_timing *timing, bool is_judged);
 
 /* The row of a case that ended because the device had no memory for it: the reason becomes a
- * sentence and `error` is cleared, so that the next case can follow. NULL: it ended otherwise. */
+ * sentence and `error` is cleared, so the next case can follow. NULL if the case ended
+ * otherwise. */
 tide_bench_row *tide_bench_add_unfit(tide_bench_run *run, const char *label, const char *dtype,
                                      tide_status status, tide_error *error);
 

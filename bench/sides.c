@@ -183,7 +183,7 @@ const tide_bench_side tide_bench_cache = {"tidemark", cache_alloc, cache_release
 
 /* ---- tidemark's recorder without an allocator ---- */
 
-/* An address that no allocator made: the slot's number, so that it is never 0. */
+/* An address that no allocator made: the slot's number plus 1, which is never 0. */
 static tide_status notes_alloc(void *ctx, const tide_bench_op *op, uint64_t *ret_address,
                                tide_error *error) {
     (void)error;

@@ -159,7 +159,7 @@ static void close_case(tide_bench_case *on) {
     tide_bench_place_close(&on->place);
 }
 
-/* *ret_figure is left as it is where the device has no memory for the case. */
+/* *ret_figure is unchanged if the device has no memory for the case. */
 static tide_status run_case(tide_bench_case *on, tide_bench_run *run,
                             const tide_bench_subject *subject, bool is_judged, double *ret_figure,
                             tide_error *error) {
@@ -200,8 +200,8 @@ static void add_mean(tide_bench_run *run, double sum, size_t n, size_t n_asked) 
                    record.dtype, record.actual, unit, of, n_asked);
 }
 
-/* The target that the experiment's authors state for the record. 0: none, and none where other
- * sizes are measured than theirs, or where the figure is not of their kind. */
+/* The target that the experiment's authors state for the record. 0: none, also if other sizes than
+ * theirs are measured, or if the figure is of another kind. */
 static double stated_target(const tide_bench_run *run, const tide_bench_subject *subject,
                             const tide_bench_record *record) {
     const tide_bench_settings *settings = run->settings;
@@ -250,7 +250,7 @@ static tide_status run_sizes(tide_bench_run *run, const tide_bench_subject *subj
     if (!is_single && n_measured > 0) {
         add_mean(run, sum, n_measured, selected->n_sizes);
     }
-    if (n_measured == selected->n_sizes) { /* the target is of all of them */
+    if (n_measured == selected->n_sizes) { /* the target applies to all of them */
         compare_with_stated(run, subject);
     }
     return TIDE_OK;

@@ -17,39 +17,42 @@ enum { TIDE_BENCH_CASE_TENSORS = 13, TIDE_BENCH_DEFAULT_SIZES = 6 };
 /* One size of a benchmark. */
 typedef struct tide_bench_case {
     tide_bench_place place;
-    size_t size;                                  /* what the benchmark varies */
+    size_t size;                                  /* the varied quantity */
     size_t batch;                                 /* rows of the input */
     const char *dtype;                            /* as in the settings; static */
-    tide_dtype storage;                           /* of activations, and of weights but int8 ones */
+    tide_dtype storage;                           /* of activations, and of weights except int8
+                                                     weights */
     tide_tensor tensors[TIDE_BENCH_CASE_TENSORS]; /* owned; those that setup allocated */
     double work;                                  /* of a call, FLOP or bytes; setup sets it */
 } tide_bench_case;
 
-/* The sizes that a subject is measured at. */
+/* The sizes at which a subject is measured. */
 typedef struct tide_bench_sizes {
     const char *name;                          /* "D" */
     size_t cuda[TIDE_BENCH_DEFAULT_SIZES];     /* up to 0 */
     size_t cpu[TIDE_BENCH_DEFAULT_SIZES];      /* the same */
     size_t brief;                              /* for tests */
     size_t cuda_batch, cpu_batch, brief_batch; /* rows of the input; 0: it has no rows */
-    size_t most; /* that counts and bytes of it can bear; of the batch, too */
+    size_t most; /* the largest size, and batch, whose counts and bytes do not overflow */
 } tide_bench_sizes;
 
-/* What the experiment's authors ask of the mean over its sizes, for one type, on the card
+/* The target of the experiment's authors for the mean over its sizes, for one type, on the card
  * TIDE_BENCH_STATED_CARD: GB/s, or a share of the peak. */
 typedef struct tide_bench_stated {
-    const char *dtype; /* NULL: there is none */
+    const char *dtype; /* NULL: none */
     double target;
 } tide_bench_stated;
 
-/* An operation. It takes the settings of sizes and target, of types if it can do several, of the
- * batch if it has rows, of the flush if it flushes, and of the peak if its rate is a share. */
+/* An operation. It uses the settings for sizes and target, for types if it supports several, for
+ * the batch if it has rows, for the flush if it flushes, and for the peak if its rate is a
+ * share. */
 typedef struct tide_bench_subject {
     const char *name;  /* "gemv" */
     const char *title; /* of its table */
     const tide_bench_sizes *sizes;
-    const char *dtypes[TIDE_BENCH_MAX_DTYPES]; /* what it can do, up to NULL */
-    size_t n_defaults;                         /* the first so many are measured by default */
+    const char *dtypes[TIDE_BENCH_MAX_DTYPES]; /* supported types, up to NULL */
+    size_t n_defaults;                         /* this many, the first ones, are measured by
+                                                  default */
     tide_bench_rate rate;
     tide_bench_stated stated[TIDE_BENCH_MAX_DTYPES]; /* of some types, up to a NULL */
     bool flushes; /* a short kernel, whose data would stay in the cache */
@@ -58,7 +61,7 @@ typedef struct tide_bench_subject {
     tide_timing_call call; /* ctx: a tide_bench_case */
 } tide_bench_subject;
 
-/* The settings that it takes: a set of TIDE_BENCH_TAKES_... */
+/* The settings that it uses: a set of TIDE_BENCH_TAKES_... */
 unsigned tide_bench_subject_takes(const tide_bench_subject *subject);
 
 /* All types, all sizes, and their mean. */
@@ -77,7 +80,7 @@ TIDE_NODISCARD tide_status tide_bench_case_fill(tide_bench_case *on, size_t i, t
                                                 size_t n, double value, tide_error *error);
 
 /* The types of the settings, or the first n_defaults of `valid`, which ends at NULL or after
- * TIDE_BENCH_MAX_DTYPES. TIDE_INVALID names one that is not valid. */
+ * TIDE_BENCH_MAX_DTYPES. The message of TIDE_INVALID names one that is not valid. */
 TIDE_NODISCARD tide_status tide_bench_choose_dtypes(const tide_bench_run *run,
                                                     const char *const *valid, size_t n_defaults,
                                                     const char *ret_dtypes[TIDE_BENCH_MAX_DTYPES],

@@ -1,8 +1,8 @@
-/* symbols.c - what it costs to turn return addresses into functions, files, lines and inlined
- * calls, as happens when a snapshot is written.
+/* symbols.c - the cost of turning return addresses into functions, files, lines and inlined calls,
+ * as when a snapshot is written.
  *
- * The debug information is read at the first address and can not be forgotten, so every sample is a
- * process of its own.
+ * The debug information is read at the first address and stays loaded, so every sample is a
+ * separate process.
  */
 #define _GNU_SOURCE /* dl_iterate_phdr */
 #include <link.h>
@@ -23,7 +23,7 @@ typedef struct code {
     size_t n_addresses; /* looked up in it, evenly spread */
 } code;
 
-/* What one process measured. */
+/* The result of one process. */
 typedef struct timing {
     double first_ns; /* for all addresses; debug information is read meanwhile */
     double again_ns; /* by another symboliser of the process */
@@ -96,7 +96,7 @@ static tide_status measure_apart(const code *c, timing *ret, tide_error *error) 
         _exit(is_sent ? 0 : 1);
     }
     close(ends[1]);
-    ssize_t n_read = read(ends[0], ret, sizeof(*ret)); /* small enough to come at once */
+    ssize_t n_read = read(ends[0], ret, sizeof(*ret)); /* small enough to arrive in one piece */
     close(ends[0]);
     int status = 0;
     if (waitpid(child, &status, 0) != child || status != 0 || n_read != (ssize_t)sizeof(*ret)) {

@@ -1,4 +1,4 @@
-/* threads.c - threads that work through lists of requests, and how long that takes them. */
+/* threads.c - threads that work through lists of requests, and their times. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <stdatomic.h>
@@ -58,14 +58,14 @@ enum { N_TURNS = 16 }; /* of each thread, before all of them begin */
 /* Shared by the threads, which begin when all of them run. */
 typedef struct start {
     pthread_mutex_t lock;  /* held by the one that makes the threads */
-    bool is_off;           /* guarded by the lock: not all could be made */
+    bool is_off;           /* guarded by the lock: not all threads could be made */
     size_t n_threads;      /* that are made */
     atomic_size_t n_turns; /* taken so far; turn i is that of thread i % n_threads */
     atomic_size_t n_timed; /* threads whose time has been taken */
 } start;
 
 typedef struct worker {
-    tide_bench_thread *thread; /* what it does */
+    tide_bench_thread *thread; /* its work */
     start *begin;              /* borrowed; the same for all */
     size_t number;             /* of the thread, 0..n_threads - 1 */
     bool is_by_clock;
@@ -78,8 +78,8 @@ static int64_t now_ns(const worker *self) {
     return self->is_by_clock ? tide_clock_now_ns() : tide_clock_thread_ns();
 }
 
-/* Returns in all threads at once. The threads take many turns first, so that the system gives each
- * its own processor; on a shared one they would never wait for each other. */
+/* Returns in all threads at the same time. The threads take many turns first, so the system gives
+ * each its own processor; on a shared one they would never wait for each other. */
 static void wait_for_others(const worker *self) {
     start *begin = self->begin;
     size_t turn = atomic_load(&begin->n_turns);
@@ -91,7 +91,7 @@ static void wait_for_others(const worker *self) {
     }
 }
 
-/* Goes on until the time of the last thread has been taken, so that no thread works alone. */
+/* Continues until the time of the last thread has been taken, so no thread works alone. */
 static void work_beside_others(worker *self) {
     start *begin = self->begin;
     atomic_fetch_add(&begin->n_timed, 1);

@@ -12,8 +12,8 @@ enum {
     LIVE_PAIRS = 8000,
     LIVE_NAMES = 64,
     LAYERS = 12,
-    /* Of a layer, 177 blocks in all: those that are kept for backward, gradients, and temporaries
-     * of the three phases. */
+    /* Blocks of a layer, 177 in all: those kept for backward, gradients, and temporaries of the
+     * three phases. */
     KEPT = 20,
     GRADIENTS = 12,
     FORWARD = 41,
@@ -65,7 +65,7 @@ static void put_release(writing *list, size_t slot, uint64_t path) {
     put(list, (tide_bench_op){.slot = (uint32_t)slot, .path = (uint16_t)path});
 }
 
-/* Room for so many operations, slots and names. */
+/* Makes room for this many operations, slots and names. */
 static tide_status reserve(tide_bench_workload *workload, size_t n_ops, size_t n_names,
                            tide_error *error) {
     workload->ops = tide_hostmem_zeroed(workload->mem, n_ops, sizeof(*workload->ops));
@@ -130,7 +130,7 @@ static uint64_t path_of(unsigned phase, size_t tensor) {
     return phase | operation << 6 | own << 11;
 }
 
-/* Slots and names: what layers keep, their gradients, then one for each temporary. */
+/* Slots and names: kept blocks of layers, their gradients, then one for each temporary. */
 enum {
     FIRST_GRADIENT = LAYERS * KEPT,
     FIRST_FORWARD = FIRST_GRADIENT + LAYERS * GRADIENTS,

@@ -1,5 +1,5 @@
-/* workload_internal.h - what is asked of an allocator in the benchmarks: lists of requests and
- * releases, each made below a chain of program functions, as a program would make it.
+/* workload_internal.h - the allocator workloads of the benchmarks: lists of requests and releases,
+ * each made below a chain of program functions, as in a program.
  *
  *   hit-4k     one block of 4 KiB, allocated and released
  *   hit-20m    the same with 20 MiB
@@ -27,7 +27,7 @@ enum { TIDE_BENCH_N_WORKLOADS = 4, TIDE_BENCH_CHAIN_DEPTH = 16 };
 
 /* A request or a release. */
 typedef struct tide_bench_op {
-    size_t n_bytes;   /* asked for; 0: a release */
+    size_t n_bytes;   /* requested; 0: a release */
     const char *name; /* of the tensor; owned by the workload; NULL: a release */
     uint32_t slot;    /* where the address is kept between the two */
     uint16_t path;    /* bit i: which of two functions is called at depth i of the chain */
@@ -37,11 +37,12 @@ typedef struct tide_bench_op {
 typedef struct tide_bench_workload {
     const char *name;
     const tide_hostmem *mem; /* borrowed */
-    tide_bench_op *ops; /* owned; n_first that are done once, then n_ops done again and again */
+    tide_bench_op *ops;      /* owned; n_first operations that run once, then n_ops that run
+                                repeatedly */
     size_t n_first;
     size_t n_ops;      /* half of them requests */
     size_t n_slots;    /* of addresses; blocks alive at most */
-    size_t n_at_once;  /* operations below one walk down the chain, along the path of the first
+    size_t n_at_once;  /* operations per walk down the chain, along the path of the first
                           operation */
     size_t n_passes;   /* over the n_ops in one sample */
     char (*names)[24]; /* owned */
@@ -62,7 +63,7 @@ typedef struct tide_bench_side {
     tide_status (*release)(void *state, uint64_t address, tide_error *error);
 } tide_bench_side;
 
-/* A workload on an allocator: what one thread does. */
+/* A workload on an allocator, for one thread. */
 typedef struct tide_bench_thread {
     const tide_bench_workload *workload; /* borrowed */
     const tide_bench_side *side;         /* borrowed */
@@ -75,7 +76,7 @@ TIDE_NODISCARD tide_status tide_bench_thread_init(tide_bench_thread *thread,
                                                   const tide_bench_workload *workload,
                                                   const tide_bench_side *side, void *state,
                                                   tide_error *error);
-/* Live blocks are released with their allocator. */
+/* Live blocks are released together with their allocator. */
 void tide_bench_thread_fini(tide_bench_thread *thread);
 
 /* n_passes passes. */
@@ -86,9 +87,9 @@ size_t tide_bench_pairs(const tide_bench_workload *workload);
 
 enum { TIDE_BENCH_MAX_THREADS = 2 };
 
-/* Threads that work on one allocator at once, each through its own list. The program's first thread
- * only waits: in a process with one thread the C library's locks are cheaper than they are in any
- * program that computes. */
+/* Threads that work on one allocator at the same time, each through its own list. The program's
+ * first thread only waits: in a process with one thread, the C library's locks are cheaper than in
+ * any program that computes. */
 typedef struct tide_bench_crowd {
     tide_bench_thread threads[TIDE_BENCH_MAX_THREADS];
     size_t n_threads;
@@ -102,7 +103,7 @@ TIDE_NODISCARD tide_status tide_bench_crowd_init(tide_bench_crowd *crowd,
                                                  tide_error *error);
 
 /* A sample for tide_bench_variant, `ctx` is a tide_bench_crowd: ns of a pair, the mean of the
- * threads. Each makes one pass before it looks at the clock. */
+ * threads. Each makes one pass before it reads the clock. */
 TIDE_NODISCARD tide_status tide_bench_crowd_sample(void *ctx, double *ret_ns, tide_error *error);
 
 /* Measures n crowds in turn as variants of the group. */
@@ -111,11 +112,11 @@ TIDE_NODISCARD tide_status tide_bench_crowds_measure(tide_bench_crowd *crowds,
                                                      tide_bench_group *group, size_t n_rounds,
                                                      tide_error *error);
 
-/* The harness alone: an allocator that does nothing. Takes no state. */
+/* Only the harness: an allocator that does nothing. Has no state. */
 extern const tide_bench_side tide_bench_null;
 
-/* About the least that an allocator with a lock can do: size classes, a list of free blocks for
- * each, a hash table of live blocks and a mutex. */
+/* About the minimum for an allocator with a lock: size classes, a list of free blocks for each, a
+ * hash table of live blocks and a mutex. */
 extern const tide_bench_side tide_bench_floor;
 typedef struct tide_bench_floor_state tide_bench_floor_state;
 TIDE_NODISCARD tide_status tide_bench_floor_create(const tide_hostmem *mem,
@@ -124,7 +125,7 @@ void tide_bench_floor_destroy(tide_bench_floor_state *state);
 
 /* tidemark's caching allocator on the virtual device. */
 extern const tide_bench_side tide_bench_cache;
-/* Only what precedes the lock in a recorded request: call stack, scope and name. Its state is a
+/* Only the part of a recorded request before the lock: call stack, scope and name. Its state is a
  * tide_bench_cache_state with a recorder, whose cache stays empty. */
 extern const tide_bench_side tide_bench_notes;
 typedef struct tide_bench_cache_state {
@@ -147,7 +148,7 @@ typedef struct tide_bench_call {
     const tide_bench_op *op;
     size_t n_ops; /* from `op` on */
     tide_error *error;
-    tide_status status; /* of the first operation that failed, where the rest is left out */
+    tide_status status; /* of the first operation that failed; the others are skipped */
     unsigned
         n_passed; /* functions on the way back; keeps the compiler from merging equal functions */
 } tide_bench_call;

@@ -25,8 +25,8 @@ typedef struct walker {
     tide_map segment_at;   /* address -> index in segments */
     tide_mapped_runs runs; /* the expandable segments, which are not among the others */
     tide_map block_at;     /* address -> index in blocks */
-    bool is_lenient;       /* leave out and count what does not fit, instead of failing */
-    size_t n_unfit;        /* blocks that were left out of a layout */
+    bool is_lenient;       /* skip and count rows that do not fit, instead of failing */
+    size_t n_unfit;        /* blocks that were dropped from a layout */
 } walker;
 
 static void walker_init(walker *w, const tide_hostmem *mem) {
@@ -44,7 +44,7 @@ static void walker_fini(walker *w) {
     w->mem->release(w->mem->ctx, w->blocks);
 }
 
-/* TIDE_INVALID: a segment begins at this address already. */
+/* TIDE_INVALID if a segment already begins at this address. */
 static tide_status add_segment(walker *w, tide_segment_row segment) {
     if (tide_map_find(&w->segment_at, segment.address, NULL)) {
         return TIDE_INVALID;
@@ -60,7 +60,7 @@ static tide_status add_segment(walker *w, tide_segment_row segment) {
     return TIDE_OK;
 }
 
-/* TIDE_INVALID: no segment begins at this address. */
+/* TIDE_INVALID if no segment begins at this address. */
 static tide_status remove_segment(walker *w, uint64_t address) {
     uint64_t index = 0;
     if (!tide_map_find(&w->segment_at, address, &index)) {
@@ -155,7 +155,7 @@ static tide_status apply(walker *w, const tide_event *event) {
 }
 
 /* Undoes a free. The row has the stack and scope of the free itself, so those of the allocation are
- * unknown for now; recall fills them in where the log kept them. */
+ * unknown for now; recall fills them in if the log kept them. */
 static tide_status put_back(walker *w, const tide_event *event, tide_block_state state) {
     live_block block = block_of(event, state);
     block.row.stack = TIDE_NONE;
@@ -225,7 +225,7 @@ static void add_free(tide_boundary *to, uint64_t offset_bytes, uint64_t block_by
     }
 }
 
-/* Writes the live blocks from *next on that lie in the segment, and free blocks for the gaps. Both
+/* Writes the live blocks from *next on that are in the segment, and free blocks for the gaps. Both
  * lists are sorted by address, so one walk over all segments sees every block once. */
 static tide_status tile(walker *w, tide_segment_row *segment, size_t *next, tide_boundary *to) {
     uint64_t used_bytes = 0; /* from the segment's address */
@@ -364,7 +364,7 @@ tide_status tide_boundary_before(const tide_boundary *end, const tide_event *eve
     return TIDE_OK;
 }
 
-/* Enters what was alive before the first event. */
+/* Enters the state before the first event. */
 static tide_status enter(walker *w, const tide_event *base, size_t n_base) {
     for (size_t i = 0; i < n_base; i++) {
         const tide_event *row = &base[i];
@@ -416,7 +416,7 @@ tide_status tide_boundary_after(const tide_event *base, size_t n_base, const tid
 
 struct tide_boundary_walk {
     walker walker;
-    size_t n_unfit; /* blocks that were left out of the start */
+    size_t n_unfit; /* blocks that were dropped from the start */
 };
 
 tide_status tide_boundary_walk_create(const tide_event *base, size_t n_base, tide_arena *arena,
@@ -462,7 +462,7 @@ void tide_boundary_walk_destroy(tide_boundary_walk *walk) {
     }
 }
 
-/* Applies the events and keeps those that fit what was before them. */
+/* Applies the events and keeps those that fit the state before them. */
 static tide_status apply_fitting(tide_boundary_walk *walk, tide_event *events, size_t *n_events,
                                  size_t *kept) {
     size_t n_kept = 0;

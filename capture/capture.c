@@ -5,7 +5,7 @@
 #include "capture/capture_internal.h"
 
 /* A heap on top of an arena. With it the recorder copies its tables straight into the document,
- * which owns that arena, so that nothing is copied twice. Each piece is preceded by its size, for
+ * which owns that arena, so nothing is copied twice. Each piece is preceded by its size, for
  * resize. */
 typedef struct piece {
     _Alignas(16) size_t n_bytes;
@@ -95,8 +95,8 @@ static tide_status resolve_stacks(tide_recording *recording, tide_boundary *boun
     if (nodes == NULL) {
         return TIDE_NO_MEMORY;
     }
-    /* Rows that the log dropped may have been the only ones with a stack: its symbols are not
-     * looked up. */
+    /* Marks the stacks in use, unless all are wanted: a stack that only dropped rows had needs no
+     * symbols. */
     memset(nodes, modules != NULL && modules->wants_all ? 0 : 0xff, n_stacks * sizeof(*nodes));
     for (size_t i = 0; i < recording->n_events; i++) {
         mark_stack(nodes, n_stacks, recording->events[i].stack);
@@ -202,7 +202,7 @@ static void describe_recording(const tide_recording *recording, tide_snapshot *s
 
 struct tide_captured {
     const tide_hostmem *mem; /* borrowed */
-    tide_snapshot *snapshot; /* owned until it is handed out */
+    tide_snapshot *snapshot; /* owned until it is returned */
     tide_hostmem arena_mem;  /* of the snapshot's arena */
     tide_cache_state state;  /* all of it in the arena: nothing to release */
 };

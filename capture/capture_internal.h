@@ -17,22 +17,22 @@ typedef struct tide_boundary {
 } tide_boundary;
 
 /* boundary.c. Computes the state before the first event from the one after the last, by undoing the
- * events one by one. `base` holds the allocs of what was alive before the first (tide_recording);
- * blocks that reappear take their stack and scope from there, or have none. The rows lie in
- * `arena`. TIDE_INVALID when events and blocks contradict each other. */
+ * events one by one. `base` holds the alloc rows of the state before the first event
+ * (tide_recording); blocks that reappear take their stack and scope from there, or have none. The
+ * rows are in `arena`. TIDE_INVALID if events and blocks contradict each other. */
 TIDE_NODISCARD tide_status tide_boundary_before(const tide_boundary *end, const tide_event *events,
                                                 size_t n_events, const tide_event *base,
                                                 size_t n_base, tide_arena *arena,
                                                 tide_boundary *ret_start, tide_error *error);
 
-/* Computes the states before the first and after the last event from what was alive before the
+/* Computes the states before the first and after the last event from the blocks alive before the
  * first. `ret_start` may be NULL. */
 TIDE_NODISCARD tide_status tide_boundary_after(const tide_event *base, size_t n_base,
                                                const tide_event *events, size_t n_events,
                                                tide_arena *arena, tide_boundary *ret_start,
                                                tide_boundary *ret_end, tide_error *error);
 
-/* mapped_runs.c. The memory of expandable segments at one instant, by the rows segment_map and
+/* mapped_runs.c. The memory of expandable segments at one instant, from the rows segment_map and
  * segment_unmap. */
 typedef struct tide_mapped_runs {
     const tide_hostmem *mem; /* borrowed */
@@ -43,55 +43,55 @@ typedef struct tide_mapped_runs {
 
 void tide_mapped_runs_init(tide_mapped_runs *of, const tide_hostmem *mem);
 void tide_mapped_runs_fini(tide_mapped_runs *of);
-/* TIDE_INVALID: a part of the piece is mapped already. */
+/* TIDE_INVALID if a part of the piece is already mapped. */
 TIDE_NODISCARD tide_status tide_mapped_runs_add(tide_mapped_runs *of,
                                                 const tide_segment_row *piece);
-/* Removes any part of one run. TIDE_INVALID: a part of the piece is not mapped. */
+/* Removes any part of one run. TIDE_INVALID if a part of the piece is not mapped. */
 TIDE_NODISCARD tide_status tide_mapped_runs_remove(tide_mapped_runs *of,
                                                    const tide_segment_row *piece);
 
 typedef struct tide_boundary_fit {
     tide_boundary start, end;
     size_t n_unfit;
-    size_t *kept; /* in the arena: which of the events given each event that is left was */
+    size_t *kept; /* in the arena: for each remaining event, its index among the original ones */
 } tide_boundary_fit;
 
-/* The same as tide_boundary_after for rows that may be damaged: it leaves out and counts events and
- * blocks that do not fit. Fails with TIDE_NO_MEMORY only. */
+/* Like tide_boundary_after, for rows that may be damaged: drops and counts events and blocks that
+ * do not fit. Fails only with TIDE_NO_MEMORY. */
 TIDE_NODISCARD tide_status tide_boundary_make_fit(const tide_event *base, size_t n_base,
                                                   tide_event *events, size_t *n_events,
                                                   tide_arena *arena, tide_boundary_fit *ret_fit);
 
-/* The same event by event, holding only what is alive. The start lies in the arena. */
+/* The same event by event, keeping only live blocks. The start is in the arena. */
 typedef struct tide_boundary_walk tide_boundary_walk;
 
 TIDE_NODISCARD tide_status tide_boundary_walk_create(const tide_event *base, size_t n_base,
                                                      tide_arena *arena, tide_boundary *ret_start,
                                                      tide_boundary_walk **ret_walk);
-/* TIDE_INVALID: the event does not fit, and changes nothing. */
+/* TIDE_INVALID, with nothing changed, if the event does not fit. */
 TIDE_NODISCARD tide_status tide_boundary_walk_apply(tide_boundary_walk *walk,
                                                     const tide_event *event);
-/* *ret_n_unfit: blocks that were left out at either end. */
+/* *ret_n_unfit: blocks that were dropped at either end. */
 TIDE_NODISCARD tide_status tide_boundary_walk_finish(tide_boundary_walk *walk, tide_arena *arena,
                                                      tide_boundary *ret_end, size_t *ret_n_unfit);
 void tide_boundary_walk_destroy(tide_boundary_walk *walk);
 
 /* capture.c. Enters the tables of the recording into the document, and changes the stacks in them
- * and in the two boundaries to nodes of the document's tree. What the recording points to must lie
- * in the document's arena. `modules` are what the addresses of call stacks refer to
- * (tide_symbol_address); NULL: this process. */
+ * and in the two boundaries to nodes of the document's tree. Everything that the recording points
+ * to must be in the document's arena. `modules` are those to which the addresses of call stacks
+ * refer (tide_symbol_address); NULL: this process. */
 typedef struct tide_capture_modules {
     const tide_symbol_module *modules; /* borrowed */
     size_t n_modules;
     const tide_log_python_frame *python; /* borrowed; their strings are the recording's */
     size_t n_python;
     bool wants_all;        /* every stack of the recording, not only those that its rows refer to */
-    const uint32_t *nodes; /* filled in: the node of each stack of the recording; TIDE_NONE */
+    const uint32_t *nodes; /* filled in: the node of each stack of the recording, or TIDE_NONE */
     size_t n_used;         /* filled in: modules with an address in a stack */
-    size_t n_absent;       /* filled in: those of them whose file is not here */
+    size_t n_absent;       /* filled in: of these, modules whose file is missing */
 } tide_capture_modules;
 
-/* In place of a module's number: the address is the number of a frame of Python's. */
+/* In place of a module's number: the address is the number of a Python frame. */
 #define TIDE_CAPTURE_PYTHON UINT64_C(0xfffe)
 
 TIDE_NODISCARD tide_status tide_capture_tables(tide_recording *recording,
@@ -105,7 +105,7 @@ void tide_capture_set_boundaries(const tide_boundary *start, const tide_boundary
 
 /* stacks.c. Fills in frames and stacks of the document, and adds their texts to `strings`. For each
  * stack i of the recording whose nodes[i] is not TIDE_NONE, nodes[i] becomes its node in the tree,
- * or TIDE_NONE when no frame of it is left. */
+ * or TIDE_NONE if no frame of it remains. */
 TIDE_NODISCARD tide_status tide_capture_stacks(const tide_recording *recording,
                                                tide_capture_modules *modules, tide_strings *strings,
                                                tide_snapshot *snapshot, uint32_t *nodes);
@@ -114,8 +114,7 @@ TIDE_NODISCARD tide_status tide_capture_stacks(const tide_recording *recording,
 TIDE_NODISCARD tide_status tide_capture_settings(const tide_cache_config *config,
                                                  tide_snapshot *snapshot);
 
-/* describe.c. Enters the device, and the run and the timing that the caller gave; these two may be
- * NULL. */
+/* describe.c. Enters the device, and the caller's run and timing; these two may be NULL. */
 TIDE_NODISCARD tide_status tide_capture_device(const tide_device_info *info,
                                                tide_snapshot *snapshot);
 TIDE_NODISCARD tide_status tide_capture_run(const tide_snapshot_run *run, tide_snapshot *snapshot);

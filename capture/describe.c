@@ -3,7 +3,7 @@
 
 #include "capture/capture_internal.h"
 
-/* NULL becomes "". False: no memory. */
+/* NULL becomes "". False without memory. */
 static bool copy_text(tide_arena *arena, const char *text, const char **ret_copy) {
     *ret_copy = text == NULL ? "" : tide_arena_text(arena, text);
     return *ret_copy != NULL;
@@ -56,7 +56,7 @@ tide_status tide_capture_run(const tide_snapshot_run *run, tide_snapshot *snapsh
     return TIDE_OK;
 }
 
-/* NULL stays NULL. False: no memory. */
+/* NULL stays NULL. False without memory. */
 static bool copy_samples(tide_arena *arena, const double *samples, size_t n,
                          const double **ret_copy) {
     *ret_copy = NULL;

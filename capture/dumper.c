@@ -56,7 +56,7 @@ static void write_job(const tide_dumper *dumper, const tide_dump_job *job) {
     tell(dumper, &dump);
 }
 
-/* Copies the tables. `outcome` replaces the run's own; NULL: keep that. */
+/* Copies the tables. `outcome` replaces the run's own; NULL keeps it. */
 static tide_status copy_now(tide_dumper *dumper, const char *outcome,
                             const tide_snapshot_timing *timing, tide_dump_job *job,
                             tide_error *error) {
@@ -74,8 +74,8 @@ static tide_status copy_now(tide_dumper *dumper, const char *outcome,
     return TIDE_OK;
 }
 
-/* Copies and writes on this thread, which is the dumper's. `copied` is told when the copy is done;
- * NULL: nobody waits for it. */
+/* Copies and writes on this thread, which is the dumper's. `copied` is set when the copy is done;
+ * NULL if no thread waits for it. */
 static void dump_here(tide_dumper *dumper, const char *label, atomic_int *copied) {
     tide_dump_job job = {.is_numbered = true};
     tide_error error = {""};
@@ -99,7 +99,7 @@ static void serve_last(tide_dumper *dumper) {
     }
 }
 
-/* Takes the oldest job. False: there is none. */
+/* Takes the oldest job. False if there is none. */
 static bool take_job(tide_dumper *dumper, tide_dump_job *ret_job, bool *ret_is_stopping) {
     pthread_mutex_lock(&dumper->lock);
     bool has_job = dumper->n_jobs > 0;
@@ -140,7 +140,7 @@ static void *serve(void *argument) {
 
 /* ---- requests, on the program's threads ---- */
 
-/* Waits for room and queues the job. It is done once n_written reaches the number returned. */
+/* Waits for room and queues the job. The job is done once n_written reaches the returned number. */
 static uint64_t hand_over(tide_dumper *dumper, const tide_dump_job *job) {
     pthread_mutex_lock(&dumper->lock);
     while (dumper->n_jobs == TIDE_MAX_WAITING) {

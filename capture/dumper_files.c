@@ -47,7 +47,7 @@ tide_status tide_dump_path(const char *path, const char *label, bool is_numbered
 
 /* ---- signals ---- */
 
-/* Signals that mean nothing to the system, so that a program may choose them freely. */
+/* Signals without a meaning to the system, which a program may choose freely. */
 static const struct {
     const char *label;
     int number;

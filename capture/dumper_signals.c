@@ -15,13 +15,14 @@ enum {
     MAX_DUMPERS = 16,
     MAX_SIGNAL = 64,
     POLL_MS = 2,
-    /* How long a process that ends waits. The thread that aborts may hold a lock that the copy
-     * needs, so without a limit it could wait for ever. */
+    /* How long a process that ends waits. The aborting thread may hold a lock that the copy needs,
+     * so without a limit it could wait for ever. */
     COPY_PATIENCE_MS = 3000,
     WRITE_PATIENCE_MS = 60000
 };
 
-/* The state of the process: a signal handler gets no argument of ours, so it must find it here. */
+/* The state of the process: a signal handler gets no argument from us, so it must find the state
+ * here. */
 static struct {
     _Atomic(tide_dumper *) dumpers[MAX_DUMPERS]; /* NULL: free */
     atomic_int n_inside;                         /* handlers that may be using one of them */
@@ -62,9 +63,8 @@ static void await_last(tide_dumper *dumper) {
     }
 }
 
-/* Takes the last snapshots of a process that ends. Leaves out a dumper whose own thread this is,
- * since it would wait for itself, and one of the parent of a fork, whose thread does not exist
- * here. */
+/* Takes the last snapshots of a process that ends. Skips a dumper whose own thread this is, which
+ * would wait for itself, and a dumper of the parent of a fork, whose thread does not exist here. */
 static void take_last(bool is_abort) {
     atomic_fetch_add(&slots.n_inside, 1);
     for (size_t i = 0; i < MAX_DUMPERS; i++) {

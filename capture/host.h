@@ -1,4 +1,4 @@
-/* host.h - the machine that this process runs on, for the description of a run. */
+/* host.h - the machine on which this process runs, for the description of a run. */
 #ifndef TIDE_CAPTURE_HOST_H
 #define TIDE_CAPTURE_HOST_H
 
@@ -10,7 +10,7 @@ extern "C" {
 
 enum { TIDE_HOST_TEXT = 256 };
 
-/* Texts are "" and numbers are -1 where the system does not say. */
+/* Texts are "" and numbers are -1 if the system does not report them. */
 typedef struct tide_host_info {
     char name[TIDE_HOST_TEXT]; /* host name */
     char os[TIDE_HOST_TEXT];   /* "Debian GNU/Linux 12 (bookworm), Linux 6.1.0" */

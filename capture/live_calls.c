@@ -1,8 +1,8 @@
-/* live_calls.c - memory that a program took from CUDA itself, as events.
+/* live_calls.c - memory that a program allocated from CUDA itself, as events.
  *
- * Pinned memory becomes a device of its own, behind those of CUDA. Memory of devices is told by
- * PyTorch's own events where there are any, because the allocator's segments are the same memory;
- * in every other program the calls are all there is. Each allocation is a segment with one block.
+ * Pinned memory is a device of its own, numbered after the CUDA devices. Device memory comes from
+ * PyTorch's own events if there are any, because the allocator's segments are the same memory;
+ * every other program has only the calls. Each allocation is a segment with one block.
  */
 #include <string.h>
 
@@ -12,14 +12,15 @@
 
 enum { UNIT_BYTES = 512 }; /* of addresses in a snapshot */
 
-/* Arrays and physical memory have handles and no addresses. Their places are made up, above every
- * address that a process can have and below the virtual card's (virtual_cuda/address.h). */
+/* Arrays and physical memory have handles and no addresses. Their addresses are invented, above
+ * every address that a process can have and below the virtual card's
+ * (programs/virtual_cuda/card/address.h). */
 static const uint64_t FIRST_PLACE = UINT64_C(1) << 48;
 
 typedef struct caller {
     tide_log_contents *contents;   /* borrowed */
     const tide_log_tables *tables; /* borrowed */
-    bool takes_devices;            /* the program has no events of PyTorch's */
+    bool takes_devices;            /* the program has no PyTorch events */
     uint8_t pinned;                /* the device of pinned memory */
     tide_map place_of;             /* handle -> place */
     uint64_t next_place;
@@ -66,7 +67,7 @@ static bool has_handle(const caller *of, const tide_live_note *note) {
            strstr(text_of(of, note->row.name), "Array") != NULL;
 }
 
-/* What begins within a unit begins with it: pinned memory may begin anywhere in its page. */
+/* Addresses are rounded down to a unit, because pinned memory may begin anywhere in its page. */
 static tide_status find_place(caller *of, const tide_live_note *note, uint64_t *ret_address,
                               uint64_t *ret_bytes) {
     uint64_t address = note->row.address;
@@ -85,7 +86,7 @@ static tide_status find_place(caller *of, const tide_live_note *note, uint64_t *
     return TIDE_OK;
 }
 
-/* The next one with this handle is another piece of memory. */
+/* The next allocation with this handle is another piece of memory. */
 static void leave_place(caller *of, const tide_live_note *note) {
     if (action_of(note) % 2 != 0 && has_handle(of, note)) {
         (void)tide_map_remove(&of->place_of, note->row.address);
@@ -94,7 +95,7 @@ static void leave_place(caller *of, const tide_live_note *note) {
 
 /* ---- events ---- */
 
-/* Libraries of NVIDIA's take memory for their own work. */
+/* NVIDIA's libraries allocate memory for their own work. */
 static uint8_t category_of(const char *owner) {
     static const char *const LIBRARIES[] = {"NCCL",  "cuBLAS", "cuDNN",  "cuSOLVER", "cuSPARSE",
                                             "cuFFT", "cuRAND", "cuFile", "NVSHMEM",  "TensorRT"};
@@ -106,7 +107,7 @@ static uint8_t category_of(const char *owner) {
     return TIDE_UNKNOWN;
 }
 
-/* The call as an event of the segment; that of its block differs in the action. */
+/* The call as an event of the segment; the event of its block differs only in the action. */
 static tide_status make_event(caller *of, const tide_live_note *note, tide_event *ret_event) {
     int action = action_of(note);
     tide_event event = note->row;
@@ -143,7 +144,7 @@ static tide_event block_of(const tide_event *event) {
     return block;
 }
 
-/* The node of a call's row is its owner, and no node. */
+/* The node field of a call's row holds its owner, not a node. */
 static void append(caller *of, tide_event event, const tide_live_extra *from) {
     of->extras[of->n_events] =
         (tide_live_extra){.node = TIDE_NONE, .module = from->module, .thread = from->thread};
@@ -183,7 +184,7 @@ static tide_status take_base(caller *of) {
     return TIDE_OK;
 }
 
-/* Whether the base has the call already: a full log folds its oldest row before it overwrites it,
+/* Whether the base already has the call: a full log folds its oldest row before it overwrites it,
  * and the process may have ended between the two. */
 static bool is_folded(const caller *of, const tide_live_note *note) {
     const tide_log_contents *contents = of->contents;
@@ -195,7 +196,7 @@ static bool is_folded(const caller *of, const tide_live_note *note) {
     return is_there;
 }
 
-/* Rows that are no events keep their places among the events. */
+/* Rows that are not events keep their places among the events. */
 static tide_status take_events(caller *of) {
     tide_log_contents *contents = of->contents;
     size_t next = 0;
@@ -241,7 +242,7 @@ static size_t count_devices(const caller *of) {
     return n;
 }
 
-/* Whether the log has events of PyTorch's allocator; marks and failed requests are none. */
+/* Whether the log has events of PyTorch's allocator; marks and failed requests do not count. */
 static bool has_events(const tide_log_contents *contents) {
     bool has_one = false;
     for (size_t i = 0; i < contents->n_events && !has_one; i++) {
@@ -285,7 +286,7 @@ static tide_status make_room(caller *of, size_t n_events, size_t n_base) {
     return TIDE_OK;
 }
 
-/* The tables of the contents become those that were made. */
+/* Replaces the tables of the contents by the new ones. */
 static tide_status hand_over(caller *of) {
     tide_log_contents *contents = of->contents;
     const tide_hostmem *mem = contents->mem;

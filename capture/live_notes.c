@@ -1,5 +1,5 @@
-/* live_notes.c - what the log of another program's recording says beside its events. Places in the
- * log become places among the events that are left. */
+/* live_notes.c - the data of another program's log besides its events. Places in the log become
+ * places among the remaining events. */
 #include <string.h>
 
 #include "capture/live_internal.h"
@@ -7,12 +7,12 @@
 typedef struct notes_maker {
     const tide_log_contents *contents; /* borrowed */
     const tide_log_tables *tables;     /* borrowed */
-    const size_t *kept; /* of the events that are left: which event as it was read each was */
+    const size_t *kept;                /* for each remaining event, its index as read */
     size_t n_events;
     tide_snapshot *snapshot; /* borrowed; the arena */
 } notes_maker;
 
-/* How many of the events that are left were among the first `n` as they were read. */
+/* The number of remaining events that were among the first `n` as read. */
 static size_t count_left(const notes_maker *of, size_t n) {
     size_t low = 0;
     size_t high = of->n_events;
@@ -33,7 +33,7 @@ static uint32_t string_of(const notes_maker *of, uint32_t number) {
     return (uint32_t)found;
 }
 
-/* The text of a number of the log's; "" where there is none. The snapshot keeps it. */
+/* The text of a number of the log; "" if there is none. The snapshot keeps it. */
 static const char *text_of(const notes_maker *of, uint32_t number) {
     return tide_snapshot_text(of->snapshot, string_of(of, number));
 }

@@ -48,8 +48,8 @@ static size_t first_above(const tide_boundary *of, uint64_t address) {
     return low;
 }
 
-/* All segments with a part of that memory are of the pool: parts of what was mapped may have been
- * unmapped since. Devices share no addresses. */
+/* All segments with a part of that memory belong to the pool: parts of the mapped memory may have
+ * been unmapped since. Devices share no addresses. */
 static void tell(const tide_boundary *of, const tide_live_pooled *what,
                  const tide_snapshot *snapshot) {
     for (size_t i = first_above(of, what->address); i < of->n_segments; i++) {
@@ -66,7 +66,7 @@ static void tell(const tide_boundary *of, const tide_live_pooled *what,
     }
 }
 
-/* Memory that was there before the first event, at both ends: what happened to it since is told
+/* Memory that existed before the first event, at both ends: later events override this
  * afterwards. */
 static void tell_base(const tide_log_contents *contents, const tide_boundary_fit *fit,
                       const tide_snapshot *snapshot) {
@@ -78,8 +78,8 @@ static void tell_base(const tide_log_contents *contents, const tide_boundary_fit
     }
 }
 
-/* The last event in a segment has its pool: what happened in a pool that had these addresses before
- * comes earlier. */
+/* The last event in a segment has its pool: events of a pool that had these addresses before come
+ * earlier. */
 static void tell_segments(const tide_boundary *end, const tide_snapshot *snapshot) {
     for (size_t i = 0; i < snapshot->n_events; i++) {
         const tide_event event = tide_event_at(snapshot, i);

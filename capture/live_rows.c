@@ -2,7 +2,7 @@
 
 #include "capture/live_internal.h"
 
-/* Rows of the log, 64 bytes each, where the contents have room for events. */
+/* Rows of the log, 64 bytes each, in the contents' room for events. */
 static tide_live_row row_at(const tide_event *rows, size_t i) {
     tide_live_row row;
     memcpy(&row, (const unsigned char *)rows + i * sizeof(row), sizeof(row));
@@ -17,8 +17,8 @@ static tide_live_extra extra_of(const tide_live_row *row) {
                              .thread = row->thread};
 }
 
-/* PyTorch marks dumps and annotations in its own history; all other marks are ours, and so are
- * labels and rows of the driver. */
+/* PyTorch marks dumps and annotations in its own history; all other marks are ours, as are labels
+ * and rows of the driver. */
 static bool is_event(const tide_live_row *row, const tide_log_tables *tables) {
     uint64_t string = 0;
     if (row->event.action != TIDE_ACTION_MARK) {
@@ -57,7 +57,7 @@ static tide_status split_events(tide_log_contents *contents, const tide_log_tabl
     return has_room ? TIDE_OK : TIDE_NO_MEMORY;
 }
 
-/* What was said of a block whose row the ring has overwritten stands in the base. */
+/* The label of a block whose row the ring has overwritten is in the base. */
 static void take_base_label(tide_log_contents *contents, tide_live_row *row) {
     if (row->event.action != UINT8_MAX && row->event.category != TIDE_CERTAINTY_UNKNOWN) {
         tide_live_note label = {.row = row->event, .extra = extra_of(row)};

@@ -1,9 +1,9 @@
-/* live_sizes.c - how large the blocks were that PyTorch's allocator gave.
+/* live_sizes.c - the sizes of the blocks of PyTorch's allocator.
  *
- * A request takes the beginning of a free block. What is left of that block stays free, unless it
- * is too small to be of use: then it stays with the request. So the block ends where the rounded
- * request ends, or at the next block or the end of the segment. Which of the two follows from the
- * gap between them, because no free block lies within it.
+ * A request takes the beginning of a free block. The remainder of that block stays free, unless it
+ * is too small to be useful: then it stays with the request. So the block ends where the rounded
+ * request ends, or at the next block or the end of the segment. The gap between the two decides
+ * which, because it contains no free block.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ typedef struct sizer {
     uint64_t *points; /* every address at which something begins or ends; ascending, each once */
     size_t n_points;
     uint32_t *n_walls;    /* at each point: blocks in use and ends of segments */
-    uint64_t *requested;  /* at each point: of the block in use that begins there */
+    uint64_t *requested;  /* at each point: bytes of the block in use that begins there */
     uint64_t *block;      /* at each point: its size; 0: no block is in use there */
     tide_point_set walls; /* points with a wall */
     range *ranges;        /* of expandable segments; ascending, without overlap */
@@ -39,7 +39,8 @@ typedef struct sizer {
 
 /* ---- settings ---- */
 
-/* The text is PyTorch's, which knows settings that a cache of ours refuses: each is taken alone. */
+/* The text is for PyTorch, which has settings that our cache refuses: each is applied
+ * separately. */
 static void read_settings(tide_cache_config *config, const char *text) {
     tide_error ignored;
     while (text != NULL && *text != '\0') {
@@ -53,7 +54,7 @@ static void read_settings(tide_cache_config *config, const char *text) {
             memcpy(one, text, n);
             one[n] = '\0';
             if (tide_cache_config_parse(config, one, &ignored) != TIDE_OK) {
-                one[0] = '\0'; /* it is none that sizes depend on */
+                one[0] = '\0'; /* sizes do not depend on it */
             }
         }
         text += n + (text[n] == ',');
@@ -139,7 +140,7 @@ static bool is_expandable(const sizer *s, uint64_t address) {
     return low < s->n_ranges && s->ranges[low].begin <= address;
 }
 
-/* What the program says of a pool when it makes it; no event says so. */
+/* A property that the program states when it creates the pool; events do not have it. */
 static bool is_pool_whole(const tide_log_tables *tables, size_t number) {
     char key[KEY_BYTES];
     (void)snprintf(key, sizeof(key), "pool.%" PRIu64 ".%" PRIu64 ".no_split",
@@ -161,7 +162,7 @@ static tide_status prepare_pools(sizer *s, const tide_log_tables *tables) {
     return TIDE_OK;
 }
 
-/* A row of the base that was left out has no point. */
+/* A row of the base that was dropped has no point. */
 static void note_segment(sizer *s, const tide_log_tables *tables, uint64_t address, size_t pool) {
     size_t point = point_of(s, address);
     if (point < s->n_points && s->points[point] == address) {
@@ -205,7 +206,7 @@ static void remove_wall(sizer *s, size_t point) {
     }
 }
 
-/* The block for a request at this point, which reaches `most_bytes` far at most. */
+/* The block for a request at this point, which reaches at most `most_bytes` far. */
 static uint64_t block_of(const sizer *s, size_t point, uint64_t requested_bytes,
                          uint64_t most_bytes) {
     uint64_t rounded = tide_cache_round_bytes(&s->config, (size_t)requested_bytes);
@@ -219,7 +220,7 @@ static uint64_t block_of(const sizer *s, size_t point, uint64_t requested_bytes,
         return gap;
     }
     if (gap < rounded) {
-        return gap >= requested_bytes ? gap : rounded; /* settings of which the log says nothing */
+        return gap >= requested_bytes ? gap : rounded; /* settings that the log does not contain */
     }
     if (rounded <= s->config.small_bytes || is_expandable(s, s->points[point])) {
         return rounded;
@@ -228,14 +229,14 @@ static uint64_t block_of(const sizer *s, size_t point, uint64_t requested_bytes,
     return is_whole ? gap : rounded;
 }
 
-/* A row of the base may say how far the block could reach when it was made: its neighbour may be
- * gone (recorder/block_ends.h). */
+/* A row of the base may state how far the block could reach when it was made: its neighbour may no
+ * longer exist (recorder/block_ends.h). */
 static void take_alloc(sizer *s, tide_event *row) {
     size_t point = point_of(s, row->address);
     bool is_told = row->block_bytes > row->requested_bytes;
     uint64_t n_bytes =
         block_of(s, point, row->requested_bytes, is_told ? row->block_bytes : UINT64_MAX);
-    if (s->block[point] == 0) { /* else the release of the block that was there is missing */
+    if (s->block[point] == 0) { /* else the release of the earlier block is missing */
         add_wall(s, point);
     }
     s->block[point] = n_bytes <= TIDE_MAX_BLOCK_BYTES ? n_bytes : row->requested_bytes;
@@ -256,7 +257,7 @@ static void take_free(sizer *s, tide_event *row) {
     }
 }
 
-/* Memory that came in one piece ends at a wall. Mapped memory does not matter here: its blocks end
+/* Memory allocated in one piece ends at a wall. Mapped memory does not matter here: its blocks end
  * with the rounded request. */
 static void take_row(sizer *s, tide_event *row) {
     switch (row->action) {
@@ -279,8 +280,8 @@ static void take_row(sizer *s, tide_event *row) {
     }
 }
 
-/* What was alive before the first row: segments first, then the blocks in the order of their
- * allocation, which is that of their times. A block whose free was requested is in use, too. */
+/* Orders the state before the first row: segments first, then the blocks in the order of their
+ * allocation, that is, by time. A block whose free was requested is also in use. */
 static int compare_base(const void *a, const void *b) {
     const tide_event *left = a;
     const tide_event *right = b;
@@ -292,7 +293,7 @@ static int compare_base(const void *a, const void *b) {
     return (left->time_ns > right->time_ns) - (left->time_ns < right->time_ns);
 }
 
-/* The private pool of event i of those that are left. */
+/* The private pool of remaining event i. */
 static size_t pool_of(const tide_log_contents *contents, size_t i) {
     return contents->extras[contents->order[i]].pool;
 }

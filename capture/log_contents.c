@@ -1,5 +1,5 @@
-/* log_contents.c - reads the areas of a log file as far as the file has them. Every number in the
- * header may be wrong, so none is used before it is compared with a limit. */
+/* log_contents.c - reads the areas of a log file that are present. Every number in the header may
+ * be wrong, so each is compared with a limit before it is used. */
 #define _GNU_SOURCE /* O_CLOEXEC, flock */
 #include <errno.h>
 #include <fcntl.h>
@@ -96,7 +96,7 @@ static tide_status read_header(const source *from, const char *path, tide_log_he
 
 /* ---- areas ---- */
 
-/* Reads n_items of an area, or as many as the file has. NULL: no memory. */
+/* Reads n_items of an area, or as many as the file has. NULL without memory. */
 static void *read_area(const tide_hostmem *mem, const source *from, uint64_t offset,
                        uint64_t n_items, size_t item_bytes, size_t *ret_n_items) {
     uint64_t n_there = offset < from->n_bytes ? (from->n_bytes - offset) / item_bytes : 0;
@@ -117,8 +117,8 @@ static bool is_zero(const tide_event *row) {
     return memcmp(row, &ZERO, sizeof(ZERO)) == 0;
 }
 
-/* Reads the kept rows, oldest first, up to the first one that is not in the file. Rows behind a gap
- * are useless: they change a state that the missing rows made, and nobody knows it. */
+/* Reads the kept rows, oldest first, up to the first one that is not in the file. Rows after a gap
+ * are useless: they change a state that the missing rows made, which is unknown. */
 static tide_status read_events(const source *from, tide_log_contents *contents,
                                tide_recover_report *report) {
     const tide_log_layout *layout = &contents->header.layout;
@@ -133,7 +133,7 @@ static tide_status read_events(const source *from, tide_log_contents *contents,
     size_t n_there = 0;
     contents->first_event = first;
     if (paused_at < first) {
-        contents->n_base = 0; /* the base misses what happened while recording was paused */
+        contents->n_base = 0; /* the base lacks the events of the pause */
     }
     if (contents->leaves_rows) {
         contents->n_rows = n_good;
@@ -219,7 +219,7 @@ static tide_status read_areas(const source *from, tide_log_contents *contents,
 
 /* ---- the file ---- */
 
-/* Leaves the rows from `first` on. False: they cannot be told apart from those before. */
+/* Keeps the rows from `first` on. False if they cannot be distinguished from those before. */
 static bool drop_rows(tide_log_contents *contents, const tide_log_fill *fill,
                       tide_recover_report *report) {
     uint64_t n_folded = fill->n_folded - contents->first_event;
@@ -231,15 +231,15 @@ static bool drop_rows(tide_log_contents *contents, const tide_log_fill *fill,
     contents->n_events -= (size_t)n_folded;
     memmove(rows, rows + (size_t)n_folded * row_bytes, contents->n_events * row_bytes);
     contents->first_event = fill->n_folded;
-    contents->fill.n_folded = fill->n_folded; /* both tell whether a row is being overwritten */
+    contents->fill.n_folded = fill->n_folded; /* both show whether a row is being overwritten */
     contents->fill.n_written = fill->n_written;
     report->n_dropped = fill->n_folded + fill->n_refused;
     return true;
 }
 
-/* The process overwrote rows while they were read. What it folded into the base meanwhile is left
- * out of the rows: the others are good, since no row is overwritten before it is folded. So only
- * the base, which is small, must be read between two rows. */
+/* The process overwrote rows while they were read. The rows that it folded into the base meanwhile
+ * are dropped; the others are good, because no row is overwritten before it is folded. So only the
+ * base, which is small, must be read between two rows. */
 static tide_status read_base_again(const source *from, const char *path,
                                    tide_log_contents *contents, tide_recover_report *report,
                                    bool *ret_is_steady, tide_error *error) {

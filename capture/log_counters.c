@@ -1,11 +1,11 @@
 /* log_counters.c - decides which counters of a log can be true. A disk or a stray write may have
- * changed any of them, and a report must not state as a fact what follows from a wrong one. */
+ * changed any of them, and a report must not present the result of a wrong counter as a fact. */
 #include "capture/log_contents_internal.h"
 
 /* More than any process counts: one event a nanosecond for a hundred days. */
 #define MAX_COUNTED (UINT64_C(1) << 53)
 
-/* Returns the counter, or `instead` where it is above `limit`, and counts that in `n_damaged`. */
+/* Returns the counter, or `instead` if it is above `limit`, and counts that in `n_damaged`. */
 static uint64_t trusted(uint64_t counter, uint64_t limit, uint64_t instead, size_t *n_damaged) {
     if (counter <= limit) {
         return counter;
@@ -15,7 +15,7 @@ static uint64_t trusted(uint64_t counter, uint64_t limit, uint64_t instead, size
 }
 
 /* Whether the ring can have overwritten n_folded of n_written rows. A process that is still writing
- * moves the two while they are read, so that fewer rows may seem to be kept. */
+ * advances the two while they are read, so fewer rows may seem to be kept. */
 static bool is_ring(const tide_log_fill *fill, uint64_t max_events, bool is_live) {
     if (fill->n_folded == 0) {
         return fill->n_written <= max_events;

@@ -8,8 +8,8 @@
 #include "capture/recover_internal.h"
 
 enum {
-    N_ROWS = 16384,     /* events that are read at once */
-    N_SCOPES = 1024,    /* scopes that are read at once */
+    N_ROWS = 16384,     /* events that are read at a time */
+    N_SCOPES = 1024,    /* scopes that are read at a time */
     N_SCOPE_CHUNKS = 64 /* of them that are kept: 3 MiB */
 };
 
@@ -17,17 +17,17 @@ struct tide_log_source {
     tide_recovery of;           /* owned */
     tide_recover_report report; /* of.report */
     tide_recover_report opened; /* the same before the first event */
-    tide_boundary_walk *walk;   /* owned; what is alive */
+    tide_boundary_walk *walk;   /* owned; the live blocks */
     const uint32_t *nodes;      /* in the document's arena: the node of each stack of the journal */
     size_t n_nodes;
     uint32_t no_name; /* string "?", of scopes */
     uint64_t n_read;  /* rows that were read from the file */
-    bool is_at_end;   /* no more are in the file */
+    bool is_at_end;   /* the file has no more */
     bool is_first;    /* no row has been kept yet */
     int64_t last_ns;  /* time of the last good row */
     size_t n_held;    /* rows below that are read and not yet judged */
     tide_event rows[N_ROWS + 1];
-    tide_event good[N_ROWS + 1];     /* handed out */
+    tide_event good[N_ROWS + 1];     /* passed on */
     uint64_t chunks[N_SCOPE_CHUNKS]; /* number of the chunk in each place + 1 */
     unsigned char *is_counted;       /* owned; a bit a chunk: its damage was counted */
     tide_scope_row scopes[N_SCOPE_CHUNKS][N_SCOPES];
@@ -46,7 +46,7 @@ bool tide_log_source_is_log(const char *path) {
 
 /* ---- events ---- */
 
-/* Fills up the rows behind those that are held. Rows behind an empty one are not part of the
+/* Fills up the rows after those that are held. Rows after an empty one are not part of the
  * recording. */
 static void read_rows(tide_log_source *source) {
     const tide_log_contents *contents = &source->of.contents;
@@ -70,7 +70,7 @@ static void read_rows(tide_log_source *source) {
     source->is_at_end = n_good < n_wanted || source->n_read == contents->n_rows;
 }
 
-/* Whether the row is good, by itself and by the times around it. `next` NULL: it is the last. */
+/* Whether the row is good, on its own and by the times around it. `next` NULL: it is the last. */
 static bool is_good(tide_log_source *source, const tide_event *row, const tide_event *next) {
     bool is_early = row->time_ns < source->last_ns;
     bool is_late = next != NULL && row->time_ns > next->time_ns && next->time_ns >= source->last_ns;
@@ -89,7 +89,7 @@ static bool is_good(tide_log_source *source, const tide_event *row, const tide_e
     return true;
 }
 
-/* Hands the row on if it fits what is alive. */
+/* Passes the row on if it fits the live blocks. */
 static tide_status take_row(tide_log_source *source, const tide_event *row, size_t *n_good) {
     tide_event *good = &source->good[*n_good];
     *good = *row;
@@ -105,7 +105,7 @@ static tide_status take_row(tide_log_source *source, const tide_event *row, size
     return TIDE_OK;
 }
 
-/* All rows are read: what was lost is known now. */
+/* All rows are read: the losses are known now. */
 static tide_status finish(tide_log_source *source) {
     tide_boundary end;
     size_t n_unfit = 0;
@@ -131,7 +131,7 @@ static tide_status next_rows(void *ctx, tide_event_rows *ret_rows, tide_error *e
         if (!source->is_at_end) {
             read_rows(source);
         }
-        /* The last row waits for the one behind it, which may show that its time is wrong. */
+        /* The last row waits for the one after it, which may show that its time is wrong. */
         size_t n_now =
             source->is_at_end || source->n_held == 0 ? source->n_held : source->n_held - 1;
         for (size_t i = 0; i < n_now && status == TIDE_OK; i++) {
@@ -156,8 +156,7 @@ static tide_status next_rows(void *ctx, tide_event_rows *ret_rows, tide_error *e
 
 /* ---- scopes ---- */
 
-/* Reads a chunk and repairs its rows. What is damaged in it counts once, however often it is read.
- */
+/* Reads a chunk and repairs its rows. Its damage counts once, however often it is read. */
 static void read_scopes(tide_log_source *source, uint64_t chunk, tide_scope_row *to) {
     tide_log_contents *contents = &source->of.contents;
     const tide_recover_report before = source->report;
@@ -179,7 +178,7 @@ static void read_scopes(tide_log_source *source, uint64_t chunk, tide_scope_row 
     source->is_counted[chunk / 8] |= bit;
 }
 
-/* The walk begins again, and so does the count of what is lost. */
+/* Restarts the walk and the count of losses. */
 static tide_status restart(void *ctx, tide_error *error) {
     tide_log_source *source = ctx;
     tide_boundary start;

@@ -1,5 +1,5 @@
-/* log_tables.c - reads the journal's records in order. Behind a record with a wrong checksum it
- * goes on at the next one that is whole. */
+/* log_tables.c - reads the journal's records in order. After a record with a wrong checksum it
+ * continues at the next intact one. */
 #include <string.h>
 
 #include "capture/capture_internal.h"
@@ -8,7 +8,7 @@
 #include "common/elf_note.h"
 
 enum {
-    MAX_WRONG = 4096, /* checksums; the rest of the journal is then given up */
+    MAX_WRONG = 4096, /* wrong checksums; then the rest of the journal is skipped */
     MAX_STREAMS = 255,
     MAX_DEVICES = 256,
     MAX_POOLS = 1 << 16,
@@ -78,11 +78,11 @@ static tide_status take_string(tide_log_tables *tables, payload from) {
     return tide_map_put(&tables->string_of, head.number, number);
 }
 
-/* The module that was loaded last over this address, or TIDE_SYMBOL_NO_MODULE. */
+/* The module that was last loaded at this address, or TIDE_SYMBOL_NO_MODULE. */
 static uint64_t module_at(const tide_log_tables *tables, uint64_t pc) {
     for (size_t i = tables->n_modules; i > 0; i--) {
         if (pc > tables->begins[i - 1] && pc <= tables->ends[i - 1]) {
-            return i - 1; /* a return address may lie one byte past a call at the module's end */
+            return i - 1; /* a return address may be one byte past a call at the module's end */
         }
     }
     return TIDE_SYMBOL_NO_MODULE;
@@ -191,7 +191,7 @@ static tide_status take_module(tide_log_tables *tables, payload from) {
     return TIDE_OK;
 }
 
-/* The number of a string in the tables; TIDE_NONE where the journal lacks it. */
+/* The number of a string in the tables; TIDE_NONE if the journal lacks it. */
 static uint32_t string_of(const tide_log_tables *tables, uint32_t number) {
     uint64_t found = TIDE_NONE;
     (void)tide_map_find(&tables->string_of, number, &found);
@@ -276,7 +276,7 @@ static tide_status take(tide_log_tables *tables, uint32_t kind, payload from) {
     }
 }
 
-/* Reads the record at this place, if it is whole. Counts a mark with a wrong checksum. */
+/* Reads the record at this place, if it is intact. Counts a mark with a wrong checksum. */
 static bool find_record(const unsigned char *bytes, size_t n_left, tide_log_record *ret_record,
                         size_t *n_wrong) {
     tide_log_record record;

@@ -1,5 +1,5 @@
 /* log_texts.c - the description of a run as texts of the journal. One half of this file writes them
- * and the other reads them, so that keys and formats stand together. */
+ * and the other reads them, which keeps keys and formats together. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum { KEY_BYTES = 128, NUMBER_BYTES = 40, MAX_SETTINGS = 1024 };
 
-/* A key of the journal and the member of a struct that it stands for. */
+/* A key of the journal and the struct member it represents. */
 typedef enum member_kind { MEMBER_TEXT = 0, MEMBER_INTEGER, MEMBER_REAL, MEMBER_FLAG } member_kind;
 
 typedef struct member {

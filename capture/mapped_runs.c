@@ -1,6 +1,6 @@
 /* mapped_runs.c - the mapped memory of expandable segments as runs of addresses. Rows segment_map
- * add to them and rows segment_unmap take away. A run may come from several rows, and a row may
- * take a part out of one. */
+ * add to them and rows segment_unmap remove from them. A run may come from several rows, and a row
+ * may remove a part of a run. */
 #include <string.h>
 
 #include "capture/capture_internal.h"
@@ -80,7 +80,7 @@ tide_status tide_mapped_runs_add(tide_mapped_runs *of, const tide_segment_row *p
 }
 
 tide_status tide_mapped_runs_remove(tide_mapped_runs *of, const tide_segment_row *piece) {
-    /* The piece lies within one run, so the rest behind it ends where the run did. */
+    /* The piece is within one run, so the rest after it ends where the run did. */
     size_t at = first_at(of, piece->device, piece->address + piece->total_bytes);
     if (at == of->n_runs || of->runs[at].device != piece->device ||
         of->runs[at].address > piece->address) {

@@ -1,4 +1,4 @@
-/* measure.h - what recording costs on this machine. */
+/* measure.h - the cost of recording on this machine. */
 #ifndef TIDE_CAPTURE_MEASURE_H
 #define TIDE_CAPTURE_MEASURE_H
 

@@ -31,7 +31,7 @@ bool tide_recovery_is_plausible(const tide_recovery *of, const tide_event *row) 
     return row->requested_bytes <= (uint64_t)INT64_MAX && row->block_bytes <= (uint64_t)INT64_MAX;
 }
 
-/* Drops impossible rows, and rows whose time is later than that of rows behind them or earlier than
+/* Drops impossible rows, and rows whose time is later than that of rows after them or earlier than
  * that of rows before them. */
 static void drop_damaged(tide_recovery *of) {
     tide_event *rows = of->contents.events;
@@ -137,9 +137,9 @@ static void drop_folded(tide_recovery *of) {
     of->report->n_dropped++;
 }
 
-/* ---- what rows refer to ---- */
+/* ---- references of rows ---- */
 
-/* The document's number for a number in a row. Where the journal lacks it, counts that and returns
+/* The document's number for a number in a row. If the journal lacks it, counts that and returns
  * TIDE_NONE. */
 static uint32_t look_up(tide_recovery *of, const tide_map *map, uint32_t number) {
     uint64_t found = 0;
@@ -272,7 +272,7 @@ void tide_recovery_repair_streams(tide_recovery *of) {
     }
 }
 
-/* The rows of live/ do not say how large blocks were. */
+/* The rows of programs/live/ lack the sizes of blocks. */
 static tide_status size_blocks(tide_recovery *of) {
     const tide_live_tables rows = {.base = of->base,
                                    .n_base = of->n_base,

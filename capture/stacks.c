@@ -1,5 +1,5 @@
-/* stacks.c - call stacks of a recording as one tree of frames, each cut to the part that a person
- * wants to read: from the allocation's caller to main. */
+/* stacks.c - call stacks of a recording as one tree of frames, each cut to its readable part: from
+ * the allocation's caller to main. */
 #include <string.h>
 
 #include "capture/capture_internal.h"
@@ -11,7 +11,7 @@ typedef struct builder {
     tide_strings *strings;               /* borrowed */
     tide_symbols *symbols;               /* owned */
     const tide_capture_modules *modules; /* borrowed; NULL: this process */
-    tide_frame_row python;               /* the frame of Python's at hand */
+    tide_frame_row python;               /* the current Python frame */
     tide_frame_row *frames;              /* owned: distinct frames */
     size_t n_frames;
     size_t frames_capacity;
@@ -33,7 +33,7 @@ static void builder_fini(builder *b) {
     b->mem->release(b->mem->ctx, b->one);
 }
 
-/* Whether the address lies in the library that records another program. */
+/* Whether the address is in the library that records another program. */
 static bool is_of_recorder(const builder *b, uint64_t pc) {
     static const char NAME[] = "libtidemark_live";
     uint64_t number = tide_symbol_module_of(pc);
@@ -45,7 +45,7 @@ static bool starts_with(const char *text, const char *prefix) {
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* A compiler that was told relative paths, as a cache of compilations tells it, writes
+/* A compiler that gets relative paths, for example from a compiler cache, writes
  * "../../recorder/recorder.c". */
 static const char *without_parents(const char *path) {
     while (starts_with(path, "../")) {
@@ -54,14 +54,14 @@ static const char *without_parents(const char *path) {
     return path;
 }
 
-/* Whether the frame is of the allocator, the recorder or the tensors' thin wrappers, which end
- * every stack and tell nobody anything. Without line tables the names of functions decide. */
+/* Whether the frame belongs to the allocator, the recorder or the tensors' thin wrappers, which end
+ * every stack and carry no information. Without line tables, the names of functions decide. */
 static bool is_ours(const builder *b, const tide_frame_row *frame) {
     const char *file = tide_strings_text(b->strings, frame->file);
     if (file != NULL) {
         file = without_parents(file);
         return starts_with(file, "allocator/") || starts_with(file, "recorder/") ||
-               starts_with(file, "stack/") || starts_with(file, "live/") ||
+               starts_with(file, "stack/") || starts_with(file, "programs/live/") ||
                strcmp(file, "model/tensor.c") == 0 || strcmp(file, "model/activations.c") == 0;
     }
     const char *function = tide_strings_text(b->strings, frame->function);
@@ -125,13 +125,13 @@ static tide_status intern_node(builder *b, uint32_t parent, uint32_t frame, uint
     return TIDE_OK;
 }
 
-/* Whether the address stands for a frame of Python's, and for which. */
+/* Whether the address represents a Python frame, and which one. */
 static bool is_python(const builder *b, uint64_t pc, uint64_t *ret_number) {
     *ret_number = pc ^ tide_symbol_address(TIDE_CAPTURE_PYTHON, 0);
     return b->modules != NULL && *ret_number < UINT32_MAX;
 }
 
-/* The frames that an address stands for; a frame of Python's needs no symbols. */
+/* The frames that an address represents; a Python frame needs no symbols. */
 static tide_status resolve(builder *b, uint64_t pc, const tide_frame_row **ret_frames,
                            size_t *ret_n_frames) {
     uint64_t number = 0;
@@ -154,9 +154,9 @@ typedef struct expanded {
     size_t n, begin, end;
 } expanded;
 
-/* Appends the frames of one address. What lies outside of main is cut: the outermost one counts, as
- * main may call itself. So is what lies inside of the allocation's caller. A function of Python's
- * that has such a name is like any other. */
+/* Appends the frames of one address. Frames outside the outermost main are cut (main may call
+ * itself), and so are frames inside the allocation's caller. A Python function with such a name is
+ * like any other. */
 static tide_status append(builder *b, uint64_t pc, expanded *to) {
     const tide_frame_row *frames = NULL;
     size_t n_more = 0;

@@ -1,4 +1,4 @@
-/* Reports where the difference between the peaks of two runs of one model comes from. */
+/* Explains the difference between the peaks of two runs of one model. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,7 +104,7 @@ static void add_categories(tide_report *report, const tide_snapshot *all, const 
     add_cells(table, all_own, all_pytorch);
 }
 
-/* Adds the largest differences, and one row for all others, so that the columns add up. */
+/* Adds the largest differences, and one row for all others, so the columns add up. */
 static void add_tensors(tide_report *report, const pair *pairs, size_t n_pairs, size_t top) {
     tide_table *table = tide_report_table(report, "beside_tensors", "the same by tensor");
     int64_t rest_own = 0;
@@ -162,8 +162,8 @@ void tide_beside_report(tide_report *report, const char *label, const tide_peak_
     add_tensors(report, pairs, n_pairs, top);
 }
 
-/* Runs it with unlimited memory, and groups the tensors at its peak. The caller destroys the
- * snapshot and finis the tensors in any case. */
+/* Runs the configuration with unlimited memory, and groups the tensors at its peak. The caller
+ * destroys the snapshot and finis the tensors in any case. */
 static tide_status run_to_peak(const tide_run_config *config, tide_snapshot **ret_snapshot,
                                tide_peak_tensors *ret_peak, tide_error *error) {
     TIDE_TRY(tide_run_record(config, NULL, ret_snapshot, error));

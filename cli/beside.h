@@ -1,5 +1,4 @@
-/* beside.h - two runs of one model side by side: as tidemark runs it, and as PyTorch, eager, does.
- */
+/* beside.h - two runs of one model side by side: by tidemark, and by PyTorch in eager mode. */
 #ifndef TIDE_CLI_BESIDE_H
 #define TIDE_CLI_BESIDE_H
 
@@ -11,8 +10,8 @@
 extern "C" {
 #endif
 
-/* Reports where the difference comes from: a sentence, a table by category, and a table by tensor
- * with the `top` largest differences. `label` names the run; "" for none. */
+/* Explains the difference: a sentence, a table by category, and a table by tensor with the `top`
+ * largest differences. `label` names the run; "" for none. */
 void tide_beside_report(tide_report *report, const char *label, const tide_peak_tensors *own,
                         const tide_peak_tensors *pytorch, size_t top);
 

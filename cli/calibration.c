@@ -8,7 +8,7 @@
 
 #include "cli/cli.h"
 #include "common/text_file.h"
-#include "launch/cards.h"
+#include "programs/launch/cards.h"
 
 tide_status tide_calibration_own_path(char ret_path[TIDE_PATH_BYTES], tide_error *error) {
     const char *config = getenv("XDG_CONFIG_HOME");
@@ -32,7 +32,7 @@ void tide_calibration_cpu(char ret_cpu[TIDE_CALIBRATION_TEXT]) {
     }
 }
 
-/* *ret_has: there is one, and it is of this processor. */
+/* *ret_has: a calibration exists and is of this processor. */
 static tide_status read_own(const char *command, char path[TIDE_PATH_BYTES], tide_calibration *ret,
                             bool *ret_has, tide_error *error) {
     char cpu[TIDE_CALIBRATION_TEXT];

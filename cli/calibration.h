@@ -1,5 +1,5 @@
-/* calibration.h - the host that times are forecast for: its options, and the file that
- * `tidemark bench calibrate` keeps for this machine.
+/* calibration.h - the host for which times are forecast: its options, and the file that `tidemark
+ * bench calibrate` keeps for this machine.
  */
 #ifndef TIDE_CLI_CALIBRATION_H
 #define TIDE_CLI_CALIBRATION_H
@@ -7,7 +7,7 @@
 #include "cli/files.h"
 #include "cli/options.h"
 #include "common/status.h"
-#include "step_time/calibration.h"
+#include "programs/step_time/calibration.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,27 +29,27 @@ typedef struct tide_host_options {
 
 /* A host, and the calibrations that it points to: it must not be copied. */
 typedef struct tide_host_choice {
-    char own_path[TIDE_PATH_BYTES]; /* of the calibration of this machine; "": none is used */
+    char own_path[TIDE_PATH_BYTES]; /* of the calibration of this machine; "": none */
     tide_calibration own, target;
     tide_time_host host;
 } tide_host_choice;
 
-/* Where the calibration of this machine is kept:
- * ${XDG_CONFIG_HOME:-$HOME/.config}/tidemark/calibration.json. TIDE_INVALID: there is no home. */
+/* The path of this machine's calibration:
+ * ${XDG_CONFIG_HOME:-$HOME/.config}/tidemark/calibration.json. TIDE_INVALID if there is no home. */
 TIDE_NODISCARD tide_status tide_calibration_own_path(char ret_path[TIDE_PATH_BYTES],
                                                      tide_error *error);
 
-/* This machine's processor, as a calibration names it. */
+/* This machine's processor, as named in a calibration. */
 void tide_calibration_cpu(char ret_cpu[TIDE_CALIBRATION_TEXT]);
 
-/* Reads the calibrations that there are. One of another processor, from a home that several
- * machines share, is not used for this machine, and `command` (NULL: nobody) says so. TIDE_INVALID,
- * TIDE_FORMAT and TIDE_IO name the option or the file. */
+/* Reads the existing calibrations. A calibration of another processor, from a home that several
+ * machines share, is not used for this machine, and `command` (NULL: no note) prints a note.
+ * TIDE_INVALID, TIDE_FORMAT and TIDE_IO name the option or the file. */
 TIDE_NODISCARD tide_status tide_host_choose(const tide_host_options *options, const char *command,
                                             tide_host_choice *ret, tide_error *error);
 
-/* "h100-80,a100-40", as tide_launch_cards makes it: TIDE_INVALID names the option that asks for a
- * forecast, and a card whose rates are not known. */
+/* "h100-80,a100-40", in the form of tide_launch_cards. The message of TIDE_INVALID names the option
+ * that requests a forecast, and a card whose rates are unknown. */
 TIDE_NODISCARD tide_status tide_host_check_cards(const char *option, const char *cards,
                                                  tide_error *error);
 

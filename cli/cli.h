@@ -1,5 +1,5 @@
-/* cli.h - what the commands of the tidemark program share: the table of commands, exit statuses,
- * and the one place that prints messages.
+/* cli.h - the shared parts of the commands of the tidemark program: the table of commands, exit
+ * statuses, and the one place that prints messages.
  *
  * Results go to stdout, messages to stderr. Only main.c ends the process; a command returns its
  * exit status.
@@ -58,31 +58,31 @@ extern const tide_command tide_command_bench;
 extern const tide_command tide_command_time;
 extern const tide_command tide_command_devices;
 
-/* 0 for TIDE_OK, 2 for TIDE_INVALID, 3 for TIDE_DEVICE_OOM, 4 for TIDE_GATE, 1 for the rest. */
+/* 0 for TIDE_OK, 2 for TIDE_INVALID, 3 for TIDE_DEVICE_OOM, 4 for TIDE_GATE, 1 for all others. */
 int tide_exit_status(tide_status status);
 
 /* Prints "tidemark COMMAND: MESSAGE" to stderr (the status' own text when the message is empty) and
- * returns the exit status, so that it can stand in a return statement. `command` may be NULL. */
+ * returns the exit status, for use in a return statement. `command` may be NULL. */
 int tide_cli_fail(const char *command, tide_status status, const tide_error *error);
 
-/* The same for commands in which only the command line can exceed a limit: TIDE_LIMIT gives 2, too.
- */
+/* The same for commands in which only the command line can exceed a limit: TIDE_LIMIT also returns
+ * 2. */
 int tide_cli_refuse(const char *command, tide_status status, const tide_error *error);
 
 /* Prints "tidemark COMMAND: ..." to stderr: warnings and notes. Names in it may come from files and
- * programs: report/harmless.h escapes what a terminal would obey. */
+ * programs: report/harmless.h escapes the characters that a terminal would obey. */
 void tide_cli_note(const char *command, const char *format, ...) TIDE_PRINTF(2, 3);
 
 /* Prints a result that is neither table nor JSON to `out`, stdout or stderr, escaped like a note.
- * The text ends its line itself. */
+ * The text must contain the line feed. */
 void tide_cli_print(FILE *out, const char *format, ...) TIDE_PRINTF(2, 3);
 
-/* Parses argv[1..] by the command's table into `values` and `operands` (NULL when the table takes
+/* Parses argv[1..] by the command's table into `values` and `operands` (NULL if the table has
  * none). True: continue. False: help or an error has been printed; return *ret_exit. */
 bool tide_cli_parse(const tide_option_table *table, int argc, char **argv, void *values,
                     tide_operands *operands, int *ret_exit);
 
-/* Flushes stdout: a report that a full disk or a closed pipe has cut must not look like success.
+/* Flushes stdout: a report that was cut by a full disk or a closed pipe must not look like success.
  * Returns `exit_status`, or 1 with a message when stdout could not be written. */
 int tide_cli_finish(const char *command, int exit_status);
 

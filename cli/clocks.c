@@ -5,7 +5,7 @@
 #include "common/statistics.h"
 #include "snapshot/explain/work_shares.h"
 
-/* The clocks of one phase; -1 where one tells nothing. */
+/* The clocks of one phase; -1 if a clock has no value. */
 typedef struct phase_clocks {
     const char *name;
     tide_statistics wall, device; /* in ms */
@@ -14,7 +14,7 @@ typedef struct phase_clocks {
 
 enum { MAX_PHASES = 8 };
 
-/* All kernels of a phase together; of "step", those of all phases. -1: none was traced. */
+/* All kernels of a phase together; of "step", those of all phases. -1 if none was traced. */
 static double kernels_of(const tide_work_shares *kernels, const char *phase) {
     double all_ms = 0.0;
     for (size_t i = 0; i < kernels->n_phases; i++) {
@@ -26,8 +26,8 @@ static double kernels_of(const tide_work_shares *kernels, const char *phase) {
     return strcmp(phase, "step") == 0 && kernels->n_phases > 0 ? all_ms : -1.0;
 }
 
-/* The device's samples count only where it has a clock of its own: elsewhere they are readings of
- * the host's. */
+/* The device's samples are used only if it has its own clock: otherwise they are readings of the
+ * host's clock. */
 static size_t read_clocks(const tide_snapshot *snapshot, const tide_work_shares *kernels,
                           phase_clocks clocks[MAX_PHASES]) {
     const tide_snapshot_timing *timing = &snapshot->timing;
@@ -67,7 +67,7 @@ static void add_table(tide_report *report, const phase_clocks *clocks, size_t n)
     }
 }
 
-/* What the last row, the whole step, comes to. */
+/* Adds the conclusion about the last row, the whole step. */
 static void say(tide_report *report, const phase_clocks *step) {
     tide_report_say(report, "clocks",
                     "wall clock: from the begin of a phase until the host has waited for its end%s",
@@ -102,7 +102,7 @@ tide_status tide_add_clocks(tide_report *report, const tide_snapshot *snapshot) 
     tide_work_shares_fini(&kernels);
     if (n > 0) {
         add_table(report, clocks, n);
-        say(report, &clocks[n - 1]); /* the whole step stands last */
+        say(report, &clocks[n - 1]); /* the whole step is last */
     }
     return TIDE_OK;
 }

@@ -1,5 +1,5 @@
-/* clocks.h - what the clocks of a run tell of its phases, side by side: the host's with a wait
- * after each phase, the device's between two events, and the sum of the kernels that were traced.
+/* clocks.h - the phases of a run by its clocks, side by side: the host's with a wait after each
+ * phase, the device's between two events, and the sum of the kernels that were traced.
  */
 #ifndef TIDE_CLI_CLOCKS_H
 #define TIDE_CLI_CLOCKS_H

@@ -1,5 +1,5 @@
-/* The completion for bash. What can be completed stands in three functions written from the tables:
- * the commands, the options of a command, and what an option takes. */
+/* The completion for bash. The possible completions are in three functions written from the tables:
+ * the commands, the options of a command, and the values of an option. */
 #include <ctype.h>
 #include <string.h>
 
@@ -9,9 +9,9 @@ static const char HEAD[] =
     "# Completion of tidemark for bash, written by tidemark --completion from the tables behind\n"
     "# --help.\n";
 
-/* `words`, `kind` and `whole` are what the written functions and this one share. bash cuts the line
- * at = and : too. Here the pieces of a word are joined again; in what is answered, the pieces
- * before the last one are left out, because readline replaces the last one alone. */
+/* The written functions and this one share `words`, `kind` and `whole`. bash also cuts the line at
+ * = and :. Here the pieces of a word are joined again; the answer omits the pieces before the last
+ * one, because readline replaces only the last one. */
 static const char TAIL[] =
     "_tidemark() {\n"
     "    local i word kind value option=\n"
@@ -109,7 +109,8 @@ static void put_word(FILE *out, const char *prefix, const char *word, size_t n) 
     fputc('\'', out);
 }
 
-/* Is "FILE.json.gz" a file? A placeholder is that starts with FILE or has an ending. */
+/* Whether a placeholder means a file: it starts with FILE or has an ending, such as
+ * "FILE.json.gz". */
 static bool is_file(const char *placeholder) {
     if (placeholder == NULL) {
         return false;
@@ -119,7 +120,7 @@ static bool is_file(const char *placeholder) {
            (dot != NULL && isalpha((unsigned char)dot[1]) != 0);
 }
 
-/* The names --help shows; aliases are known but not offered. */
+/* The names shown in --help; aliases are known but not offered. */
 static void put_option_names(FILE *out, const tide_option *options, size_t n_options) {
     for (size_t i = 0; i < n_options; i++) {
         if (options[i].kind == TIDE_OPTION_HEADING) {

@@ -1,7 +1,7 @@
 /* figures.h - columns of tables that show figures of run results: times, rates, bytes.
  *
  * A command lists the figures it shows, and which of them the results have; profile, study and
- * sweep show a figure by the same field (report/table.h), so that it looks the same in all of them.
+ * sweep show a figure by the same field (report/table.h), so it looks the same in all of them.
  */
 #ifndef TIDE_CLI_FIGURES_H
 #define TIDE_CLI_FIGURES_H
@@ -38,7 +38,8 @@ typedef struct tide_figure {
     TIDE_FIGURE(MS, name "_ms", name, ms[phase].mean, ms[phase].mean),                             \
         TIDE_FIGURE(MS, name "_std_ms", "± sample std", ms[phase].std, ms[phase].mean)
 
-/* Notes of each figure whether the result has what it is known by: call it for each result. */
+/* Notes for each figure whether the result has the member that makes it known: call it for each
+ * result. */
 void tide_figures_note(const tide_figure *figures, size_t n, const tide_run_result *result,
                        bool *is_shown);
 

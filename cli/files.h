@@ -23,7 +23,7 @@ TIDE_NODISCARD tide_status tide_file_make_folder(const char *path, tide_error *e
 /* Makes the folders that the file's path leads through and that do not exist. TIDE_IO as above. */
 TIDE_NODISCARD tide_status tide_file_make_parents(const char *path, tide_error *error);
 
-/* Whether both paths lead to the same file, or would if neither exists yet. */
+/* Whether both paths lead to the same file, or would if it existed. */
 bool tide_file_is_same(const char *path, const char *other);
 
 /* Opens `path` in the desktop's browser. TIDE_UNSUPPORTED, with the remedy, if there is none. */

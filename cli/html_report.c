@@ -25,8 +25,8 @@ static char *print_comparison(const tide_compare *comparison) {
     return text;
 }
 
-/* The comparison of several runs. NULL if there is no memory: a report without it is better than
- * none. The caller releases it with cJSON_free. */
+/* The comparison of several runs. NULL without memory: a report without the comparison is better
+ * than none. The caller releases it with cJSON_free. */
 static char *compare(const tide_html_run *runs, size_t n) {
     tide_compare_input inputs[TIDE_COMPARE_MAX_RUNS];
     tide_compare *comparison = NULL;

@@ -10,9 +10,9 @@
 
 #include "common/temporary_file.h"
 
-/* A user or the system asks the program to stop with these. */
+/* Signals by which a user or the system requests the program to stop. */
 static const int REQUESTS[] = {SIGINT, SIGTERM, SIGHUP};
-/* These end a process in an orderly way. */
+/* Signals that end a process in an orderly way. */
 static const int ENDS[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU, SIGXFSZ};
 
 /* The signal slot of the process. A handler gets no context, so this is file-level state. */
@@ -22,12 +22,12 @@ static atomic_int noted;
 static const char *words;
 static size_t n_words;
 
-/* Removes unfinished files and lets the signal have its usual effect, so that its number is in the
- * exit status. */
+/* Removes unfinished files and lets the signal have its usual effect, so its number is in the exit
+ * status. */
 static void end(int number) {
     sigset_t mask;
     tide_temporary_files_end();
-    (void)signal(number, SIG_DFL); /* all of them may be caught, so nothing here can fail */
+    (void)signal(number, SIG_DFL); /* all of them can be caught, so nothing here can fail */
     (void)sigemptyset(&mask);
     (void)sigaddset(&mask, number);
     (void)raise(number);
@@ -44,7 +44,7 @@ static void note(int number) {
     if (n_words > 0) {
         int before = errno;
         ssize_t n_written = write(STDERR_FILENO, words, n_words); /* safe in a handler */
-        (void)n_written; /* a closed stderr is no failure */
+        (void)n_written; /* a closed stderr is not a failure */
         errno = before;
     }
 }
@@ -58,7 +58,7 @@ static void listen(const int *numbers, size_t n, void (*handler)(int)) {
     for (size_t i = 0; i < n; i++) {
         struct sigaction before;
         if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) {
-            (void)sigaction(numbers[i], &action, NULL); /* all may be caught: it cannot fail */
+            (void)sigaction(numbers[i], &action, NULL); /* all can be caught, so this cannot fail */
         }
     }
 }

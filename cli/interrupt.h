@@ -1,5 +1,5 @@
-/* interrupt.h - signals that end the process: no unfinished file is left behind, and Ctrl-C can be
- * a request to finish early.
+/* interrupt.h - signals that end the process: no unfinished file remains, and Ctrl-C can be a
+ * request to finish early.
  */
 #ifndef TIDE_CLI_INTERRUPT_H
 #define TIDE_CLI_INTERRUPT_H
@@ -15,16 +15,15 @@ extern "C" {
  * effect. A signal that is ignored, as under nohup, stays ignored. */
 void tide_interrupt_clean_up(void);
 
-/* From now on the first SIGINT, SIGTERM or SIGHUP (a lost connection) is only noted, so that the
- * program can still write what it measured. The second one ends the process at once, as above.
- * `told` is written to stderr on the first signal and borrowed forever; NULL: nothing is written.
- */
+/* From now on the first SIGINT, SIGTERM or SIGHUP (a lost connection) is only noted, so the program
+ * can still write its measurements. The second one ends the process immediately, as above. `told`
+ * is written to stderr on the first signal and borrowed forever; NULL: nothing is written. */
 void tide_interrupt_begin(const char *told);
 
-/* The signal that came; 0: none. */
+/* The signal that was caught; 0: none. */
 int tide_interrupt_signal(void);
 
-/* Whether a signal came, in the form of a hook of a run (run/run.h). `ctx` is not used. */
+/* Whether a signal was caught, in the form of a hook of a run (run/run.h). `ctx` is not used. */
 bool tide_interrupt_shall_stop(void *ctx);
 
 #ifdef __cplusplus

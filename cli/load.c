@@ -8,7 +8,7 @@
 #include "cli/cli.h"
 #include "snapshot/analysis/category_rules.h"
 
-/* Recordings name files by absolute paths; a folder that is not on this machine is taken as it is
+/* Recordings name files by absolute paths; a folder that is not on this machine is used as
  * written. */
 static tide_status set_user_path(tide_snapshot *snapshot, const char *path) {
     char whole[PATH_MAX];

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* How a file is read. All NULL: as it is. */
+/* How a file is read. All NULL: unchanged. */
 typedef struct tide_load_options {
     const char *user_path; /* --user-path: folder of the program's own code; borrowed */
     const char *rules;     /* --rules: file of rules of categories; borrowed */
@@ -29,7 +29,7 @@ typedef struct tide_load_options {
                     "docs/categories.md")
 
 /* tide_snapshot_load, and a line on stderr if values of the file were not valid but could be read
- * as unknown: how many, and where the first one stands. `options` may be NULL. */
+ * as unknown: their number, and the place of the first one. `options` may be NULL. */
 TIDE_NODISCARD tide_status tide_cli_load(const char *path, const tide_load_options *options,
                                          tide_snapshot **ret_snapshot, tide_error *error);
 

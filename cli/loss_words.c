@@ -8,7 +8,8 @@
 
 enum { NUMBER_BYTES = 32, STEPS_BYTES = 48 };
 
-/* Six decimals: beyond fp32's resolution of a loss above 4, so that runs that differ show it. */
+/* Six decimals: beyond fp32's resolution of a loss above 4, so differing runs show the
+ * difference. */
 static const char *number(double loss, char text[NUMBER_BYTES]) {
     snprintf(text, NUMBER_BYTES, fabs(loss) < 1e6 || !isfinite(loss) ? "%.6f" : "%.6e", loss);
     return text;
@@ -21,7 +22,7 @@ tide_loss_steps tide_loss_steps_of(const tide_snapshot_timing *timing) {
         .has_any = n > 0, .first_measured = n_warmup < n ? n_warmup : 0, .last = n > 0 ? n - 1 : 0};
 }
 
-/* The first step whose loss is not finite; n_losses: there is none. */
+/* The first step whose loss is not finite; n_losses: none. */
 static size_t find_not_finite(const tide_snapshot_timing *timing) {
     size_t i = 0;
     while (i < timing->n_losses && isfinite(timing->losses[i])) {

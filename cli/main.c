@@ -156,8 +156,7 @@ static int run_command(int argc, char **argv) {
         if (strcmp(COMMANDS[i]->name, argv[0]) == 0) {
             int exit_status = COMMANDS[i]->run(argc, argv);
             if (exit_status > TIDE_EXIT_SIGNAL) {
-                /* End by the signal after all, so that a script that runs this program stops, too.
-                 */
+                /* End by the signal after all, so a script that runs this program also stops. */
                 (void)raise(exit_status - TIDE_EXIT_SIGNAL);
             }
             return exit_status;

@@ -46,7 +46,7 @@ static void put_line(FILE *out, const char *text) {
     fputc('\n', out);
 }
 
-/* Turns the lines of --help into paragraphs. troff fills them anew; an empty line starts the next
+/* Turns the lines of --help into paragraphs. troff fills them again; an empty line starts the next
  * paragraph. */
 static void put_paragraphs(FILE *out, const char *text) {
     while (*text != '\0') {
@@ -135,7 +135,7 @@ static void put_items(FILE *out, const char *heading, const tide_program_item *i
     }
 }
 
-/* Prints what each example is for, and its command line below that. */
+/* Prints the purpose of each example, and its command line below it. */
 static void put_examples(FILE *out, const tide_program_item *item) {
     put_heading(out, "EXAMPLES");
     for (const char *separator = ""; item->name != NULL; item++, separator = ".PP\n") {
@@ -149,9 +149,9 @@ static void put_examples(FILE *out, const tide_program_item *item) {
 
 void tide_manual_print(const tide_program *program, FILE *out) {
     fputs(".\\\" Written by tidemark --manual from the tables behind --help.\n", out);
-    /* There is no date, so that the same source gives the same page. */
+    /* No date, so the same source makes the same page. */
     fprintf(out, ".TH TIDEMARK 1 \"\" \"tidemark %s\" \"User Commands\"\n", program->version);
-    /* Text is ragged and not hyphenated, so that names and values stay as they are typed. */
+    /* Text is ragged and not hyphenated, so names and values stay as typed. */
     fputs(".ad l\n.nh\n.SH NAME\ntidemark \\- ", out);
     put_line(out, program->title);
     fputs(".SH SYNOPSIS\n\\fBtidemark\\fR \\fICOMMAND\\fR [options]\n.SH DESCRIPTION\n", out);

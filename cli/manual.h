@@ -12,26 +12,25 @@
 extern "C" {
 #endif
 
-/* A variable, a file or a command line, and what it is for. */
+/* A variable, a file or a command line, and its purpose. */
 typedef struct tide_program_item {
     const char *name; /* NULL ends a list */
     const char *text; /* a phrase without a full stop; may be long */
 } tide_program_item;
 
-/* Everything that the manual says about the program. */
+/* The contents of the manual. */
 typedef struct tide_program {
     const char *version;
-    const char *title;         /* what it is, in a few words; no full stop */
-    const char *intro;         /* what it is for: complete lines of --help */
-    const char *syntax;        /* what holds for all command lines: complete lines of --help */
+    const char *title;         /* a description in a few words; no full stop */
+    const char *intro;         /* its purpose: complete lines of --help */
+    const char *syntax;        /* rules for all command lines: complete lines of --help */
     const char *exit_statuses; /* complete lines of --help */
     const tide_program_item *environment; /* every variable that the program reads */
     const tide_program_item *files;       /* files that it reads and writes under these names */
-    const tide_program_item *examples;    /* command lines that work as they stand */
+    const tide_program_item *examples;    /* command lines that work unchanged */
     const tide_command *const *commands;
     size_t n_commands;
-    const tide_option
-        *options; /* options that stand in place of a command; --help is not among them */
+    const tide_option *options; /* options that replace a command, without --help */
     size_t n_options;
 } tide_program;
 

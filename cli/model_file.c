@@ -94,7 +94,7 @@ static tide_status apply_item(const char *path, const cJSON *item, tide_model_co
 static tide_status apply(const char *path, const char *text, const cJSON *document,
                          tide_model_config *config, tide_error *error) {
     if (document == NULL &&
-        errno == ENOMEM) { /* cJSON does not say why it failed, but malloc does */
+        errno == ENOMEM) { /* cJSON does not report why it failed, but malloc does */
         return tide_fail(error, TIDE_NO_MEMORY, "%s: no host memory to read it", path);
     }
     if (document == NULL) {

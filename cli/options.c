@@ -7,8 +7,7 @@
 
 /* ---- the table ---- */
 
-/* Whether n letters are the same; "_" is "-", as the names of options are often spelled in Python.
- */
+/* Whether n letters are equal; "_" equals "-", because options are often spelled so in Python. */
 static bool is_same_name(const char *name, const char *given, size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (name[i] != (given[i] == '_' ? '-' : given[i])) {
@@ -18,7 +17,7 @@ static bool is_same_name(const char *name, const char *given, size_t n) {
     return true;
 }
 
-/* Whether the space-separated list holds the name of n letters. */
+/* Whether the space-separated list contains the name of n letters. */
 static bool list_holds(const char *list, const char *word, size_t n) {
     for (const char *at = list; at != NULL && *at != '\0';) {
         size_t n_item = strcspn(at, " ");
@@ -70,7 +69,7 @@ static const char *name_at(const void *ctx, size_t i) {
     return i == 0 ? "help" : NULL;
 }
 
-/* The option that replaced an option of earlier versions; NULL: there was no such option. */
+/* The option that replaced an option of earlier versions; NULL if there was no such option. */
 static const char *successor_of(const char *name) {
     static const char *const RENAMED[][2] = {{"residuals", "emulate"}};
     for (size_t i = 0; i < sizeof(RENAMED) / sizeof(RENAMED[0]); i++) {
@@ -81,7 +80,7 @@ static const char *successor_of(const char *name) {
     return NULL;
 }
 
-/* Why the command does without an option that others have; NULL: it is just unknown. */
+/* Why the command does not need an option that others have; NULL: it is simply unknown. */
 static const char *unneeded(const tide_option_table *table, const char *name) {
     for (const tide_option_unneeded *one = table->unneeded; one != NULL && one->name != NULL;
          one++) {
@@ -108,7 +107,7 @@ static tide_status unknown_option(const tide_option_table *table, const char *ar
             tide_options_append(valid, option->letter);
         }
     }
-    for (size_t i = 0; i < table->n_options; i++) { /* those that have only a letter */
+    for (size_t i = 0; i < table->n_options; i++) { /* options that have only a letter */
         if (table->options[i].name == NULL && table->options[i].letter != NULL) {
             tide_options_append(valid, " -");
             tide_options_append(valid, table->options[i].letter);
@@ -242,7 +241,7 @@ static tide_status add_operand(const tide_option_table *table, const char *text,
     return TIDE_OK;
 }
 
-/* Sets the lists that shorthands stand for. A list with anything else in it contradicts them. */
+/* Sets the lists to which shorthands refer. A list with any other value contradicts them. */
 static tide_status apply_shorthands(const tide_option_table *table, const tide_operands *operands,
                                     void *values, tide_error *error) {
     for (size_t i = 0; i < table->n_options; i++) {

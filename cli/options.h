@@ -3,8 +3,8 @@
  *
  * Accepted: --name value, --name=value, flags, one-letter options (-o value), aliases, "_" for "-"
  * inside a name (--model_size), "--" before operands, and options and operands in any order. The
- * last of several wins (but TIDE_OPTION_TEXTS). An error names the option, lists what is valid and
- * suggests the nearest.
+ * last of several wins (except TIDE_OPTION_TEXTS). An error names the option, lists the valid
+ * values and suggests the nearest.
  */
 #ifndef TIDE_CLI_OPTIONS_H
 #define TIDE_CLI_OPTIONS_H
@@ -29,21 +29,20 @@ enum {
     TIDE_MAX_OPERANDS = 4096
 };
 
-/* What an option takes, and the type of the member of the values' struct that it is written to. */
+/* The kind of value of an option, and the type of its member in the struct of values. */
 typedef enum tide_option_kind {
     TIDE_OPTION_FLAG = 0,  /* bool, set to true */
     TIDE_OPTION_TEXT,      /* const char *, borrowed from argv */
     TIDE_OPTION_TEXTS,     /* tide_option_texts: may be given several times, each adds one */
     TIDE_OPTION_FILES,     /* tide_option_files: names of files, comma-separated, none twice */
     TIDE_OPTION_COUNT,     /* uint64_t: decimal digits */
-    TIDE_OPTION_SIZE,      /* uint64_t: bytes, as tide_bytes_parse reads them */
+    TIDE_OPTION_SIZE,      /* uint64_t: bytes, in the form of tide_bytes_parse */
     TIDE_OPTION_REAL,      /* double, finite */
-    TIDE_OPTION_POSITIVE,  /* double, finite and above 0, so that 0 may mean "not given" */
+    TIDE_OPTION_POSITIVE,  /* double, finite and above 0, so 0 may mean "not given" */
     TIDE_OPTION_CHOICE,    /* const char *, one of the choices in its first spelling */
     TIDE_OPTION_CHOICES,   /* tide_option_list of choices, comma-separated, no value twice */
     TIDE_OPTION_COUNTS,    /* tide_option_list of counts, comma-separated, no value twice */
-    TIDE_OPTION_SHORTHAND, /* tide_option_list: a flag that stands for one value of another option
-                            */
+    TIDE_OPTION_SHORTHAND, /* tide_option_list: a flag that means one value of another option */
     TIDE_OPTION_HEADING /* not an option: `help` is a heading above the following options in --help
                          */
 } tide_option_kind;
@@ -52,7 +51,7 @@ typedef enum tide_option_kind {
 typedef struct tide_option_list {
     size_t n;
     char texts[TIDE_OPTION_LIST_ITEMS][TIDE_OPTION_ITEM_BYTES]; /* choices in their first spelling;
-                                                                   counts as they were written */
+                                                                   counts as written */
     uint64_t counts[TIDE_OPTION_LIST_ITEMS];                    /* TIDE_OPTION_COUNTS only */
 } tide_option_list;
 
@@ -65,7 +64,7 @@ typedef struct tide_option_texts {
 /* The names of a comma list of files. n 0: the option was not given. It may be copied. */
 typedef struct tide_option_files {
     size_t n;
-    uint16_t at[TIDE_OPTION_LIST_ITEMS]; /* where in `names` each begins */
+    uint16_t at[TIDE_OPTION_LIST_ITEMS]; /* offset of each in `names` */
     char names[TIDE_OPTION_FILES_BYTES]; /* one after the other, each with its NUL */
 } tide_option_files;
 
@@ -83,14 +82,14 @@ typedef struct tide_option {
     const char *help;    /* one sentence, no full stop */
     const char *aliases; /* other names, space-separated; NULL: none */
     /* Of choices: "bf16=bf16-mixed", space-separated; NULL: none. Of a shorthand: the value that it
-     * stands for, and any other value in the list is refused. */
+     * means; any other value in the list is refused. */
     const char *synonyms;
     /* The i-th choice, NULL past the last; of TIDE_OPTION_TEXT: a value that completion offers
      * among others that are valid. NULL: free. */
     const char *(*choice_at)(size_t i);
     size_t offset; /* offset of the member in the values' struct */
-    /* Of choices: the choice that any other text means, NULL where it means none; and the message
-     * about such a text. NULL: other texts mean nothing. */
+    /* Of choices: maps any other text to a choice, NULL if it means none; and the message about
+     * such a text. NULL: other texts are not valid. */
     const char *(*find)(const char *text);
     const char *(*unknown)(const char *text, char ret_text[TIDE_NEAREST_TEXT]);
 } tide_option;
@@ -105,7 +104,7 @@ typedef struct tide_option {
         .help = (help_text), .choice_at = (choice), .offset = (at)                                 \
     }
 
-/* An option that other commands have and that this one does without: the error says why. */
+/* An option that other commands have but this one does not need: the error explains why. */
 typedef struct tide_option_unneeded {
     const char *name;   /* without dashes; NULL ends the list */
     const char *reason; /* a clause without a full stop */
@@ -113,16 +112,16 @@ typedef struct tide_option_unneeded {
 
 typedef struct tide_option_table {
     const char *command;  /* "profile" */
-    const char *operands; /* "FILE..." in --help; NULL: it takes none */
-    const char *intro;    /* what the command does: complete lines of --help */
+    const char *operands; /* "FILE..." in --help; NULL: it has none */
+    const char *intro;    /* the purpose of the command: complete lines of --help */
     const tide_option *options;
-    size_t n_options;                     /* TIDE_OPTION_ROWS at most */
+    size_t n_options;                     /* at most TIDE_OPTION_ROWS */
     size_t min_operands, max_operands;    /* the maximum is at most TIDE_MAX_OPERANDS */
     const char *notes;                    /* complete lines below the options; NULL: none */
     const tide_option_unneeded *unneeded; /* NULL: none */
 } tide_option_table;
 
-/* The operands of a command line, and which options it gives. */
+/* The operands of a command line, and the options given on it. */
 typedef struct tide_operands {
     const char *texts[TIDE_MAX_OPERANDS]; /* borrowed from argv */
     size_t n;
@@ -130,25 +129,23 @@ typedef struct tide_operands {
     bool wants_help;                 /* --help or -h was given: nothing else was checked */
 } tide_operands;
 
-/* Parses argv[1..argc - 1]. `values` keeps what options that are not given would set, so fill it
- * with defaults first. TIDE_INVALID, TIDE_LIMIT: one line for people, without the command's name.
- */
+/* Parses argv[1..argc - 1]. Options that are not given leave `values` unchanged, so fill it with
+ * defaults first. TIDE_INVALID, TIDE_LIMIT: the message is one line, without the command's name. */
 TIDE_NODISCARD tide_status tide_options_parse(const tide_option_table *table, int argc, char **argv,
                                               void *values, tide_operands *ret_operands,
                                               tide_error *error);
 
-/* Where the program begins on a command line that ends in one: after the first "--", or at the
- * first argument that is neither an option nor the value of one. *ret_n_own: the arguments before
- * it, without the "--", which are the command's own. Returns argc where there is no program. */
+/* The index of the program on a command line that ends with one: after the first "--", or at the
+ * first argument that is neither an option nor the value of one. *ret_n_own: the number of the
+ * command's own arguments before it, without the "--". Returns argc if there is no program. */
 int tide_options_program_at(const tide_option_table *table, int argc, char **argv, int *ret_n_own);
 
 /* The first option of the table that is on the command line and not in the space-separated list
- * `used` of names, or of letters where there is no name; NULL: none. */
+ * `used` of names, or of letters if there is no name; NULL: none. */
 const tide_option *tide_options_find_unused(const tide_option_table *table,
                                             const tide_operands *operands, const char *used);
 
-/* Whether the option of that name, or of that letter where it has no name, is on the command line.
- */
+/* Whether the option of that name, or of that letter if it has no name, is on the command line. */
 bool tide_options_is_given(const tide_option_table *table, const tide_operands *operands,
                            const char *name);
 

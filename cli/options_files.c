@@ -45,7 +45,7 @@ tide_status tide_options_parse_files(const char *option, const char *text,
     tide_option_files files = {0};
     for (size_t at = 0; at <= n_text;) {
         size_t n = strcspn(text + at, ",");
-        memcpy(files.names + at, text + at, n); /* the NUL behind it is there */
+        memcpy(files.names + at, text + at, n); /* the NUL after it is already set */
         TIDE_TRY(add_file(option, &files, at, error));
         at += n + 1;
     }

@@ -1,4 +1,4 @@
-/* options_values.c - the values of options, as they are written on the command line. */
+/* options_values.c - the values of options, as written on the command line. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -16,12 +16,12 @@ enum { BEGINNING_BYTES = 4096 };
 
 #define HOLDS(content) (1U << (content))
 
-/* The content that each ending of a name promises, the longest ending first; other endings promise
+/* The content implied by each ending of a name, longest ending first; other endings imply
  * nothing. */
 static const struct {
     const char *ending;
     unsigned contents; /* bits: HOLDS */
-    const char *words; /* what the ending means */
+    const char *words; /* the meaning of the ending */
     const char *maker; /* the command that writes it, with one %s for the path; NULL: none */
 } ENDINGS[] = {
     {".json.gz", HOLDS(TIDE_CONTENT_SNAPSHOT) | HOLDS(TIDE_CONTENT_JSON), "a snapshot, or JSON",
@@ -54,7 +54,7 @@ static const struct {
 };
 
 static const struct {
-    const char *words;  /* what is written */
+    const char *words;  /* a description of the content */
     const char *ending; /* that fits it */
 } CONTENTS[TIDE_N_CONTENTS] = {
     [TIDE_CONTENT_SNAPSHOT] = {"a snapshot of tidemark", ".json.gz"},
@@ -121,8 +121,8 @@ static tide_status check_inputs(const tide_output *output, tide_error *error) {
     return TIDE_OK;
 }
 
-/* Whether this program wrote the file, which the first bytes of a page, a snapshot or a log show. A
- * compressed file is uncompressed for this. */
+/* Whether this program wrote the file, by the first bytes of a page, a snapshot or a log. A
+ * compressed file is decompressed for this. */
 static bool is_own(const char *path, tide_content content) {
     char text[BEGINNING_BYTES + 1];
     if (content == TIDE_CONTENT_LOG) {
@@ -146,7 +146,7 @@ static tide_status check_older(const tide_output *output, tide_error *error) {
     struct stat older;
     if (output->name == TIDE_OUTPUT_NAMED || stat(output->path, &older) != 0 ||
         !S_ISREG(older.st_mode)) {
-        return TIDE_OK; /* something other than a file is refused when it is opened */
+        return TIDE_OK; /* anything other than a file is refused when it is opened */
     }
     if (output->name == TIDE_OUTPUT_NEW) {
         return tide_fail(error, TIDE_INVALID,

@@ -1,7 +1,7 @@
 /* outputs.h - checks where a command may write its output.
  *
- * It never overwrites a file that it reads, never writes one kind of content under the ending of
- * another, and under a name that the program chose it never replaces a file of the user's.
+ * It never overwrites a file that it reads, never writes content under the ending of another
+ * format, and never replaces a user's file under a name that the program chose.
  */
 #ifndef TIDE_CLI_OUTPUTS_H
 #define TIDE_CLI_OUTPUTS_H
@@ -31,29 +31,29 @@ typedef enum tide_content {
 
 typedef enum tide_output_name {
     TIDE_OUTPUT_NAMED = 0, /* the user named the file: an older one is replaced */
-    TIDE_OUTPUT_AGAIN,     /* the program named it: it replaces only what it wrote itself before */
+    TIDE_OUTPUT_AGAIN,     /* the program named it: it replaces only a file that it wrote itself */
     TIDE_OUTPUT_NEW,       /* the program named it: it replaces nothing */
-    TIDE_OUTPUT_OWN /* the user named the file: it has the ending of its content, and replaces
-                       only what the program wrote itself before */
+    TIDE_OUTPUT_OWN /* the user named the file: it has the ending of its content, and replaces only
+                       a file that the program wrote itself */
 } tide_output_name;
 
 /* A file that is to be written. */
 typedef struct tide_output {
     const char *path;          /* borrowed, like every pointer here */
-    tide_content content;      /* what is written to it */
-    tide_output_name name;     /* who chose the path */
+    tide_content content;      /* its content */
+    tide_output_name name;     /* the chooser of the path */
     const char *const *inputs; /* the files that the command reads; NULL entries are skipped */
     size_t n_inputs;           /* entries of inputs */
 } tide_output;
 
-/* Checks the name without opening the file for writing. TIDE_INVALID, with the remedy: the name is
- * empty, has the ending of another content, leads to one of the inputs by any path or link, or
+/* Checks the name without opening the file for writing. TIDE_INVALID, with the remedy, if the name
+ * is empty, has the ending of another content, leads to one of the inputs by any path or link, or
  * belongs to a file that must not be replaced. */
 TIDE_NODISCARD tide_status tide_output_check_name(const tide_output *output, tide_error *error);
 
-/* Also checks that the file can be written, by making and removing a file beside it, so that a long
- * run does not fail at its end. TIDE_IO names the path, the reason and the remedy. Nothing is left
- * behind. */
+/* Also checks that the file can be written, by making and removing a file next to it, so a long run
+ * does not fail at its end. The message of TIDE_IO names the path, the reason and the remedy. No
+ * file is left behind. */
 TIDE_NODISCARD tide_status tide_output_check(const tide_output *output, tide_error *error);
 
 #ifdef __cplusplus

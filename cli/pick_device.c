@@ -17,8 +17,8 @@ static tide_status try_operators(tide_device *device, tide_error *error) {
     return TIDE_OK;
 }
 
-/* Opens the first cuda device if it is here and can compute, and else the cpu. If it does not use a
- * GPU that is there, it says so, because that is unexpected. */
+/* Opens the first cuda device if it exists and can compute, else the cpu. Prints a note if an
+ * existing GPU is not used, because that is unexpected. */
 static tide_status open_best(const char *command, tide_device **ret_device, tide_error *error) {
     tide_device *device = NULL;
     tide_error reason = {""};
@@ -55,8 +55,8 @@ tide_status tide_pick_device(const char *command, const char *spec,
     return TIDE_OK;
 }
 
-/* The cpu device has no tensor cores. This is checked before anything runs, so that a list of runs
- * does not fail half-way. */
+/* The cpu device has no tensor cores. This is checked before anything runs, so a list of runs does
+ * not fail half-way. */
 tide_status tide_check_precision(tide_device_kind kind, tide_precision precision,
                                  tide_error *error) {
     if (kind != TIDE_DEVICE_CPU || precision != TIDE_PRECISION_TF32) {
@@ -110,8 +110,8 @@ static bool send(int fd, const answer *from) {
     return true;
 }
 
-/* Opening a GPU keeps a context on it until the process ends, which would take memory from every
- * run, so a short-lived subprocess queries it. */
+/* Opening a GPU keeps a context on it until the process ends, which would cost every run memory, so
+ * a short-lived subprocess queries it. */
 tide_status tide_pick_device_in_subprocess(const char *command, const char *spec,
                                            char ret_spec[TIDE_RUN_SPEC_BYTES],
                                            tide_device_kind *ret_kind, tide_error *error) {
@@ -121,7 +121,7 @@ tide_status tide_pick_device_in_subprocess(const char *command, const char *spec
         return tide_fail(error, TIDE_IO, "--device %.64s: cannot make a pipe: %s", spec,
                          strerror(errno));
     }
-    (void)fflush(NULL); /* nothing is to be written twice */
+    (void)fflush(NULL); /* nothing must be written twice */
     pid_t pid = fork();
     if (pid == 0) {
         look(command, spec, &found);

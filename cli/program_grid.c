@@ -9,8 +9,8 @@
 
 #include <cjson/cJSON.h>
 
-#include "launch/cards.h"
-#include "launch/launch.h"
+#include "programs/launch/cards.h"
+#include "programs/launch/launch.h"
 #include "run/program.h"
 
 static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
@@ -157,7 +157,7 @@ static tide_status check_room(const tide_program_grid *grid, tide_error *error) 
         }
         n_bytes += strlen(set->name) + n_longest + 2;
     }
-    /* The card stands before them in the name of a cell. */
+    /* The card precedes them in the name of a cell. */
     return n_bytes <= TIDE_RUN_NAME_BYTES / 2
                ? TIDE_OK
                : tide_fail(error, TIDE_LIMIT,
@@ -205,7 +205,7 @@ tide_status tide_program_add_range(tide_program_grid *grid, const char *text, ui
 
 /* ---- options ---- */
 
-/* The option that asks for a forecast of time. */
+/* The option that requests a forecast of time. */
 static const char *time_option(const char *command) {
     return strcmp(command, "fit") == 0 ? "--max-step-ms" : "--time";
 }
@@ -252,7 +252,7 @@ size_t tide_program_n_cells(const tide_program_grid *grid) {
     return n;
 }
 
-/* "h100-80": the card without what every card's name begins with. */
+/* "h100-80": the card without the common prefix of card names. */
 static void name_card(const tide_program_grid *grid, size_t card, tide_run_program *program) {
     const char *name = grid->cards[card] + strlen("virtual:");
     if (grid->n_cards > 1) {
@@ -291,6 +291,6 @@ void tide_program_configure(const tide_program_grid *grid, size_t cell,
         int n =
             snprintf(program->values + n_used, sizeof(program->values) - n_used, "%s%s=%s",
                      i > 0 ? "," : "", grid->sets[i].name, grid->sets[i].values.texts[chosen[i]]);
-        n_used += n > 0 ? (size_t)n : 0; /* check_room has seen that they have room */
+        n_used += n > 0 ? (size_t)n : 0; /* check_room has ensured the room */
     }
 }

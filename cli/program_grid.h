@@ -1,5 +1,5 @@
-/* program_grid.h - a command of the user's on command lines of `fit` and `sweep`: its words, the
- * names that are replaced in it, and the cards that it runs on.
+/* program_grid.h - a user's command on command lines of `fit` and `sweep`: its words, the names
+ * that are replaced in it, and the cards on which it runs.
  */
 #ifndef TIDE_CLI_PROGRAM_GRID_H
 #define TIDE_CLI_PROGRAM_GRID_H
@@ -21,7 +21,7 @@ enum {
     TIDE_PROGRAM_MAX_CARDS = 16,
     TIDE_PROGRAM_NAME_BYTES = 32,
     TIDE_PROGRAM_HOST_BYTES = 3 * TIDE_CALIBRATION_TEXT + 16,
-    TIDE_PROGRAM_STEPS = 3 /* unless told otherwise */
+    TIDE_PROGRAM_STEPS = 3 /* the default */
 };
 
 /* A name and its values. */
@@ -30,31 +30,31 @@ typedef struct tide_program_set {
     tide_option_list values; /* texts only */
 } tide_program_set;
 
-/* Cards and values; a cell for each combination, of which the last name varies fastest. */
+/* Cards and values; a cell for each combination. The last name varies fastest. */
 typedef struct tide_program_grid {
     char *const *arguments; /* borrowed: the command, NULL-terminated; NULL: there is none */
-    char *command;          /* owned: the same as run/workload.h has it */
+    char *command;          /* owned: the same in the form of run/workload.h */
     char cards[TIDE_PROGRAM_MAX_CARDS][TIDE_RUN_NAME_BYTES]; /* "virtual:h100-80" */
     size_t n_cards;
     tide_program_set sets[TIDE_PROGRAM_MAX_NAMES];
     size_t n_sets;
-    uint64_t n_steps; /* 0: each run goes to its end, or as far as the options say */
+    uint64_t n_steps; /* 0: each run continues to its end, or as far as the options allow */
     tide_program_options options;
-    char own_calibration[TIDE_PATH_BYTES]; /* of a forecast of time; "": none is used */
+    char own_calibration[TIDE_PATH_BYTES]; /* of a forecast of time; "": none */
     char host[TIDE_PROGRAM_HOST_BYTES];    /* the machine that --host names; "": none */
-    uint64_t memory_limit_bytes;           /* of each card; TIDE_RUN_UNLIMITED: what it has */
+    uint64_t memory_limit_bytes;           /* of each card; TIDE_RUN_UNLIMITED: the card's memory */
     uint64_t spill_bytes;                  /* of each card, in the host's memory; 0: none */
 } tide_program_grid;
 
-/* Takes the command of the user's, whose names are declared by then. TIDE_INVALID: there is none,
- * it cannot be run on a virtual card, or none of its arguments has a declared name. The caller
- * calls fini in any case. */
+/* Takes the user's command. Declare its names first. TIDE_INVALID if there is none, it cannot run
+ * on a virtual card, or none of its arguments has a declared name. The caller calls fini in any
+ * case. */
 TIDE_NODISCARD tide_status tide_program_take_command(tide_program_grid *grid,
                                                      char *const *arguments, const char *option,
                                                      tide_error *error);
 void tide_program_grid_fini(tide_program_grid *grid);
 
-/* Adds the cards of "virtual:a,virtual:b"; NULL: none was named, which is refused. */
+/* Adds the cards of "virtual:a,virtual:b"; NULL, which means that none was named, is refused. */
 TIDE_NODISCARD tide_status tide_program_add_cards(tide_program_grid *grid, const char *text,
                                                   tide_error *error);
 /* Declares "batch=8,16". */
@@ -65,8 +65,9 @@ TIDE_NODISCARD tide_status tide_program_add_range(tide_program_grid *grid, const
                                                   uint64_t *ret_low, uint64_t *ret_high,
                                                   tide_error *error);
 
-/* Takes how far the runs go, what they read, and whose time is forecast, behind the cards; without
- * steps and calls they take TIDE_PROGRAM_STEPS. `has_steps`: n_steps was given. */
+/* Takes the number of steps or calls, the reads, and the host of the time forecast. Call it after
+ * the cards; without steps and calls, runs take TIDE_PROGRAM_STEPS. `has_steps`: n_steps was
+ * given. */
 TIDE_NODISCARD tide_status tide_program_take_options(tide_program_grid *grid, const char *command,
                                                      const tide_program_options *options,
                                                      bool has_steps, uint64_t n_steps,

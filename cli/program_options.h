@@ -1,5 +1,5 @@
-/* program_options.h - the options of every command that runs a program of the user's on virtual
- * cards: how far it goes, what it reads, and what becomes of what it writes.
+/* program_options.h - the options of every command that runs a user's program on virtual cards: how
+ * far it runs, the values that it reads, and the handling of its writes.
  */
 #ifndef TIDE_CLI_PROGRAM_OPTIONS_H
 #define TIDE_CLI_PROGRAM_OPTIONS_H
@@ -17,21 +17,21 @@ extern "C" {
 
 /* Texts are static. */
 typedef struct tide_program_options {
-    uint64_t n_calls;   /* 0: to the end, or as many steps as are asked for */
+    uint64_t n_calls;   /* 0: to the end, or to the requested number of steps */
     const char *values; /* "auto", "zero", "shadow" */
     const char *streams;
     const char *writes;     /* "scratch", "allow" */
-    bool wants_time;        /* a step's time is forecast */
-    tide_host_options host; /* whose time that is */
+    bool wants_time;        /* forecast the time of a step */
+    tide_host_options host; /* the host of that time */
 } tide_program_options;
 
 #define TIDE_PROGRAM_OPTIONS_DEFAULT                                                               \
     { .values = "auto", .streams = "now", .writes = "scratch" }
 
-/* The names of the options that these rows have, as tide_options_find_unused takes them. */
+/* The names of the options that these rows have, for tide_options_find_unused. */
 #define TIDE_PROGRAM_OPTIONS "calls values streams writes time host host-factor"
 
-/* The i-th value, NULL past the last, as tide_option.choice_at wants it. */
+/* The i-th value, NULL past the last, for tide_option.choice_at. */
 const char *tide_choice_values(size_t i);
 const char *tide_choice_streams(size_t i);         /* of one run */
 const char *tide_choice_streams_or_both(size_t i); /* "both" makes a run of each */
@@ -62,13 +62,12 @@ const char *tide_choice_writes(size_t i);
 
 #define TIDE_PROGRAM_ROWS_HOST(at) TIDE_HOST_ROWS((at) + offsetof(tide_program_options, host))
 
-/* TIDE_INVALID: steps and calls were both asked for. */
+/* TIDE_INVALID if steps and calls were both requested. */
 TIDE_NODISCARD tide_status tide_program_options_check(const tide_program_options *options,
                                                       uint64_t n_steps, tide_error *error);
 
-/* Where there is no command of the user's: TIDE_INVALID names an option of these rows that was
- * given.
- */
+/* For use without a user's command: the message of TIDE_INVALID names a given option of these
+ * rows. */
 TIDE_NODISCARD tide_status tide_program_options_refuse(const tide_option_table *table,
                                                        const tide_operands *operands,
                                                        tide_error *error);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "launch/launch.h"
+#include "programs/launch/launch.h"
 
 tide_program_words tide_program_words_find(const tide_option_table *table, int argc, char **argv) {
     tide_program_words words = {.n_own = argc};

@@ -33,7 +33,7 @@ void tide_progress_say(tide_progress *progress, const char *format, ...) {
     va_end(arguments);
     fputs(WIPE, stderr);
     tide_harmless_print(stderr, text);
-    (void)fflush(stderr); /* a message that cannot be shown is no failure */
+    (void)fflush(stderr); /* a message that cannot be shown is not a failure */
 }
 
 void tide_progress_update(tide_progress *progress, size_t n_done, size_t n_total) {
@@ -43,7 +43,7 @@ void tide_progress_update(tide_progress *progress, size_t n_done, size_t n_total
 void tide_progress_end(tide_progress *progress) {
     if (progress->line_is_shown) {
         fputs(WIPE, stderr);
-        (void)fflush(stderr); /* a message that cannot be shown is no failure */
+        (void)fflush(stderr); /* a message that cannot be shown is not a failure */
         progress->line_is_shown = false;
     }
 }

@@ -25,17 +25,17 @@ typedef struct tide_progress {
 
 void tide_progress_begin(tide_progress *progress, const char *label);
 
-/* Shows "label: 3 of 15", ten times a second at most. */
+/* Shows "label: 3 of 15", at most ten times a second. */
 void tide_progress_update(tide_progress *progress, size_t n_done, size_t n_total);
 
-/* Shows the caller's own line, also ten times a second at most. */
+/* Shows the caller's own line, also at most ten times a second. */
 void tide_progress_say(tide_progress *progress, const char *format, ...) TIDE_PRINTF(2, 3);
 
 /* Wipes the line. Call it before anything else is printed. */
 void tide_progress_end(tide_progress *progress);
 
 /* Wipes the line that any progress shows on the terminal of stderr, from any thread: the next step
- * writes it again. */
+ * shows it again. */
 void tide_progress_wipe(void);
 
 #ifdef __cplusplus

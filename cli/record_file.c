@@ -27,7 +27,7 @@ static tide_status cannot(const char *path, const char *what, tide_error *error)
                      strerror(errno));
 }
 
-/* *ret_is_there: false if there is no such file. O_NONBLOCK keeps a pipe under that name from
+/* *ret_is_there: false if the file does not exist. O_NONBLOCK keeps a pipe of that name from
  * blocking the open; it is refused below. */
 static tide_status open_file(locked_file *file, bool *ret_is_there, tide_error *error) {
     struct stat info;
@@ -45,8 +45,8 @@ static tide_status open_file(locked_file *file, bool *ret_is_there, tide_error *
     return TIDE_OK;
 }
 
-/* Waits for its turn. *ret_again: another writer replaced the file meanwhile, so that the lock is
- * on a file without a name; open the new one and wait again. */
+/* Waits for its turn. *ret_again: another writer replaced the file meanwhile, so the lock is on a
+ * file without a name; open the new one and wait again. */
 static tide_status wait_for_lock(locked_file *file, bool *ret_again, tide_error *error) {
     struct stat mine;
     struct stat named;
@@ -68,7 +68,7 @@ static tide_status wait_for_lock(locked_file *file, bool *ret_again, tide_error 
     return TIDE_OK;
 }
 
-/* *ret_is_there: false if there is no file, and so nothing is locked. */
+/* *ret_is_there: false if there is no file, so nothing is locked. */
 static tide_status lock_file(const char *path, locked_file *ret_file, bool *ret_is_there,
                              tide_error *error) {
     locked_file file = {.path = path};
@@ -132,7 +132,7 @@ static const char *skip_mark(const char *text) {
     return strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? text + 3 : text; /* a byte order mark */
 }
 
-/* One past the field's last character; NULL: the closing quote is missing, or text follows it. */
+/* One past the field's last character; NULL if the closing quote is missing, or text follows it. */
 static const char *field_end(const char *at, size_t *line) {
     if (*at != '"') {
         return at + strcspn(at, ",\r\n");
@@ -186,7 +186,7 @@ static tide_status next_record(const char *path, const char **at, size_t *line, 
 
 /* ---- the header ---- */
 
-/* Where each of the rows' columns stands in the file. */
+/* The places of the rows' columns in the file. */
 typedef struct header {
     record names;                           /* the file's header; begin NULL: the file is empty */
     size_t n_old;                           /* columns that the file has */
@@ -206,7 +206,7 @@ static bool is_field(const char *begin, const char *end, const char *text) {
     return begin >= end && *text == '\0';
 }
 
-/* Place of the column in the file's header; n_fields when it is not there. */
+/* Place of the column in the file's header; n_fields if it is missing. */
 static size_t find_column(const record *names, const char *column) {
     const char *at = skip_mark(names->begin);
     size_t line = 0;
@@ -245,8 +245,8 @@ static tide_status match_columns(const char *path, const tide_record_rows *rows,
 }
 
 /* ---- writing ----
- * The output file remembers the first error and reports it at the commit, so that each write need
- * not be checked. */
+ * The output file remembers the first error and reports it at the commit, so single writes need not
+ * be checked. */
 
 static void put(tide_output_file *out, const char *begin, size_t n_bytes) {
     (void)tide_output_file_write(out, begin, n_bytes);
@@ -256,7 +256,7 @@ static void put_text(tide_output_file *out, const char *text) {
     put(out, text, strlen(text));
 }
 
-/* Quotes the field only where CSV needs it, so that rows stay readable. */
+/* Quotes the field only if CSV requires it, so rows stay readable. */
 static void put_field(tide_output_file *out, const char *text) {
     size_t n = strlen(text);
     bool is_bare =
@@ -341,9 +341,9 @@ static tide_status put_all(tide_output_file *out, const char *path, const char *
     return TIDE_OK;
 }
 
-/* Writes the file anew: its present `text`, then the rows. Without `keeps` everything is done
- * except the final rename, so that a check finds the errors that an append would. `is_new`: there
- * is no file yet, and none may be replaced. */
+/* Rewrites the file: its current `text`, then the rows. Without `keeps`, everything is done except
+ * the final rename, so a check finds the errors that an append would. `is_new`: the file does not
+ * exist yet, and none may be replaced. */
 static tide_status rewrite(const char *path, const char *text, const tide_record_rows *rows,
                            bool keeps, bool is_new, tide_error *error) {
     tide_output_file out;
@@ -384,7 +384,7 @@ static tide_status lock_and_rewrite(const char *path, const tide_record_rows *ro
         }
         TIDE_TRY(lock_file(path, &file, &is_there, error)); /* another writer made it first */
         if (!is_there) {
-            return status; /* and someone has removed it since */
+            return status; /* and it has been removed since */
         }
     }
     return rewrite_locked(&file, rows, keeps, error);

@@ -1,4 +1,4 @@
-/* recovery_words.h - tells on stderr what of a log could not be read. */
+/* recovery_words.h - prints on stderr the parts of a log that could not be read. */
 #ifndef TIDE_CLI_RECOVERY_WORDS_H
 #define TIDE_CLI_RECOVERY_WORDS_H
 
@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* One line for each kind of loss; none where nothing was lost. */
+/* One line for each kind of loss; none if nothing was lost. */
 void tide_cli_tell_recovery(const char *command, const tide_recover_report *report);
 
 #ifdef __cplusplus

@@ -21,17 +21,17 @@ typedef struct tide_report_options {
     bool wide;
 } tide_report_options;
 
-/* What they ask for together. */
+/* The format that the options request. */
 tide_format tide_format_chosen(const tide_report_options *options);
 
 /* The number of rows (--top) of a table that sums all others in one more row. */
 enum { TIDE_DEFAULT_TOP = 10, TIDE_MAX_TOP = 100000 };
 
-/* False: it is not in 1 to TIDE_MAX_TOP, and a message was printed. */
+/* False, with a message printed, if it is not in 1 to TIDE_MAX_TOP. */
 bool tide_cli_check_top(const char *command, uint64_t top);
 
-/* Ends a report: prints it on stdout, its notes on stderr, unless `status` says that something went
- * wrong before, and releases it in any case. Returns the first failure. */
+/* Ends a report: prints it on stdout, its notes on stderr, unless `status` is an earlier failure,
+ * and releases it in any case. Returns the first failure. */
 TIDE_NODISCARD tide_status tide_report_end(tide_report *report, tide_status status,
                                            tide_format format, tide_error *error);
 

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* The i-th value, NULL past the last, as tide_option.choice_at wants it. */
+/* The i-th value, NULL past the last, for tide_option.choice_at. */
 const char *tide_choice_size(size_t i);
 const char *tide_choice_workload(size_t i);
 const char *tide_choice_mode(size_t i);

@@ -96,7 +96,7 @@ static tide_status configure_model(const tide_run_options *options, const choice
         TIDE_TRY(tide_model_file_name(path, name, error));
         tide_model_config_name(model, name);
         if (strncmp(model->size, name, strlen(name)) !=
-            0) { /* it was cut, and is not the only one */
+            0) { /* the name was cut, and is not the only one */
             return tide_fail(error, TIDE_LIMIT,
                              "--config: the name of %s is too long with -no-head behind it: rename "
                              "the file",
@@ -124,8 +124,8 @@ static tide_status configure_mlp(const tide_run_options *options, const choice *
     return TIDE_OK;
 }
 
-/* The preset, with the batch, the prompt and the layers of the command line. Its types are its own,
- * and precision only says which peak of the card is stated. */
+/* The preset, with the batch, the prompt and the layers of the command line. The preset determines
+ * the types; precision only selects which peak of the card is stated. */
 static tide_status configure_decode(const tide_run_options *options, const choice *chosen,
                                     tide_workload_config *workload, tide_error *error) {
     tide_model_config *model = &workload->model;

@@ -139,8 +139,8 @@ static tide_status check_decode(const tide_run_options *options, tide_error *err
     return TIDE_OK;
 }
 
-/* The settings of the environment, then those of the command line, so that the message names the
- * right one. */
+/* The settings of the environment, then those of the command line, so the message names the right
+ * source. */
 static tide_status check_allocator(const tide_run_options *options, tide_error *error) {
     tide_run_limits limits = {.memory_limit_bytes = options->memory_limit_bytes};
     tide_cache_config cache;
@@ -154,7 +154,7 @@ static tide_status check_allocator(const tide_run_options *options, tide_error *
 }
 
 /* Refuses several files if one cannot be read or two models would have the same name: a grid must
- * not find that out in its last row. */
+ * not fail in its last row. */
 static tide_status check_configs(const tide_run_options *options, tide_error *error) {
     char names[TIDE_OPTION_LIST_ITEMS][TIDE_MODEL_NAME_BYTES];
     for (size_t i = 0; options->configs.n > 1 && i < options->configs.n; i++) {

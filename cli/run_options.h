@@ -1,10 +1,10 @@
 /* run_options.h - the options that describe runs, for every command that makes any: their values,
  * their rows in option tables, and the grid of configurations that lists of them name.
  *
- * Each row is defined here once; the table of a command names the rows that the command takes. In
- * the macros of rows `base` is the offset of the tide_run_options in the command's struct of values
- * (0 where it is that struct), `more` is a literal behind the help, such as "; default small", and
- * `text` is the whole help.
+ * Each row is defined here once; the table of a command names the rows that the command uses. In
+ * the macros of rows, `base` is the offset of the tide_run_options in the command's struct of
+ * values (0 if it is that struct), `more` is a literal after the help, such as "; default small",
+ * and `text` is the whole help.
  */
 #ifndef TIDE_CLI_RUN_OPTIONS_H
 #define TIDE_CLI_RUN_OPTIONS_H
@@ -29,7 +29,7 @@ enum {
     TIDE_MODEL_NAME_BYTES = sizeof(((tide_model_config *)NULL)->size) /* with the NUL */
 };
 
-/* What commands of tidemark's own models do without. */
+/* The options that commands of tidemark's own models do not need. */
 extern const tide_option_unneeded TIDE_RUN_UNNEEDED_OPTIONS[];
 
 /* The command line as it was written; all texts are borrowed from it. */
@@ -37,23 +37,23 @@ typedef struct tide_run_options {
     /* Empty: the default. */
     tide_option_list sizes, contexts, batches, modes, precisions, attentions, recomputes;
     uint64_t d_model, n_layers, n_heads, d_ff, vocab_size; /* TIDE_NOT_GIVEN */
-    tide_option_files configs;   /* files of models, in the place of sizes */
-    bool no_head;                /* mode forward only */
-    bool keep_graph;             /* mode forward only */
-    const char *workload;        /* transformer, mlp, decode */
-    const char *language_model;  /* decode: a preset; NULL: the default */
-    uint64_t new_tokens;         /* decode: TIDE_NOT_GIVEN: 200 */
-    const char *emulate;         /* none, pytorch */
+    tide_option_files configs;                             /* files of models, instead of sizes */
+    bool no_head;                                          /* mode forward only */
+    bool keep_graph;                                       /* mode forward only */
+    const char *workload;                                  /* transformer, mlp, decode */
+    const char *language_model;                            /* decode: a preset; NULL: the default */
+    uint64_t new_tokens;                                   /* decode: TIDE_NOT_GIVEN: 200 */
+    const char *emulate;                                   /* none, pytorch */
     const char *edition;         /* 2025, 2026; NULL: the default; only with emulate pytorch */
-    const char *device;          /* "auto", or what tide_device_open takes */
+    const char *device;          /* "auto", or a spec for tide_device_open */
     uint64_t memory_limit_bytes; /* TIDE_RUN_UNLIMITED: none */
-    uint64_t spill_bytes;        /* 0: nothing lies in the host's memory */
+    uint64_t spill_bytes;        /* 0: nothing spills to the host's memory */
     const char *alloc_conf;      /* NULL: none */
     double clip_grad_norm;       /* 0: no clipping */
     uint64_t seed;               /* of parameters, tokens and targets */
-    uint64_t warmup_steps;       /* TIDE_RUN_MAX_STEPS at most */
+    uint64_t warmup_steps;       /* at most TIDE_RUN_MAX_STEPS */
     uint64_t steps;              /* measured; 1 .. TIDE_RUN_MAX_STEPS */
-    /* How results are reported: not every command takes all of these. */
+    /* How results are reported: not every command has all of these. */
     const char *output;         /* NULL: the default name in this folder */
     tide_report_options report; /* how the report is printed */
     bool strip_private;         /* leave out command line, host name and folders */
@@ -77,19 +77,20 @@ size_t tide_run_options_n_runs(const tide_run_options *options);
 
 /* The run of that number, 0 .. n - 1, on that device (never "auto"), not recorded; its texts are
  * borrowed. The order: size, mode, context, batch, precision, attention, recompute; the last vary
- * fastest. TIDE_INVALID, TIDE_LIMIT: there is no such run; the rest of the configuration is filled
- * all the same. */
+ * fastest. TIDE_INVALID, TIDE_LIMIT if there is no such run; the other parts of the configuration
+ * are filled anyway. */
 TIDE_NODISCARD tide_status tide_run_options_configure(const tide_run_options *options,
                                                       size_t number, const char *device,
                                                       tide_run_config *ret_config,
                                                       tide_error *error);
 
-/* Sets what a JSON file says about the model: d_model, n_layers, n_heads, d_ff, vocab_size,
- * context_length, batch_size, rope_theta, no_head, size. TIDE_INVALID names file, place or key. */
+/* Sets the values that a JSON file states for the model: d_model, n_layers, n_heads, d_ff,
+ * vocab_size, context_length, batch_size, rope_theta, no_head, size. The message of TIDE_INVALID
+ * names file, place or key. */
 TIDE_NODISCARD tide_status tide_model_file_read(const char *path, tide_model_config *config,
                                                 tide_error *error);
-/* The name of a model that is one of several: "wide" of "models/wide.json". TIDE_LIMIT: it is empty
- * or longer than the name of a model may be. */
+/* The name of a model that is one of several: "wide" of "models/wide.json". TIDE_LIMIT if it is
+ * empty or too long for the name of a model. */
 TIDE_NODISCARD tide_status tide_model_file_name(const char *path,
                                                 char ret_name[TIDE_MODEL_NAME_BYTES],
                                                 tide_error *error);
@@ -101,7 +102,7 @@ TIDE_NODISCARD tide_status tide_model_file_name(const char *path,
 TIDE_NODISCARD tide_status tide_pick_device(const char *command, const char *spec,
                                             char ret_spec[TIDE_RUN_SPEC_BYTES],
                                             tide_device_kind *ret_kind, tide_error *error);
-/* The same from a subprocess that ends at once, so that this process keeps no context on a GPU. */
+/* The same from a subprocess that ends immediately, so this process keeps no context on a GPU. */
 TIDE_NODISCARD tide_status tide_pick_device_in_subprocess(const char *command, const char *spec,
                                                           char ret_spec[TIDE_RUN_SPEC_BYTES],
                                                           tide_device_kind *ret_kind,
@@ -165,7 +166,7 @@ TIDE_NODISCARD tide_status tide_check_precision(tide_device_kind kind, tide_prec
                         .help = "the base model: it ends at the output of the last norm, without " \
                                 "lm_head, logits and loss; mode forward only")
 
-/* ---- what a step does ---- */
+/* ---- the parts of a step ---- */
 
 #define TIDE_OPTION_ROW_BATCH(base, more)                                                          \
     TIDE_OPTION_ROW(TIDE_OPTION_COUNTS, base, batches, .name = "batch", .value = "N",              \

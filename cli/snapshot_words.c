@@ -99,7 +99,7 @@ void tide_words_categories(const tide_summary_peak *peak, char *ret_text, size_t
     }
 }
 
-/* The nearest node, from this one outwards, that is shown; TIDE_NONE. */
+/* The nearest node, from this one outwards, that is shown, or TIDE_NONE. */
 static uint32_t shown_node(const tide_snapshot *snapshot, uint32_t stack, bool users_only) {
     while (users_only && stack != TIDE_NONE &&
            !tide_frame_is_user(snapshot, snapshot->stacks[stack].frame)) {
@@ -114,8 +114,8 @@ void tide_words_stack(const tide_snapshot *snapshot, uint32_t stack, size_t max_
     if (stack == TIDE_NONE) {
         tide_text_add(&to, "(none recorded)");
     }
-    /* Of a stack that passes through an interpreter only the user's frames are shown, if there are
-     * any; otherwise the frames from the one on that stands for the stack. */
+    /* Of a stack that passes through an interpreter, only the user's frames are shown, if there are
+     * any; otherwise the frames from the representative one on. */
     bool is_foreign = snapshot->origin.format[0] != '\0';
     bool users_only = is_foreign && shown_node(snapshot, stack, true) != TIDE_NONE;
     uint32_t told_by = is_foreign ? tide_user_frame(snapshot, stack) : TIDE_NONE;

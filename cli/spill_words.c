@@ -23,7 +23,7 @@ static const char *describe_card(tide_report *report, const tide_run_limits *lim
                                   total);
 }
 
-/* ", in backward": the phase of the first mark of such a segment; "" where none is recorded. */
+/* ", in backward": the phase of the first mark of such a segment; "" if none is recorded. */
 static const char *phase_of(tide_report *report, const tide_snapshot *snapshot) {
     for (size_t i = 0; snapshot != NULL && i < snapshot->n_events; i++) {
         const tide_event row = tide_event_at(snapshot, i);

@@ -37,7 +37,7 @@ void tide_time_add_kernels(tide_report *report, const tide_time_forecast *of, si
     }
 }
 
-/* A figure below 0 is not known. */
+/* A figure below 0 is unknown. */
 static double ms_unless(const tide_time_forecast *of, double us) {
     return of->is_lower_bound || us < 0.0 ? -1.0 : us * 1e-3;
 }

@@ -1,4 +1,4 @@
-/* time_kernels.h - a forecast of time in a report: `tidemark time`, `profile` and `forecast` say
+/* time_kernels.h - a forecast of time in a report: `tidemark time`, `profile` and `forecast` print
  * the same.
  */
 #ifndef TIDE_CLI_TIME_KERNELS_H
@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "report/table.h"
-#include "step_time/forecast.h"
+#include "programs/step_time/forecast.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,8 +16,8 @@ extern "C" {
 /* The n_shown kernels of the step with the most time; 0: no table. */
 void tide_time_add_kernels(tide_report *report, const tide_time_forecast *of, size_t n_shown);
 
-/* The step, its phases, what they rest on, and figures. NULL: there is none, and `why` says why; ""
- * stands for a virtual device that is no card's. */
+/* Adds the step, its phases, their basis, and figures. NULL: no forecast, for the reason in `why`;
+ * "" means a virtual device without a card. */
 void tide_time_say(tide_report *report, const tide_time_forecast *of, const char *why);
 
 #ifdef __cplusplus

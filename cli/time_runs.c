@@ -4,8 +4,8 @@
 
 #include "common/plural.h"
 #include "common/text.h"
-#include "launch/cards.h"
-#include "step_time/card.h"
+#include "programs/launch/cards.h"
+#include "programs/step_time/card.h"
 
 void tide_time_runs_add(tide_time_runs *to, const tide_run_result *result) {
     const tide_run_of_program *of = &result->program;

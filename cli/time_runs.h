@@ -1,5 +1,5 @@
-/* time_runs.h - the forecasts of time of several runs, beside a table of them: whether there is
- * one, and how many of their launches are guessed.
+/* time_runs.h - the forecasts of time of several runs, next to their table: whether they exist, and
+ * how many of their launches are guessed.
  */
 #ifndef TIDE_CLI_TIME_RUNS_H
 #define TIDE_CLI_TIME_RUNS_H
@@ -26,13 +26,13 @@ typedef struct tide_time_runs {
 void tide_time_runs_add(tide_time_runs *to, const tide_run_result *result);
 
 /* "times: forecast, a model: ..." for runs of tidemark's own model on that virtual device, whose
- * columns have the likely time of a step, the ends of its range, and what it is bound by. Without a
- * forecast: why there is none. */
+ * columns have the likely time of a step, the ends of its range, and its bottleneck. Without a
+ * forecast: the reason. */
 void tide_time_runs_words(const tide_time_runs *of, const char *device,
                           char ret_words[TIDE_TIME_WORDS]);
 
-/* "the forecast is a model: no launch is guessed; ..." for runs of a command on that device,
- * "virtual:h100-80", of which there is a forecast. */
+/* "the forecast is a model: no launch is guessed; ..." for runs of a command with a forecast on
+ * that device, "virtual:h100-80". */
 void tide_time_runs_command_words(const tide_time_runs *of, const char *device,
                                   char ret_words[TIDE_TIME_WORDS]);
 

@@ -83,7 +83,7 @@ void tide_time_words_phases(const tide_time_forecast *of, char ret_words[TIDE_TI
     }
 }
 
-/* What a kernel is to people: its family, or its kind where that says more. */
+/* A kernel in plain words: its family, or its kind if that is more specific. */
 static const char *word_of(const tide_time_kernel *kernel) {
     switch (kernel->kind) {
     case TIDE_RUN_KERNEL:
@@ -99,7 +99,7 @@ static const char *word_of(const tide_time_kernel *kernel) {
     }
 }
 
-/* " (attention, softmax, norm and others)": those with most time. */
+/* " (attention, softmax, norm and others)": those with the most time. */
 static void add_families(tide_text *to, const tide_time_forecast *of, tide_time_basis basis) {
     const char *told[MAX_TOLD] = {NULL};
     size_t n_told = 0;

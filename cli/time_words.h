@@ -1,14 +1,14 @@
-/* time_words.h - a forecast of time in words: `tidemark time` and `tidemark run --time` say the
+/* time_words.h - a forecast of time in words: `tidemark time` and `tidemark run --time` print the
  * same.
  *
- * No time is said without its range, and what was guessed of it is always said with it.
+ * Every time is printed with its range and with the part of it that was guessed.
  */
 #ifndef TIDE_CLI_TIME_WORDS_H
 #define TIDE_CLI_TIME_WORDS_H
 
 #include <stddef.h>
 
-#include "step_time/forecast.h"
+#include "programs/step_time/forecast.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,17 +23,17 @@ void tide_time_words_range(const tide_time_forecast *forecast, char ret_words[TI
  * utilisation 41 %". */
 void tide_time_words_step(const tide_time_forecast *forecast, char ret_words[TIDE_TIME_WORDS]);
 
-/* "forward 118 ms, backward 229 ms, optimizer 21 ms"; "" where no phase is known. */
+/* "forward 118 ms, backward 229 ms, optimizer 21 ms"; "" if no phase is known. */
 void tide_time_words_phases(const tide_time_forecast *forecast, char ret_words[TIDE_TIME_WORDS]);
 
-/* What was guessed, and what was never compared with published times. */
+/* The parts that were guessed, and those never compared with published times. */
 void tide_time_words_basis(const tide_time_forecast *forecast, char ret_words[TIDE_TIME_WORDS]);
 
-/* What the host's time rests on: a calibration, of which machine and day, or none. */
+/* The basis of the host's time: a calibration, with its machine and day, or none. */
 void tide_time_words_host(const tide_time_forecast *forecast, char ret_words[TIDE_TIME_WORDS]);
 
 /* "times: not computed (...)" for a virtual device, with the reason: its card has no sourced rates,
- * or it is no card's. */
+ * or it has no card. */
 void tide_time_words_none(const char *device, char ret_words[TIDE_TIME_WORDS]);
 
 #ifdef __cplusplus

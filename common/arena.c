@@ -1,4 +1,4 @@
-/* arena.c - hands out memory from chunks, front to back. */
+/* arena.c - allocates from chunks, front to back. */
 #include "common/arena.h"
 
 #include <stdint.h>
@@ -32,8 +32,8 @@ void *tide_arena_alloc_raw(tide_arena *arena, size_t n_items, size_t item_bytes)
     }
     size_t n_wanted = (n_items * item_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     if (arena->newest == NULL || arena->n_bytes - arena->n_used < n_wanted) {
-        /* What is left of the old chunk is given up: items are small beside a chunk, and large ones
-         * get a chunk of their own size. */
+        /* The remainder of the old chunk is abandoned: items are small compared with a chunk, and
+         * large ones get a chunk of their own size. */
         size_t n_bytes = n_wanted > CHUNK_BYTES ? n_wanted : CHUNK_BYTES;
         tide_arena_chunk *chunk = arena->mem->alloc(arena->mem->ctx, sizeof(*chunk) + n_bytes);
         if (chunk == NULL) {
@@ -59,7 +59,7 @@ void *tide_arena_alloc(tide_arena *arena, size_t n_items, size_t item_bytes) {
 
 void tide_arena_release(tide_arena *arena, void *memory, size_t n_bytes) {
     if (n_bytes <= CHUNK_BYTES) {
-        return; /* it shares its chunk; what is larger has one of its own */
+        return; /* it shares its chunk; larger memory has a chunk of its own */
     }
     for (tide_arena_chunk **link = &arena->newest; *link != NULL; link = &(*link)->older) {
         tide_arena_chunk *chunk = *link;

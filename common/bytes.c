@@ -16,8 +16,8 @@ static const char *const UNITS[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
 enum { N_UNITS = sizeof(UNITS) / sizeof(UNITS[0]) };
 
 /* "", "B", "G", "GB" and "GiB", in capitals or not, as the number of times that 1024 is multiplied;
- * -1 for anything else. A unit of one or two letters is binary, too: PyTorch's settings in MB, the
- * sizes of cards in GB and those of Slurm and Docker are counted so. */
+ * -1 for anything else. A unit of one or two letters is binary as well, as in PyTorch's settings in
+ * MB, card sizes in GB, and the sizes of Slurm and Docker. */
 static int unit_power(const char *unit) {
     static const char LETTERS[] = "kmgtpe";
     if (unit[0] == '\0' || strcasecmp(unit, "b") == 0) {
@@ -64,7 +64,7 @@ char *tide_bytes_format(int64_t n_bytes, char text[TIDE_BYTES_TEXT]) {
     }
     size_t unit = 0;
     double shown = (double)n_bytes;
-    /* From 1023.995 on two decimals would read 1024.00: the next unit is better. */
+    /* From 1023.995 on, two decimals would print 1024.00: use the next unit. */
     while (unit + 1 < N_UNITS && shown >= (unit == 0 ? 1024.0 : 1023.995)) {
         shown /= 1024.0;
         unit++;

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <time.h>
 
-/* In a program whose virtual card shows it a forecast's clock (virtual_cuda/program_clock.c), these
- * are by the real one; elsewhere NULL. */
+/* The real clock, in a program to which the virtual card shows a forecast's clock
+ * (programs/virtual_cuda/process/program_clock.c); elsewhere NULL. */
 extern int tide_vc_real_clock(clockid_t clock, struct timespec *ret) __attribute__((weak));
 extern int tide_vc_real_pause(const struct timespec *pause) __attribute__((weak));
 

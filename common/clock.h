@@ -11,14 +11,14 @@ extern "C" {
 /* CLOCK_MONOTONIC in ns. It never goes back and has no meaning as a date. Any thread. */
 int64_t tide_clock_now_ns(void);
 
-/* The processor time of the calling thread in ns: time that other programs take does not count. */
+/* The processor time of the calling thread in ns: time spent in other programs does not count. */
 int64_t tide_clock_thread_ns(void);
 
 /* Microseconds since 1970-01-01 UTC. */
 int64_t tide_clock_unix_us(void);
 
-/* Waits that long, which is less than a second, or until a signal comes. errno stays. May be called
- * in handlers of signals. */
+/* Waits for that time, which is less than a second, or until a signal arrives. Leaves errno
+ * unchanged. Safe in signal handlers. */
 void tide_clock_pause_ns(int64_t pause_ns);
 
 #ifdef __cplusplus

@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Longer names are not worth the time, and may have been made to take much of it. */
+/* Longer names are not worth the time, and may have been made to waste it. */
 enum { MOST_BYTES = 8192, RUST_HASH = 16 };
 
 typedef char *(*demangler)(const char *name, char *buffer, size_t *n_bytes, int *ret_status);
 
-/* The program's own C++ library, which may be loaded for another library only. */
+/* The program's own C++ library, which may be loaded only for another library. */
 static demangler find_demangler(void) {
     void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
     library = library != NULL ? library : dlopen("libstdc++.so.6", RTLD_LAZY);

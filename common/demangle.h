@@ -1,6 +1,6 @@
 /* demangle.h - turns the linker's name of a C++ or Rust function into the name in its source.
  *
- * The C++ library of the machine does it, which is loaded when the first name is asked for.
+ * Uses the machine's C++ library, which is loaded for the first name.
  */
 #ifndef TIDE_COMMON_DEMANGLE_H
 #define TIDE_COMMON_DEMANGLE_H
@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-/* The caller releases the text with free(). NULL if the name is not one of C++, or there is no C++
- * library, or no memory. The hash at the end of a Rust name is left out. Thread-safe. */
+/* The caller releases the text with free(). NULL if the name is not a C++ name, or without a C++
+ * library or memory. The hash at the end of a Rust name is left out. Thread-safe. */
 char *tide_demangle(const char *name);
 
 #ifdef __cplusplus

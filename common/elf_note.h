@@ -12,7 +12,7 @@ extern "C" {
 
 enum { TIDE_MAX_BUILD_ID = 64 }; /* bytes; a longer build-id is ignored */
 
-/* Returns the length of the build-id; 0: there is none. The notes may be malformed. */
+/* Returns the length of the build-id; 0 if it is missing. The notes may be malformed. */
 size_t tide_elf_build_id(const unsigned char *notes, size_t n_bytes,
                          unsigned char ret_id[TIDE_MAX_BUILD_ID]);
 

@@ -21,23 +21,22 @@ extern "C" {
 /* What a row of the event table is about. Documents store the name, columns the number. */
 typedef enum tide_action {
     TIDE_ACTION_ALLOC = 0,
-    TIDE_ACTION_FREE,           /* requested and completed at once */
+    TIDE_ACTION_FREE,           /* requested and completed at the same time */
     TIDE_ACTION_FREE_REQUESTED, /* another stream still uses the block */
     TIDE_ACTION_FREE_COMPLETED,
     TIDE_ACTION_SEGMENT_ALLOC,
     TIDE_ACTION_SEGMENT_FREE,
-    TIDE_ACTION_SEGMENT_MAP, /* expandable segments: a part got memory */
+    TIDE_ACTION_SEGMENT_MAP, /* expandable segments: memory was mapped to a part */
     TIDE_ACTION_SEGMENT_UNMAP,
     TIDE_ACTION_OOM,  /* an allocation of requested_bytes failed; the address is not valid */
-    TIDE_ACTION_MARK, /* a note at an instant; its name says what happened */
+    TIDE_ACTION_MARK, /* a note at an instant; its name describes what happened */
     TIDE_N_ACTIONS
 } tide_action;
 
-/* What the bytes are used for. The caller says so at allocation; nothing is guessed. The list is
+/* What the bytes are used for. The caller states it at allocation; it is never guessed. The list is
  * open: a file may define categories of its own, which are numbered after these
  * (snapshot/document/categories.h). Files and logs contain the numbers, so a new category goes to
- * the end.
- */
+ * the end. */
 typedef enum tide_category {
     TIDE_UNKNOWN = 0,
     TIDE_PARAMETER,
@@ -54,19 +53,18 @@ typedef enum tide_category {
 
 enum { TIDE_MAX_CATEGORIES = 64 }; /* in one file, including the above; all numbers are below it */
 
-/* How a category became known. A recording that only its own program fills has no need of it: there
- * the caller names every category. Files contain the numbers. */
+/* How a category became known. Not needed in a recording that only its own program fills, because
+ * there the caller names every category. Files contain the numbers. */
 typedef enum tide_certainty {
-    TIDE_CERTAINTY_UNKNOWN = 0, /* it is not known, or not how */
+    TIDE_CERTAINTY_UNKNOWN = 0, /* the category is unknown, or how it became known is */
     TIDE_CERTAINTY_RULE,        /* by a rule, such as "what outlives its step is not temporary" */
-    TIDE_CERTAINTY_NAMED,       /* the program itself says so, by the address or in words */
+    TIDE_CERTAINTY_NAMED,       /* the program names it, by the address or in words */
     TIDE_N_CERTAINTIES
 } tide_certainty;
 
 typedef enum tide_scope_kind {
     TIDE_SCOPE_STEP = 0,
-    TIDE_SCOPE_PHASE, /* forward, backward, optimizer; also what lies outside steps, such as setup
-                       */
+    TIDE_SCOPE_PHASE, /* forward, backward, optimizer; also work outside steps, such as setup */
     TIDE_SCOPE_LAYER,
     TIDE_SCOPE_OPERATOR,
     TIDE_SCOPE_USER, /* any other interval that a program names */
@@ -84,26 +82,27 @@ typedef enum tide_block_state {
 typedef struct tide_event {
     int64_t time_ns;          /* since the recorder was created */
     uint64_t address;         /* of the block or segment; undefined for oom and mark */
-    uint64_t requested_bytes; /* alloc, free*: what was asked for; oom: the same; segment rows:
-                                 equals block_bytes */
+    uint64_t requested_bytes; /* alloc, free*: bytes requested; oom: the same; segment rows: equals
+                                 block_bytes */
     uint64_t block_bytes; /* alloc, free*: the whole block; segment rows: the whole segment; oom:
                              free bytes then, INT64_MAX: unlimited */
     uint32_t stack;       /* call stack of this row's own caller, or TIDE_NONE */
     uint32_t scope;       /* innermost open scope of the calling thread, or TIDE_NONE */
     uint32_t name;    /* string: the tensor's name (free rows repeat the block's), or TIDE_NONE */
     uint8_t action;   /* tide_action */
-    uint8_t category; /* tide_category, or a word of the file's; free rows repeat the block's */
+    uint8_t category; /* tide_category, or a category of the file's own; free rows repeat the
+                         block's */
     uint8_t device;   /* index of the device, 0..255 */
     uint8_t stream;   /* index in the table of streams, 0..255 */
 } tide_event;
 
-/* Durations that are none. */
+/* Special values of a duration. */
 #define TIDE_SCOPE_OPEN ((int64_t)-1) /* the scope had not ended when the recording did */
-/* The scope is known only at the allocations that name it, and so has no interval: its begin is
- * that of the first of them, and nothing is known of its end. It is left out of all timings. */
+/* The scope is known only from the allocations that name it, so it has no interval: its begin is
+ * that of the first such allocation, and its end is unknown. All timings skip it. */
 #define TIDE_SCOPE_NO_INTERVAL ((int64_t)-2)
 
-/* One row of the scope table: a named interval. A parent stands before its children. */
+/* One row of the scope table: a named interval. A parent comes before its children. */
 typedef struct tide_scope_row {
     int64_t begin_ns;        /* since the recorder was created; never decreases from row to row */
     int64_t duration_ns;     /* or TIDE_SCOPE_OPEN, TIDE_SCOPE_NO_INTERVAL */
@@ -111,7 +110,7 @@ typedef struct tide_scope_row {
     int64_t device_duration_ns; /* -1: not measured */
     uint32_t parent;            /* scope that encloses it on the same thread, or TIDE_NONE */
     uint32_t name;              /* string */
-    int32_t index;              /* step or layer number; -1: it has none */
+    int32_t index;              /* step or layer number; -1: none */
     uint16_t thread;            /* 0 for the first thread that opened a scope, then 1, 2, ... */
     uint8_t kind;               /* tide_scope_kind */
 } tide_scope_row;
@@ -135,11 +134,11 @@ typedef enum tide_segment_pool {
     TIDE_SEGMENT_LARGE
 } tide_segment_pool;
 
-/* Memory bought from a device in one call, or a run of mapped memory. Its blocks fill it without
+/* Memory allocated from a device in one call, or a run of mapped memory. Its blocks fill it without
  * gap or overlap. */
 typedef struct tide_segment_row {
     uint64_t address;     /* of its first byte */
-    uint64_t total_bytes; /* as bought; expandable: of this run of mapped memory */
+    uint64_t total_bytes; /* as allocated; expandable: of this run of mapped memory */
     size_t first_block;   /* index of its first block in the table of blocks that comes with the
                            segments */
     size_t n_blocks;      /* at least 1 */
@@ -153,7 +152,7 @@ typedef struct tide_segment_row {
 
 /* One row of the table of kernels: launches of one kernel in one place. */
 typedef struct tide_kernel_row {
-    uint32_t name;  /* string; demangled where it could be */
+    uint32_t name;  /* string; demangled if possible */
     uint32_t phase; /* string: "forward"; TIDE_NONE: outside every phase */
     uint32_t path;  /* string: scopes without steps and numbers, "forward > layer > attention"; ""
                        outside all scopes */
@@ -176,7 +175,7 @@ const char *tide_certainty_name(int certainty);
 const char *tide_scope_kind_name(int kind);
 const char *tide_block_state_name(int state);
 
-/* False for oom and mark, whose rows have no valid address. */
+/* False for oom and mark, whose address is undefined. */
 static inline bool tide_action_has_address(int action) {
     return action != TIDE_ACTION_OOM && action != TIDE_ACTION_MARK;
 }
@@ -186,7 +185,7 @@ static inline bool tide_action_is_of_segment(int action) {
     return action >= TIDE_ACTION_SEGMENT_ALLOC && action <= TIDE_ACTION_SEGMENT_UNMAP;
 }
 
-/* Whether such a row gives the allocator memory of the device. */
+/* Whether such a row adds device memory to the allocator. */
 static inline bool tide_action_gives_segment(int action) {
     return action == TIDE_ACTION_SEGMENT_ALLOC || action == TIDE_ACTION_SEGMENT_MAP;
 }
@@ -194,7 +193,7 @@ static inline bool tide_action_gives_segment(int action) {
 /* The number of a name, or -1. */
 int tide_action_from_name(const char *name);
 int tide_category_from_name(const char *name);
-/* The same for a word that people write: spaces may stand for underscores, as in "kv cache". */
+/* The same for words that people write: a space may replace an underscore, as in "kv cache". */
 int tide_category_from_words(const char *words);
 int tide_scope_kind_from_name(const char *name);
 int tide_block_state_from_name(const char *name);

@@ -9,8 +9,7 @@
 extern "C" {
 #endif
 
-/* Bytes of a snapshot's path without the ending that says what it is, such as .json.gz or .pickle.
- */
+/* Bytes of a snapshot's path without the ending of its format, such as .json.gz or .pickle. */
 size_t tide_file_stem_bytes(const char *path);
 
 #ifdef __cplusplus

@@ -10,10 +10,10 @@
 extern "C" {
 #endif
 
-/* A heap. It is borrowed by everything that is made with it, and must outlive that. Its functions
- * must be callable from any thread. */
+/* A heap. Everything made with it borrows it, so it must outlive all of that. Its functions must be
+ * callable from any thread. */
 typedef struct tide_hostmem {
-    void *(*alloc)(void *ctx, size_t n_bytes); /* NULL when there is none left */
+    void *(*alloc)(void *ctx, size_t n_bytes); /* NULL when no memory is left */
     void *(*resize)(void *ctx, void *memory,
                     size_t n_bytes);          /* as realloc: on NULL the old memory stays valid */
     void (*release)(void *ctx, void *memory); /* NULL is allowed */
@@ -23,7 +23,7 @@ typedef struct tide_hostmem {
 /* The heap of malloc, realloc and free. Never NULL; it always exists. */
 const tide_hostmem *tide_hostmem_default(void);
 
-/* Memory for n_items of item_bytes each, not zeroed; NULL when there is none or the product
+/* Memory for n_items of item_bytes each, not zeroed; NULL when there is no memory or the product
  * overflows. */
 void *tide_hostmem_array(const tide_hostmem *mem, size_t n_items, size_t item_bytes);
 

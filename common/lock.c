@@ -1,5 +1,5 @@
-/* lock.c - how threads wait for a lock that is usually held for less time than falling asleep
- * takes.
+/* lock.c - how threads wait for a lock that is usually held for less time than it takes to fall
+ * asleep.
  */
 #define _DEFAULT_SOURCE /* syscall */
 #include "common/lock_friend.h"
@@ -14,15 +14,15 @@
 /* Pauses before each retry: 1, 2, 4, ... 1024. Each retry takes the lock's cache line away from the
  * processor that is about to release it, so retries must become rare quickly. They begin with a
  * single pause, because a longer first wait leaves less work to the other threads: beginning with
- * 8, two threads with call stacks took a fifth longer on an AMD EPYC, where a pause takes 25 ns and
- * all retries together 50 us (a pause takes some 60 ns on an Intel Xeon). */
+ * 8, two threads with call stacks took 20 % longer on an AMD EPYC, where a pause takes 25 ns and
+ * all retries 50 us (a pause takes about 60 ns on an Intel Xeon). */
 enum { MAX_PAUSES = 1024 };
 
 /* About as long as a woken thread needs to run again, 100 us. */
 enum { WAKE_PAUSES = 4096 };
 
-/* In a program whose virtual card shows it a forecast's clock, this sleeps by the real one
- * (virtual_cuda/system_calls.c); elsewhere NULL. */
+/* Sleeps by the real clock, in a program to which the virtual card shows a forecast's clock
+ * (programs/virtual_cuda/process/system_calls.c); elsewhere NULL. */
 extern long tide_vc_real_sleep_on(void *word, unsigned value, const struct timespec *most)
     __attribute__((weak));
 
@@ -51,8 +51,8 @@ void tide_lock_wait(tide_lock *lock) {
             return;
         }
     }
-    /* The holder waits for a device, copies rows, or is not running: this processor has better
-     * things to do. */
+    /* The holder waits for a device, copies rows, or is not running: let this processor do other
+     * work. */
     atomic_fetch_add_explicit(&lock->n_sleeping, 1, memory_order_relaxed);
     while (!try_again(lock)) {
         /* The kernel compares the word with 1 before it lets the thread sleep, so a release between

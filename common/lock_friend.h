@@ -1,11 +1,11 @@
 /* lock_friend.h - a lock for critical sections of some tens of nanoseconds: one atomic exchange
  * takes it, one store releases it.
  *
- * It is not fair. A thread that comes straight back may take it again before one that waits, so
- * that what the lock guards stays in one processor's cache for a few operations. Waiters retry with
- * increasing backoff, then sleep. A wake-up can be missed, so no sleep is longer than
- * TIDE_LOCK_MAX_SLEEP_NS; docs/decisions/0009 says why that is worth it, and what a pthread mutex
- * costs instead.
+ * It is not fair. A thread that releases it and comes straight back may take it again before a
+ * waiting thread, which keeps the guarded data in one processor's cache for a few operations.
+ * Waiters retry with increasing backoff, then sleep. A wake-up can be missed, so no sleep is longer
+ * than TIDE_LOCK_MAX_SLEEP_NS; docs/decisions/0009 explains why that is worth it, and what a
+ * pthread mutex costs instead.
  */
 #ifndef TIDE_COMMON_LOCK_FRIEND_H
 #define TIDE_COMMON_LOCK_FRIEND_H
@@ -17,9 +17,9 @@
  * readers' line away. */
 enum { TIDE_LINES_APART = 128 };
 
-/* The longest sleep, and so the most that a missed wake-up delays a thread, apart from the time
- * that the system takes to run it again. Only a thread that has already waited for longer than its
- * retries take (50 to 130 us) sleeps at all. */
+/* The longest sleep, and so the most that a missed wake-up delays a thread, not counting the time
+ * until the system runs it again. A thread sleeps only after all of its retries have failed (50 to
+ * 130 us). */
 enum { TIDE_LOCK_MAX_SLEEP_NS = 1000000 };
 
 /* Zero-initialised means unlocked; there is no destructor. */
@@ -28,9 +28,9 @@ typedef struct tide_lock {
     atomic_uint n_sleeping; /* threads that a release has to wake */
 } tide_lock;
 
-/* lock.c. The slow path of tide_lock_acquire, for a lock that was found taken. */
+/* lock.c. The slow path of tide_lock_acquire, for a lock that is held. */
 void tide_lock_wait(tide_lock *lock);
-/* lock.c. Wakes one sleeping thread and gives it a chance to take the lock. */
+/* lock.c. Wakes one sleeping thread and lets it try to take the lock. */
 void tide_lock_wake(tide_lock *lock);
 
 /* Not recursive: a thread that holds the lock and acquires it again waits for ever. */
@@ -44,9 +44,9 @@ static inline void tide_lock_acquire(tide_lock *lock) {
 static inline void tide_lock_release(tide_lock *lock) {
     atomic_store_explicit(&lock->is_taken, 0, memory_order_release);
     /* The processor may do this load before others see the store above. A thread that goes to sleep
-     * in between is not counted yet and still finds the lock taken: nobody wakes it. An exchange
-     * instead of the store would rule that out, and would cost every release as much as taking the
-     * lock does. The bounded sleep repairs it instead. */
+     * in between is not counted yet; it still finds the lock held and is not woken. An exchange
+     * instead of the store would prevent that, but would make every release as expensive as taking
+     * the lock. The bounded sleep repairs it instead. */
     if (atomic_load_explicit(&lock->n_sleeping, memory_order_relaxed) > 0) {
         tide_lock_wake(lock);
     }

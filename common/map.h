@@ -1,6 +1,6 @@
 /* map.h - a hash table from 64-bit keys to 64-bit values.
  *
- * Not thread-safe. tide_map_init makes an empty map, which takes no memory.
+ * Not thread-safe. tide_map_init makes an empty map, which needs no memory.
  */
 #ifndef TIDE_COMMON_MAP_H
 #define TIDE_COMMON_MAP_H
@@ -41,9 +41,9 @@ TIDE_NODISCARD tide_status tide_map_put(tide_map *map, uint64_t key, uint64_t va
 /* False: the key was not in the map. */
 bool tide_map_remove(tide_map *map, uint64_t key);
 
-/* For maps from the hash of a text to its number. Finds the number for which is_equal is true.
- * False: there is none, and *ret_key is the key for a new text. Texts with the same hash have keys
- * that follow one another, so a text must never be removed from such a map. */
+/* For maps from the hash of a text to its number. Finds the number for which is_equal is true. If
+ * it returns false, *ret_key is the key for a new text. Texts with the same hash have consecutive
+ * keys, so a text must never be removed from such a map. */
 static inline bool tide_map_find_equal(const tide_map *map, uint64_t hash,
                                        bool (*is_equal)(const void *ctx, uint64_t number),
                                        const void *ctx, uint64_t *ret_key, uint64_t *ret_number) {

@@ -1,4 +1,4 @@
-/* milliseconds.h - times as people read them: three digits, in milliseconds. */
+/* milliseconds.h - times for people: three digits, in milliseconds. */
 #ifndef TIDE_COMMON_MILLISECONDS_H
 #define TIDE_COMMON_MILLISECONDS_H
 

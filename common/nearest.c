@@ -7,14 +7,14 @@
 enum { WORD_BYTES = 64 };
 
 /* The number of edits (insert, delete, replace, swap neighbours) from a to b. Words of WORD_BYTES
- * letters and more count as far from everything, so that the rows below have a fixed size. */
+ * letters or more count as far from everything, so the rows below have a fixed size. */
 static size_t edit_distance(const char *a, const char *b) {
     size_t n_a = strlen(a);
     size_t n_b = strlen(b);
     if (n_a >= WORD_BYTES || n_b >= WORD_BYTES) {
         return WORD_BYTES;
     }
-    size_t rows[3][WORD_BYTES + 1]; /* of prefixes of b: i - 2, i - 1, i */
+    size_t rows[3][WORD_BYTES + 1]; /* row i of prefixes of b, and rows i - 1 and i - 2 */
     for (size_t j = 0; j <= n_b; j++) {
         rows[1][j] = j;
         rows[0][j] = j;
@@ -40,12 +40,12 @@ static size_t edit_distance(const char *a, const char *b) {
 const char *tide_nearest_word(const tide_words *among, const char *word) {
     const char *nearest = NULL;
     size_t n_word = strlen(word);
-    /* One letter of three may be wrong, and three at most; beyond that a guess would mislead. */
+    /* One letter in three may be wrong, at most three in all; beyond that a guess would mislead. */
     size_t best = 1 + ((n_word + 1) / 3 < 3 ? (n_word + 1) / 3 : 3);
     for (size_t i = 0; among->word_at(among->ctx, i) != NULL; i++) {
         const char *candidate = among->word_at(among->ctx, i);
         size_t distance = edit_distance(word, candidate);
-        /* "--prec" for "--precision": a beginning has no wrong letter. So "h100" is h100-80 and not
+        /* "--prec" for "--precision": a prefix has no wrong letter. So "h100" is h100-80 and not
          * h200. */
         if (n_word >= 3 && strncmp(word, candidate, n_word) == 0) {
             distance = 0;

@@ -1,5 +1,5 @@
-/* nearest.h - what to say of a word that is not among the valid ones: the nearest of them, and all
- * of them.
+/* nearest.h - messages about a word that is not among the valid ones: the nearest valid word, and
+ * all of them.
  */
 #ifndef TIDE_COMMON_NEAREST_H
 #define TIDE_COMMON_NEAREST_H

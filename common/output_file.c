@@ -1,4 +1,4 @@
-/* output_file.c - writes a file beside its place and renames it when it is complete. */
+/* output_file.c - writes a file next to its final path and renames it when it is complete. */
 #define _GNU_SOURCE /* renameat2 */
 #include "common/output_file.h"
 
@@ -38,7 +38,7 @@ static int resolve_folder(const char *path, char ret_target[PATH_BYTES]) {
 }
 
 /* Replaces the path of a link by that of its target. Returns 0 or errno; EINVAL and ENOENT mean
- * that the path is no link. */
+ * that the path is not a link. */
 static int follow_link(char path[PATH_BYTES]) {
     char held[PATH_BYTES];
     ssize_t n = readlink(path, held, sizeof(held) - 1);
@@ -87,9 +87,8 @@ static tide_status cannot(const char *path, const char *why, tide_error *error) 
     return tide_fail(error, TIDE_IO, "%s cannot be written: %s: choose another place", path, why);
 }
 
-/* An existing target must be a regular file that may be written. Renaming would replace a device
- * such as /dev/null, and also a write-protected file, because it only needs rights on the folder.
- */
+/* An existing target must be a writable regular file. Renaming would replace a device such as
+ * /dev/null, and also a write-protected file, because it only needs rights on the folder. */
 static tide_status check_older(const tide_output_file *file, const struct stat *older,
                                tide_error *error) {
     if (S_ISDIR(older->st_mode)) {
@@ -117,7 +116,8 @@ static void take_rights(int fd, const struct stat *older) {
         fchown(fd, older->st_uid, older->st_gid) != 0 && made.st_gid != older->st_gid) {
         mode &= ~(mode_t)S_IRWXG;
     }
-    (void)fchmod(fd, mode); /* some file systems refuse it; the rights by the umask stay then */
+    (void)fchmod(fd, mode); /* some file systems refuse it; the rights then stay those of the
+                               umask */
 }
 
 tide_status tide_output_file_open(const char *path, tide_output_file *ret_file, tide_error *error) {
@@ -196,8 +196,8 @@ tide_status tide_output_file_commit(tide_output_file *file, tide_error *error) {
 
 tide_status tide_output_file_commit_new(tide_output_file *file, tide_error *error) {
     finish(file);
-    /* Unlike rename, link fails if the target exists. On file systems without links the kernel may
-     * have a rename that does. */
+    /* Unlike rename, link fails if the target exists. On file systems without links, the kernel may
+     * offer a rename that fails as well. */
     if (file->reason == 0 && link(file->temporary.path, file->target) != 0) {
         file->reason = errno;
         if (errno != EEXIST && renameat2(AT_FDCWD, file->temporary.path, AT_FDCWD, file->target,
@@ -214,6 +214,6 @@ tide_status tide_output_file_commit_new(tide_output_file *file, tide_error *erro
 }
 
 void tide_output_file_abandon(tide_output_file *file) {
-    (void)close(file->temporary.fd); /* an error does not matter: the content is thrown away */
+    (void)close(file->temporary.fd); /* an error does not matter: the content is discarded */
     tide_temporary_file_remove(&file->temporary);
 }

@@ -1,9 +1,9 @@
-/* output_file.h - files that we write for the user. A file is written under a temporary name in the
+/* output_file.h - files written for the user. A file is written under a temporary name in the
  * folder of its target, and renamed when it is complete.
  *
- * If anything fails, the older file is unchanged and nothing is left beside it. A link is followed
- * to its target. A replaced file's owner and rights go to the new one. One thread at a time may use
- * a file.
+ * If anything fails, the older file is unchanged and no temporary file remains. A link is followed
+ * to its target. The new file keeps the owner and the rights of the file it replaces. One thread at
+ * a time may use a file.
  */
 #ifndef TIDE_COMMON_OUTPUT_FILE_H
 #define TIDE_COMMON_OUTPUT_FILE_H
@@ -20,7 +20,7 @@ extern "C" {
 
 typedef struct tide_output_file {
     char path[TIDE_TEMPORARY_PATH_BYTES];   /* as the caller wrote it, for messages */
-    char target[TIDE_TEMPORARY_PATH_BYTES]; /* what is written: absolute, links followed */
+    char target[TIDE_TEMPORARY_PATH_BYTES]; /* the file that is written: absolute, links followed */
     tide_temporary_file temporary;          /* owned; its content so far */
     int reason;                             /* errno of the first write that failed; 0: none */
 } tide_output_file;
@@ -37,7 +37,7 @@ bool tide_output_file_write(tide_output_file *file, const void *bytes, size_t n_
 /* Synchronises the file with the disk, closes it and gives it its name, replacing an older file. On
  * failure the new file is removed; the message names path and reason. */
 TIDE_NODISCARD tide_status tide_output_file_commit(tide_output_file *file, tide_error *error);
-/* The same, but TIDE_INVALID if a file of that name exists by now. */
+/* The same, but TIDE_INVALID if a file of that name exists meanwhile. */
 TIDE_NODISCARD tide_status tide_output_file_commit_new(tide_output_file *file, tide_error *error);
 
 /* Instead of commit: closes and removes the file. */

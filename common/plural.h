@@ -1,5 +1,4 @@
-/* plural.h - the word that goes with a count: 1 event, 2 events.
- */
+/* plural.h - the word after a count: 1 event, 2 events. */
 #ifndef TIDE_COMMON_PLURAL_H
 #define TIDE_COMMON_PLURAL_H
 

@@ -16,10 +16,9 @@ enum { FILE_INPUT = 257 }; /* Py_file_input: a sequence of statements, in every 
 enum { NEEDED = 0, ASKED, DONE };
 static _Atomic int state;
 
-/* Imports the package from its file, so that neither the program's sys.path nor -E, -I or -S
- * matters, and under a name of its own: `tidemark` is what the program imports by that name, which
- * may be another version of the package, or a module of the program's. `ready` is what the package
- * answers. */
+/* Imports the package from its file, so neither the program's sys.path nor -E, -I or -S matters,
+ * and under a private name: the program may import another version of the package, or a module of
+ * its own, as `tidemark`. `ready` is the package's answer. */
 static const char CODE[] =
     "ready = True\n"
     "try:\n"
@@ -73,8 +72,8 @@ static bool find_interpreter(interpreter *ret) {
            find("Py_DecRef", &ret->release) && find("PyErr_Clear", &ret->clear_error);
 }
 
-/* Runs on the main thread, which holds the GIL. An exception that stayed here would come up in the
- * middle of the program. */
+/* Runs on the main thread, which holds the GIL. An exception left here would surface in the middle
+ * of the program. */
 static int import_package(void *unused) {
     (void)unused;
     interpreter python;

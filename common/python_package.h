@@ -1,18 +1,18 @@
-/* python_package.h - lets the package `tidemark` into the Python interpreter of the process.
+/* python_package.h - brings the package `tidemark` into the Python interpreter of the process.
  *
- * What PyTorch allocates must be recorded from the first allocation on, in every process that uses
- * CUDA, without a change of the program. So the preloaded libraries call this at the first CUDA
- * calls: it asks the interpreter to import the package as soon as its main thread runs Python code
- * again, which it does before it allocates. Processes without Python, or without TIDEMARK_PYTHON in
- * the environment, are left alone. Each preloaded library asks for itself; the package starts once.
+ * PyTorch's allocations must be recorded from the first one on, in every process that uses CUDA,
+ * without changing the program. So the preloaded libraries call this at the first CUDA calls: it
+ * asks the interpreter to import the package when its main thread next runs Python code, which is
+ * before PyTorch allocates. Processes without Python, or without TIDEMARK_PYTHON in the
+ * environment, are left alone. Each preloaded library asks for itself; the package starts once.
  *
  *   TIDEMARK_PYTHON   the folder that holds the package
  */
 #ifndef TIDE_COMMON_PYTHON_PACKAGE_H
 #define TIDE_COMMON_PYTHON_PACKAGE_H
 
-/* Asks, unless the package is there or has been asked for. Needs no GIL, and may be called on any
- * thread. */
+/* Asks, unless the package is loaded or was asked for before. Needs no GIL; any thread may call
+ * it. */
 void tide_python_package_wake(void);
 
 #endif

@@ -1,9 +1,9 @@
-/* run_calls.h - the file PID.calls of a run's folder: what a process asked of CUDA's memory pools.
+/* run_calls.h - the file PID.calls of a run's folder: a process's calls of CUDA's memory pools.
  *
- * PyTorch keeps no history where cudaMallocAsync is its allocator, so the calls themselves are
- * recorded (virtual_cuda/calls.c). The file is a tide_run_calls_header and then rows, in the order
- * in which they took effect. Its end is longer than what was written: a row of action 0 is the
- * first that was not. A row is complete once its action is set, whenever the process was killed.
+ * PyTorch keeps no history when its allocator is cudaMallocAsync, so the calls themselves are
+ * recorded (programs/virtual_cuda/process/calls.c). The file is a tide_run_calls_header and then
+ * rows, in the order in which they took effect. The file is longer than the rows: a row of action 0
+ * marks their end. A row is complete once its action is set, even if the process was killed.
  */
 #ifndef TIDE_COMMON_RUN_CALLS_H
 #define TIDE_COMMON_RUN_CALLS_H
@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* In `magic`: "tidecal1". */
+/* `magic`: "tidecal1". */
 #define TIDE_RUN_CALLS_MAGIC UINT64_C(0x316c616365646974)
 
 typedef struct tide_run_calls_header {
@@ -26,18 +26,18 @@ typedef struct tide_run_calls_header {
 typedef enum tide_run_action {
     TIDE_RUN_NONE = 0,
     TIDE_RUN_ALLOC = 1,  /* a block was given out */
-    TIDE_RUN_FREE = 2,   /* a block was given back to its pool */
-    TIDE_RUN_GROW = 3,   /* the pool took n_bytes of the card */
-    TIDE_RUN_SHRINK = 4, /* the pool gave n_bytes back to the card */
+    TIDE_RUN_FREE = 2,   /* a block was returned to its pool */
+    TIDE_RUN_GROW = 3,   /* the pool got n_bytes from the card */
+    TIDE_RUN_SHRINK = 4, /* the pool returned n_bytes to the card */
     TIDE_RUN_OOM = 5     /* a block of n_bytes was refused */
 } tide_run_action;
 
 typedef struct tide_run_call {
     int64_t time_ns;         /* of the host's monotonic clock */
-    uint64_t address;        /* of the block; 0: the row is about none */
-    uint64_t n_bytes;        /* of the block: what it takes of its pool */
+    uint64_t address;        /* of the block; 0: the row is not about a block */
+    uint64_t n_bytes;        /* of the block: its size in the pool */
     uint64_t stream;         /* the stream's handle; 0: the default stream, or no stream */
-    uint64_t reserved_bytes; /* what this process' pools of the device hold afterwards */
+    uint64_t reserved_bytes; /* bytes that this process' pools of the device hold afterwards */
     uint32_t device;         /* as the process numbers it */
     uint32_t action;         /* tide_run_action; written last */
 } tide_run_call;

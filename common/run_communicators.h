@@ -1,10 +1,10 @@
-/* run_communicators.h - the files `PID.communicators` of a run's folder: the communicators of NCCL
- * that each process has made, and what went through them.
+/* run_communicators.h - the files `PID.communicators` of a run's folder: the NCCL communicators
+ * that each process has made, and the traffic of each.
  *
- * The process maps its file while it runs (virtual_cuda/nccl/ledger.c), so that it is whole up to
- * the last call even where the process was killed. The layout is that of this struct on this
- * machine: the file lives as long as the run, and is never carried elsewhere. Its length is that of
- * the struct; parts that nobody wrote are holes.
+ * The process maps its file while it runs (programs/virtual_cuda/nccl/ledger.c), so the file is
+ * complete up to the last call even if the process is killed. The layout is that of this struct on
+ * this machine: the file lives as long as the run and never leaves the machine. It has the length
+ * of the struct; unwritten parts are holes.
  */
 #ifndef TIDE_COMMON_RUN_COMMUNICATORS_H
 #define TIDE_COMMON_RUN_COMMUNICATORS_H
@@ -15,9 +15,9 @@
 extern "C" {
 #endif
 
-/* The name in the run's folder, behind the process id. */
+/* The file's name is the process ID and this suffix. */
 #define TIDE_RUN_COMMUNICATORS_SUFFIX ".communicators"
-/* In `magic` once the file is made: "tidecom1". */
+/* `magic` once the file is complete: "tidecom1". */
 #define TIDE_RUN_COMMUNICATORS_MAGIC UINT64_C(0x316d6f6365646974)
 
 /* What a call does. */
@@ -39,22 +39,23 @@ enum { TIDE_RUN_COMMUNICATORS = 4096, TIDE_RUN_COMMUNICATOR_NAME_BYTES = 96 };
 
 /* A communicator of the process. */
 typedef struct tide_run_communicator {
-    uint64_t key;          /* the same at all members, and at no others' */
+    uint64_t key;          /* the same for all members, and different from that of any other
+                              communicator */
     int32_t rank, n_ranks; /* this process' place, and how many members there are */
     int32_t device;        /* of the process, as the program numbers it */
-    int32_t is_destroyed;  /* 1: the program is done with it */
+    int32_t is_destroyed;  /* 1: the program has destroyed it */
     int64_t first,
         stride; /* the members' ranks of the world, where known and regular; else -1, 0 */
-    uint64_t charged_bytes; /* of the card, by TIDEMARK_NCCL_BYTES */
+    uint64_t charged_bytes; /* of the card, as TIDEMARK_NCCL_BYTES states */
     uint64_t n_calls[TIDE_RUN_EXCHANGES];
     uint64_t n_bytes[TIDE_RUN_EXCHANGES];        /* of this member's larger buffer, added up */
-    char name[TIDE_RUN_COMMUNICATOR_NAME_BYTES]; /* that PyTorch gave; "" none */
+    char name[TIDE_RUN_COMMUNICATOR_NAME_BYTES]; /* given by PyTorch; "": none */
 } tide_run_communicator;
 
 typedef struct tide_run_communicators {
     uint64_t magic;
-    int64_t rank;    /* of the world, as the environment's RANK has it; -1 */
-    uint64_t n_made; /* above TIDE_RUN_COMMUNICATORS: the rest is only counted */
+    int64_t rank;    /* in the world, the environment's RANK; -1: unknown */
+    uint64_t n_made; /* beyond TIDE_RUN_COMMUNICATORS, communicators are only counted */
     tide_run_communicator made[TIDE_RUN_COMMUNICATORS];
 } tide_run_communicators;
 

@@ -7,12 +7,12 @@
 
 enum { MAX_KEPT = 32 };
 
-/* Entries of the environment that the system gave the process: they lie below its stack, and stay
- * there when the program removes them. */
+/* Entries of the environment that the system gave the process: they are at the bottom of its stack
+ * and remain there when the program removes them. */
 static const char *kept[MAX_KEPT];
 static size_t n_kept;
 
-/* The dynamic linker gives these arguments to the functions that begin a library. */
+/* The dynamic linker passes these arguments to the constructors of a library. */
 __attribute__((constructor)) static void keep(int argc, char **argv, char **environment) {
     (void)argc;
     (void)argv;

@@ -1,6 +1,6 @@
-/* setting.h - what the environment said when the process was started.
+/* setting.h - settings from the environment with which the process was started.
  *
- * For libraries that are preloaded: a program may empty its environment before they look.
+ * For preloaded libraries: a program may empty its environment before they read it.
  */
 #ifndef TIDE_COMMON_SETTING_H
 #define TIDE_COMMON_SETTING_H
@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-/* The value of a variable TIDEMARK_...: the one that it has now, or else the one that it had when
- * the library was loaded; NULL: neither. Not changed, not released. */
+/* The value of a variable TIDEMARK_...: the current one, or else the one at the time the library
+ * was loaded; NULL: neither. The caller must not change or release it. */
 const char *tide_setting(const char *name);
 
 #ifdef __cplusplus

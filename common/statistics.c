@@ -15,7 +15,7 @@ static uint64_t order_of(double sample) {
 }
 
 /* The k-th smallest measured sample, counted from 0; there are more than k. Halves the range of all
- * doubles until one value is left. That takes at most 64 passes over the samples and no memory, so
+ * doubles until one value remains. That needs at most 64 passes over the samples and no memory, so
  * it works on a caller's constant array. */
 static double kth(const double *samples, size_t n, size_t k) {
     uint64_t low = 0;

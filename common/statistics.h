@@ -1,4 +1,4 @@
-/* statistics.h - samples of how long something took, and their statistics. */
+/* statistics.h - samples of durations, and their statistics. */
 #ifndef TIDE_COMMON_STATISTICS_H
 #define TIDE_COMMON_STATISTICS_H
 
@@ -23,8 +23,8 @@ tide_statistics tide_statistics_of(const double *samples, size_t n);
 double tide_statistics_population_std(const double *samples, size_t n);
 
 /* The least mean of ten samples in a row, of samples 0 to 9, 10 to 19, and so on: Python's
- * min(timeit.repeat(f, repeat=n / 10, number=10)) / 10. Tens with a sample that was not measured do
- * not count; -1 without a whole ten. */
+ * min(timeit.repeat(f, repeat=n / 10, number=10)) / 10. A ten with an unmeasured sample does not
+ * count; -1 without a complete ten. */
 enum { TIDE_STATISTICS_TEN = 10 };
 double tide_statistics_best_ten(const double *samples, size_t n);
 
@@ -38,9 +38,8 @@ double tide_statistics_exponent(const double *x, const double *y, size_t n);
 
 /* The ratio of two means with its confidence interval. */
 typedef struct tide_ratio {
-    double ratio; /* -1: one of them has no samples, or the base's mean is 0 */
-    double
-        half_width; /* of its 95 % confidence interval; -1: one of them has fewer than 2 samples */
+    double ratio;      /* -1: either has no samples, or the base's mean is 0 */
+    double half_width; /* of its 95 % confidence interval; -1: either has fewer than 2 samples */
 } tide_ratio;
 
 /* mean(samples) / mean(base) = r, its uncertainty by error propagation (the delta method): with

@@ -47,15 +47,14 @@ typedef struct tide_error {
 /* The name of a status, as in "device out of memory". Never NULL. */
 const char *tide_status_text(tide_status status);
 
-/* Writes the message, cut to the buffer, and returns `status`, so that it can be used in a return
- * statement. `error` may be NULL. */
+/* Writes the message, cut to the buffer, and returns `status`, for use in a return statement.
+ * `error` may be NULL. */
 tide_status tide_fail(tide_error *error, tide_status status, const char *format, ...)
     TIDE_PRINTF(3, 4);
 tide_status tide_fail_list(tide_error *error, tide_status status, const char *format,
                            va_list arguments) TIDE_PRINTF(3, 0);
 
-/* Puts "PREFIX: " before the message, for a caller that knows the context which its callee did not.
- */
+/* Puts "PREFIX: " before the message, for a caller that knows context which its callee does not. */
 void tide_error_prefix(tide_error *error, const char *format, ...) TIDE_PRINTF(2, 3);
 
 #define TIDE_TRY(call)                                                                             \

@@ -28,7 +28,7 @@ typedef struct tide_strings {
 void tide_strings_init(tide_strings *strings, const tide_hostmem *mem);
 void tide_strings_fini(tide_strings *strings);
 
-/* The number of `text`, which is copied if it is new. NULL text gives TIDE_NONE (UINT32_MAX). */
+/* The number of `text`, which is copied if it is new. TIDE_NONE (UINT32_MAX) for NULL text. */
 TIDE_NODISCARD tide_status tide_strings_intern(tide_strings *strings, const char *text,
                                                uint32_t *ret_number);
 

@@ -1,8 +1,8 @@
 /* temporary_file.c - makes unfinished files, and removes them when a signal ends the process.
  *
  * A signal handler may run at any instruction of any thread and may take no lock. So the list of
- * files is an array of fixed size, and a place of it has an owner that changes atomically: free,
- * being filled, or complete.
+ * files is an array of fixed size, and the owner of each place changes atomically: free, being
+ * filled, or complete.
  */
 #define _GNU_SOURCE /* getrandom, O_NOFOLLOW */
 #include "common/temporary_file.h"
@@ -23,7 +23,8 @@
 #include "common/clock.h"
 
 enum {
-    MAX_ATTEMPTS = 16, /* to find a free name; two of 2^64 are practically never the same */
+    MAX_ATTEMPTS = 16, /* to find a free name; two random 64-bit numbers are practically never
+                          equal */
     MAX_WAITS = 1000,  /* times that the handler waits for a thread which is making its file */
     WAIT_NS = 1000000, /* each time */
     N_NAME_BYTES = 40  /* ".tidemark-", 16 digits, ".tmp" and a NUL */
@@ -35,7 +36,7 @@ typedef struct place {
     char path[TIDE_TEMPORARY_PATH_BYTES];
 } place;
 
-/* A signal handler gets no argument of ours, so the list is global. */
+/* A signal handler gets no argument from us, so the list is global. */
 static struct {
     atomic_bool is_ending; /* from now on no text of the list changes */
     place places[TIDE_TEMPORARY_MAX];
@@ -69,7 +70,7 @@ static int claim(int process, size_t *ret_slot) {
             continue;
         }
         /* Both are sequentially consistent: either this thread sees that the process is ending, or
-         * the handler sees that the place is taken and waits for it. */
+         * the handler sees that the place is in use and waits for it. */
         if (atomic_load(&list.is_ending)) {
             atomic_store(&list.places[i].owner, 0);
             return EINTR;

@@ -1,5 +1,5 @@
-/* temporary_file.h - unfinished files, and the list of them by which a process that is ended by a
- * signal removes them.
+/* temporary_file.h - unfinished files, and the list from which a process that a signal ends removes
+ * them.
  *
  * All functions but the last are thread-safe.
  */
@@ -25,8 +25,8 @@ typedef struct tide_temporary_file {
 } tide_temporary_file;
 
 /* Makes an empty file with an unpredictable name in the folder of `target`, and adds it to the
- * list. `mode` has its rights, less those of the umask. Returns 0 or errno; EMFILE also when the
- * list is full, and EINTR when the process is about to end. */
+ * list. `mode` is its permissions, before the umask. Returns 0 or errno; EMFILE also when the list
+ * is full, and EINTR when the process is about to end. */
 int tide_temporary_file_open(const char *target, mode_t mode, tide_temporary_file *ret_file);
 
 /* Unlinks the file, if it still exists, and takes it off the list. The descriptor stays open. */

@@ -22,7 +22,7 @@ static void cut(tide_text *text) {
     size_t n_last = text->n_room - 1;
     n_mark = n_mark < n_last ? n_mark : n_last;
     size_t n_kept = n_last - n_mark;
-    /* The first byte that goes tells whether the character before it is whole. */
+    /* The first byte removed shows whether the character before it is complete. */
     while (n_kept > 0 && continues_character(text->bytes[n_kept])) {
         n_kept--;
     }
@@ -38,7 +38,7 @@ void tide_text_add_list(tide_text *to, const char *format, va_list arguments) {
     }
     size_t n_left = to->n_room - to->n_used;
     int n_wanted = vsnprintf(to->bytes + to->n_used, n_left, format, arguments);
-    if (n_wanted < 0) { /* a wide character without a multibyte form: the piece is left out */
+    if (n_wanted < 0) { /* a wide character without a multibyte form: the piece is dropped */
         to->bytes[to->n_used] = '\0';
     } else if ((size_t)n_wanted < n_left) {
         to->n_used += (size_t)n_wanted;

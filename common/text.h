@@ -1,9 +1,9 @@
 /* text.h - a text that grows at its end, in storage of the caller: messages, labels, sentences.
  *
- * A text needs no memory of its own, so that it can be built while the host has none left, and
- * adding to it cannot fail. It is terminated after every call. The first piece that does not fit is
- * cut between two characters of UTF-8, "..." takes the last bytes of the storage, and whatever is
- * added afterwards is dropped: a text that was cut never looks complete.
+ * A text needs no memory of its own: it can be built when the host has no memory left, and adding
+ * to it cannot fail. It is terminated after every call. The first piece that does not fit is cut
+ * between two characters of UTF-8, "..." fills the last bytes of the storage, and later additions
+ * are dropped: a text that was cut never looks complete.
  *
  * Not thread-safe.
  */
@@ -27,7 +27,7 @@ typedef struct tide_text {
     bool is_cut;   /* a piece did not fit; the text ends with "..." */
 } tide_text;
 
-/* An empty text in `storage`, which must outlive it. With n_room 0 nothing is ever written. */
+/* An empty text in `storage`, which must outlive it. With n_room 0, nothing is ever written. */
 tide_text tide_text_in(char *storage, size_t n_room);
 
 /* Adds a piece at the end. */

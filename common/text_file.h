@@ -10,8 +10,8 @@ extern "C" {
 #endif
 
 /* Writes the rest of the first line that begins with `key`, from its first `separator` on, without
- * quotes and leading blanks. It is cut to n_room bytes, including the NUL. False: there is no such
- * file or line, and nothing is written. */
+ * quotes and leading blanks. It is cut to n_room bytes, including the NUL. False, with nothing
+ * written, if the file or the line is missing. */
 bool tide_text_file_value(const char *path, const char *key, char separator, char *ret_value,
                           size_t n_room);
 

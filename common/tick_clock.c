@@ -1,4 +1,5 @@
-/* tick_clock.c - reads the time stamp counter, and ties it to the real clock every 1 or 2 ms. */
+/* tick_clock.c - reads the time stamp counter, and synchronises it with the real clock every 1 or 2
+ * ms. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +20,7 @@ static inline uint64_t read_ticks(void) {
 }
 
 /* The kernel keeps its own time by these counters only if it has found them constant and equal on
- * all processors, so we ask which clock it uses. */
+ * all processors, so we check which clock it uses. */
 static bool can_trust_ticks(void) {
     char name[8] = "";
     FILE *file = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "r");
@@ -60,9 +61,9 @@ void tide_tick_clock_init(tide_tick_clock *clock) {
     clock->has_ticks = can_trust_ticks() && read_both(&clock->first_ticks, &clock->first_ns);
 }
 
-/* Reads the time by ticks. False: that is not possible or no longer exact, because the length of a
- * tick is unknown or the last anchor is too old. In the latter case *ret_ns has the time by ticks
- * all the same: callers may have been given it, and time must not go back behind it. */
+/* Reads the time by ticks. False if that is impossible or no longer exact, because the length of a
+ * tick is unknown or the last anchor is too old. In the latter case *ret_ns still gets the time by
+ * ticks: callers may have seen that time, and the clock must not go back before it. */
 static inline bool read_by_ticks(const tide_tick_clock *clock, int64_t *ret_ns) {
     uint32_t version = atomic_load_explicit(&clock->version, memory_order_acquire);
     /* A sequence lock: acquire loads stay in order, so all are done before the version is compared
@@ -84,7 +85,7 @@ static inline bool read_by_ticks(const tide_tick_clock *clock, int64_t *ret_ns) 
 }
 
 /* The system's time, but not before last_ns, the time by the last anchor, which callers may have
- * been given; 0: there is no anchor. */
+ * seen; 0: no anchor. */
 static int64_t read_slowly(int64_t last_ns) {
     int64_t ns = tide_clock_now_ns();
     return last_ns > ns ? last_ns : ns;
@@ -95,7 +96,7 @@ int64_t tide_tick_clock_read(const tide_tick_clock *clock) {
     return read_by_ticks(clock, &ns) ? ns : read_slowly(ns);
 }
 
-/* Sets a new anchor. Its time must not be before the one that the last anchor leads to. */
+/* Sets a new anchor. Its time must not be before the time that follows from the last anchor. */
 static void set_anchor(tide_tick_clock *clock, uint64_t ticks, int64_t ns, uint64_t tick_ns) {
     uint32_t version = atomic_load_explicit(&clock->version, memory_order_relaxed);
     atomic_store_explicit(&clock->version, version + 1, memory_order_relaxed);
@@ -111,7 +112,7 @@ int64_t tide_tick_clock_read_and_anchor(tide_tick_clock *clock) {
     if (read_by_ticks(clock, &ns)) {
         return ns;
     }
-    int64_t last_ns = ns; /* by the last anchor; 0: there is none */
+    int64_t last_ns = ns; /* by the last anchor; 0: no anchor */
     uint64_t ticks = 0;
     if (!clock->has_ticks || !read_both(&ticks, &ns) ||
         ticks - clock->first_ticks < MIN_BASE_TICKS) {
@@ -127,7 +128,7 @@ int64_t tide_tick_clock_read_and_anchor(tide_tick_clock *clock) {
         set_anchor(clock, 0, 0, 0);
         return ns;
     }
-    ns = last_ns > ns ? last_ns : ns; /* the ticks were ahead: time stands still until the clock has
+    ns = last_ns > ns ? last_ns : ns; /* the ticks were ahead: hold the time until the clock has
                                          caught up */
     set_anchor(clock, ticks, ns, (uint64_t)(tick_ns * 4294967296.0));
     return ns;

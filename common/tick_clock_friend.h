@@ -1,6 +1,6 @@
 /* tick_clock_friend.h - CLOCK_MONOTONIC computed from the processor's time stamp counter. That
- * takes half as long as asking the system. It is done only where the kernel keeps its own time by
- * that counter.
+ * takes half as long as a call of the system. The counter is used only if the kernel keeps its own
+ * time by it.
  *
  * About once in a millisecond the real clock is read: that is an anchor. In between, the time is
  * that of the last anchor plus the ticks since. The length of a tick follows from the first anchor
@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 typedef struct tide_tick_clock {
-    bool has_ticks;       /* there is a counter that can be trusted */
+    bool has_ticks;       /* the counter exists and can be trusted */
     uint64_t first_ticks; /* of the first anchor */
     int64_t first_ns;
 
@@ -30,10 +30,10 @@ typedef struct tide_tick_clock {
 
 void tide_tick_clock_init(tide_tick_clock *clock);
 
-/* ns of CLOCK_MONOTONIC, as exact as the time that reading it takes. */
+/* ns of CLOCK_MONOTONIC, accurate to the time that reading it takes. */
 int64_t tide_tick_clock_read(const tide_tick_clock *clock);
 
-/* The same, and sets an anchor when one is due. For the one thread that may. */
+/* The same, and sets an anchor when one is due. Only for the one thread that may anchor. */
 int64_t tide_tick_clock_read_and_anchor(tide_tick_clock *clock);
 
 /* "tsc" if ticks are counted, otherwise "monotonic". A static text. */

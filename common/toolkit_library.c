@@ -1,4 +1,4 @@
-/* toolkit_library.c - looks for a library where CUDA toolkits and python packages put it. */
+/* toolkit_library.c - looks for a library where CUDA toolkits and Python packages install it. */
 #define _POSIX_C_SOURCE 200809L /* glob */
 #include "common/toolkit_library.h"
 
@@ -21,14 +21,14 @@ static void try_file(void **library, const char *path) {
  * place. */
 typedef struct place {
     const char *variable; /* NULL: the place is fixed */
-    bool is_list;         /* the variable has several folders between colons, as PATH has */
+    bool is_list;         /* the variable lists folders separated by colons, like PATH */
     const char *rest;     /* the path below the variable's, or the whole path; a glob pattern */
 } place;
 
 #define PACKAGES "python3*/site-packages/nvidia/*/lib"
 #define SYSTEM_PACKAGES "python3*/dist-packages/nvidia/*/lib"
 
-/* In order of preference: what the user or an activated environment has set, then the defaults of
+/* In order of preference: settings of the user or of an activated environment, then the defaults of
  * installers. An activated python is found by PATH. */
 static const place PLACES[] = {
     {"CUDA_HOME", false, "/lib64"},

@@ -1,5 +1,5 @@
 /* toolkit_library.h - finds libraries that come with the CUDA toolkit or with PyTorch, and that are
- * opened only when they are needed.
+ * opened only when needed.
  */
 #ifndef TIDE_COMMON_TOOLKIT_LIBRARY_H
 #define TIDE_COMMON_TOOLKIT_LIBRARY_H
@@ -8,9 +8,8 @@
 extern "C" {
 #endif
 
-/* Opens the library of that name, such as "libcublas.so.13": the one that the loader finds, or else
- * the first that can be opened at the places below. NULL: there is none. The caller may close it.
- */
+/* Opens the library of that name, such as "libcublas.so.13": the loader's choice, or else the first
+ * that can be opened at the places below. NULL if none can. The caller may close it. */
 void *tide_toolkit_library_open(const char *file);
 
 /* The places, for messages. */

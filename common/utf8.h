@@ -8,9 +8,9 @@
 extern "C" {
 #endif
 
-/* The length of the character at the beginning of `text`, which has n_bytes. 0: there is no valid
- * character, because the bytes are no UTF-8, a longer form than necessary, a surrogate, above
- * U+10FFFF, or cut off. NUL is a character of one byte. */
+/* The length of the character at the beginning of `text`, which has n_bytes. 0 if the character is
+ * not valid: not UTF-8, longer than necessary, a surrogate, above U+10FFFF, or cut off. NUL is a
+ * character of one byte. */
 size_t tide_utf8_length(const unsigned char *text, size_t n_bytes);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /* address_space.c - ranges in one array by address. Devices hold few ranges, so moving the entries
- * behind a change is cheaper than a tree. */
+ * after a change is cheaper than a tree. */
 #include "device/address_space.h"
 
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include "common/bytes.h"
 #include "device/device.h"
 
-/* Addresses stay below 2^53, so that they survive a reader whose numbers are doubles. */
+/* Addresses stay below 2^53, to survive a reader that stores numbers as doubles. */
 #define LAST_ADDRESS (UINT64_C(1) << 53)
 #define LARGEST_EXTENT (LAST_ADDRESS - TIDE_DEVICE_BASE_ADDRESS)
 #define SMALLEST_EXTENT (UINT64_C(64) << 30)
@@ -65,12 +65,12 @@ static uint64_t rounded(uint64_t n_bytes) {
     return (n_bytes + TIDE_DEVICE_GRANULE - 1) / TIDE_DEVICE_GRANULE * TIDE_DEVICE_GRANULE;
 }
 
-/* Enters a range at the lowest place for its n_bytes, a multiple of the granule. */
+/* Enters a range at the lowest free place for its n_bytes, a multiple of the granule. */
 static tide_status place(tide_address_space *space, tide_address_range range, uint64_t *ret_address,
                          tide_error *error) {
     uint64_t address = TIDE_DEVICE_BASE_ADDRESS;
     size_t at = 0;
-    /* First fit: the gap before each range in turn, then what is behind the last one. */
+    /* First fit: the gap before each range in turn, then the space after the last one. */
     while (at < space->n_ranges && space->ranges[at].address - address < range.n_bytes) {
         address = space->ranges[at].address + space->ranges[at].n_bytes;
         at++;
@@ -177,7 +177,7 @@ tide_status tide_address_space_unreserve(tide_address_space *space, uint64_t add
     return TIDE_OK;
 }
 
-/* The reserved range that all these bytes lie in; NULL when there is none. */
+/* The reserved range that contains all these bytes; NULL if none does. */
 static tide_address_range *reserved_around(const tide_address_space *space, uint64_t address,
                                            uint64_t n_bytes) {
     size_t at = index_of(space, address);

@@ -8,7 +8,7 @@ const char *tide_card_unknown(const char *name, char ret_text[TIDE_NEAREST_TEXT]
     char text[TIDE_NEAREST_TEXT];
     size_t n_cards = 0;
     const tide_card *cards = tide_cards(&n_cards);
-    const tide_card *last = NULL; /* of those whose name begins so, not written yet */
+    const tide_card *last = NULL; /* the latest match, not written yet */
     const char *separator = "";
     tide_text to = tide_text_in(ret_text, TIDE_NEAREST_TEXT);
     for (size_t i = 0; i < n_cards; i++) {

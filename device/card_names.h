@@ -1,5 +1,4 @@
-/* card_names.h - what to print about a name that no card has.
- */
+/* card_names.h - the message about a name that no card has. */
 #ifndef TIDE_DEVICE_CARD_NAMES_H
 #define TIDE_DEVICE_CARD_NAMES_H
 
@@ -9,8 +8,8 @@
 extern "C" {
 #endif
 
-/* Of a name that tide_card_find does not find: "there is no card 'x': did you mean y?", or "'v100'
- * is not one card: write v100-32 or v100-16". Returns `ret_text`. */
+/* The message for a name that tide_card_find does not find: "there is no card 'x': did you mean
+ * y?", or "'v100' is not one card: write v100-32 or v100-16". Returns `ret_text`. */
 const char *tide_card_unknown(const char *name, char ret_text[TIDE_NEAREST_TEXT]);
 
 #ifdef __cplusplus

@@ -1,9 +1,9 @@
-/* card_text.h - a card as text: a name of the table, and what differs from it.
+/* card_text.h - a card as text: a name of the table, and the members that differ from it.
  *
  *   h100-80
  *   h100-80:total_bytes=150754820096:n_multiprocessors=114
  *
- * This is how cards are told to the processes of a run, and what a user's own card becomes.
+ * The processes of a run get their cards in this form, and a user's own card is written in it.
  */
 #ifndef TIDE_DEVICE_CARD_TEXT_H
 #define TIDE_DEVICE_CARD_TEXT_H
@@ -21,11 +21,11 @@ extern "C" {
 /* The i-th member that may differ: "total_bytes", "compute_capability", ...; NULL past the last. */
 const char *tide_card_member(size_t i);
 
-/* Sets a member by its name. False: there is no such member, or the value makes no card (0 bytes, a
- * compute capability that device/chips.h does not know). */
+/* Sets a member by its name. False if the member does not exist or the value is not valid (0 bytes,
+ * a compute capability that device/chips.h lacks). */
 bool tide_card_set(tide_card *card, const char *member, int64_t value);
 
-/* Reads the first n bytes of a text. False: the table has no such card, or a member is wrong. */
+/* Reads the first n bytes of a text. False if the table lacks the card or a member is wrong. */
 bool tide_card_read(const char *text, size_t n, tide_card *ret_card);
 
 #ifdef __cplusplus

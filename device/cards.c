@@ -16,21 +16,21 @@
 /* tide_card_board, member by member. */
 #define BOARD(...)                                                                                 \
     { __VA_ARGS__ }
-/* Bytes that a process had in use beyond those that its allocator had reserved, from one message
- * each. Messages have two decimals of a GiB, so the figures are good to 15 MiB. A program with
- * fewer kernels than PyTorch takes less. */
+/* Bytes in use by a process minus the bytes reserved by its allocator, from one message each.
+ * Messages have two decimals of a GiB, so the figures are accurate to 15 MiB. A program with fewer
+ * kernels than PyTorch uses less. */
 #define IN_USE "PyTorch's out-of-memory message, as published: in use less reserved: "
 
-/* Where the figures of a board come from. XLA's descriptions have a bandwidth that the driver's
- * memory clock and width of the bus give, so each of the two follows from the other. */
+/* The sources of the boards' figures. XLA's descriptions state a bandwidth, which is the product of
+ * the driver's memory clock and bus width, so each of those two follows from the other. */
 #define DEVICE_QUERY "published deviceQuery output"
 #define PROPERTIES "PyTorch's device properties, as published"
 #define SPECIFICATIONS "a published table of the card's specifications"
 #define XLA "XLA target description of "
 
-/* Drivers differ by a few MiB from version to version; each figure is one report. Where a report
- * has only whole MiB, the card has up to one MiB more. Where it has two decimals of a GiB, the
- * figure is the smallest number that rounds to them. */
+/* Drivers differ by a few MiB from version to version; each figure is one report. If a report has
+ * only whole MiB, the card has up to one MiB more. If it has two decimals of a GiB, the figure is
+ * the smallest number that rounds to them. */
 static const tide_card CARDS[] = {
     {CARD("b200"), NULL, "NVIDIA B200", INT64_C(191514411008), MIB(712), WORKSPACE_OTHERS, 100,
      "XLA target description of NVIDIA B200, CUDA 12.8 (device_memory_size); PyTorch's messages "
@@ -175,7 +175,7 @@ const char *tide_card_name_at(const void *ctx, size_t i) {
     return i < sizeof(CARDS) / sizeof(CARDS[0]) ? CARDS[i].name : NULL;
 }
 
-/* Compares a name with the first n bytes of what was written; capital letters are the same. */
+/* Compares a name with the first n bytes of `written`, ignoring case. */
 static bool is_same(const char *name, const char *written, size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (name[i] != tolower((unsigned char)written[i])) {

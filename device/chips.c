@@ -1,14 +1,14 @@
 #include "device/chips.h"
 
 #define KIB(n) ((size_t)(n)*1024)
-/* The guide's table "Technical specifications per compute capability". Volta is no longer in the
- * newest editions of it. */
+/* The guide's table "Technical specifications per compute capability". Its newest editions omit
+ * Volta. */
 #define GUIDE "CUDA C++ programming guide, technical specifications per compute capability"
 #define TRAITS "CCCL, cuda::arch_traits"
 
-/* From 8.0 on the system takes 1 KiB for each block, so one block can have that much less than the
- * multiprocessor. Tensor cores know bf16, and the L2 cache can be set aside, from 8.0 on; clusters
- * came with 9.0. */
+/* From 8.0 on, the system reserves 1 KiB for each block, so one block can have 1 KiB less than the
+ * multiprocessor. From 8.0 on, tensor cores support bf16 and part of the L2 cache can be set aside;
+ * clusters came with 9.0. */
 static const tide_card_chip CHIPS[] = {
     {70, "Volta", 2048, 32, KIB(96), KIB(96), 0, false, false, false,
      TRAITS "; XLA target description of Tesla V100-SXM2-16GB"},

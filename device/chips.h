@@ -3,7 +3,8 @@
  *
  * Bytes are bytes, registers are of 32 bits, and "threads" and "blocks" are resident ones. Every
  * figure is a limit of the hardware that no driver changes. The table has a row for each compute
- * capability that a card of device/cards.h has. What such cards differ in is in tide_card_board.
+ * capability that a card of device/cards.h has. Figures in which such cards differ are in
+ * tide_card_board.
  */
 #ifndef TIDE_DEVICE_CHIPS_H
 #define TIDE_DEVICE_CHIPS_H
@@ -17,8 +18,8 @@ extern "C" {
 #endif
 
 /* The same on every compute capability from 7.0 on, so no row repeats it. All of these cards also
- * launch cooperative kernels, run kernels concurrently, know priorities of streams, map host
- * memory, have unified addressing and managed memory, and preempt kernels. Source: CCCL's
+ * launch cooperative kernels, run kernels concurrently, support stream priorities, map host memory,
+ * have unified addressing and managed memory, and preempt kernels. Source: CCCL's
  * cuda::arch_traits, and published deviceQuery outputs from 7.0 to 12.0. */
 enum {
     TIDE_CHIP_WARP_THREADS = 32,
@@ -44,7 +45,7 @@ typedef struct tide_card_chip {
     int max_multiprocessor_blocks;
     size_t shared_multiprocessor_bytes; /* shared memory of a multiprocessor */
     size_t shared_optin_bytes;          /* the most that one block can opt in to */
-    size_t shared_reserved_bytes;       /* what the system takes for each block */
+    size_t shared_reserved_bytes;       /* reserved by the system for each block */
     bool has_bf16;                      /* bf16 on tensor cores */
     bool has_persisting_cache;          /* part of the L2 cache can be set aside */
     bool has_clusters;                  /* blocks can be launched in clusters */

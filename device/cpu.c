@@ -1,6 +1,6 @@
 /* cpu.c - host memory from a pool with a capacity. Addresses are those of the virtual device. Each
- * stands for a place in one reservation of the host's address space, in which only live segments
- * can be read and written.
+ * maps to a place in one reservation of the host's address space, in which only live segments can
+ * be read and written.
  */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS, MAP_NORESERVE, madvise */
 #include <errno.h>
@@ -34,8 +34,8 @@ static tide_status commit(const tide_device_host *host, uint64_t address, uint64
                      tide_bytes_format((int64_t)n_bytes, text), strerror(errno));
 }
 
-/* Gives the pages back to the host and protects the place, so that a use after the release faults.
- * A refusal of either call costs memory or that guard, and no correctness. */
+/* Returns the pages to the host and protects the place, so a use after the release faults. If
+ * either call fails, memory or that guard is lost, but nothing is incorrect. */
 static void decommit(const tide_device_host *host, uint64_t address, uint64_t n_bytes) {
     (void)madvise(host_pointer(host, address), (size_t)n_bytes, MADV_DONTNEED);
     (void)mprotect(host_pointer(host, address), (size_t)n_bytes, PROT_NONE);
@@ -53,7 +53,7 @@ static tide_status cpu_alloc(tide_device *device, size_t n_bytes, uint64_t *ret_
     status = commit(host, address, tide_address_space_find(&host->space, address), error);
     if (status != TIDE_OK) {
         tide_status undone = tide_address_space_give_back(&host->space, address, NULL);
-        (void)undone; /* it was taken some lines above */
+        (void)undone; /* it was taken a few lines above */
         goto done;
     }
     *ret_address = address;
@@ -84,7 +84,7 @@ static tide_status cpu_map(tide_device *device, uint64_t address, size_t n_bytes
         status = commit(host, address, n_bytes, error);
         if (status != TIDE_OK) {
             tide_status undone = tide_address_space_unmap(&host->space, address, n_bytes, NULL);
-            (void)undone; /* it was mapped some lines above */
+            (void)undone; /* it was mapped a few lines above */
         }
     }
     pthread_mutex_unlock(&host->lock);
@@ -160,7 +160,7 @@ static uint64_t less_of(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Free memory of the host: MemAvailable, or less where a cgroup (version 2 or 1) allows less. */
+/* Free memory of the host: MemAvailable, or less if a cgroup (version 2 or 1) allows less. */
 static uint64_t host_free_bytes(void) {
     static const struct {
         const char *limit;
@@ -184,7 +184,7 @@ static uint64_t host_free_bytes(void) {
 }
 
 /* The largest cache of the first processor, as the kernel reports it ("32768K"). sysconf computes
- * it from CPUID, which gives ten times too much on some virtual machines. */
+ * it from CPUID, which is ten times too large on some virtual machines. */
 static int64_t host_cache_bytes(void) {
     uint64_t most_kib = 0;
     for (int i = 0; i < 8; i++) {

@@ -1,5 +1,5 @@
-/* cuda.c - a GPU, through the CUDA runtime: the one C file that calls it for memory, streams
- * and events. Without CUDA in the build it says how to get it.
+/* cuda.c - a GPU, through the CUDA runtime: the one C file that calls it for memory, streams and
+ * events. In a build without CUDA, its errors say how to get it.
  */
 #include "device/cuda_friend.h"
 
@@ -18,7 +18,7 @@
 struct tide_device_event {
     cudaEvent_t event;       /* owned; timing on */
     tide_device_event *next; /* among the spare ones */
-    bool is_recorded;        /* since it was handed out */
+    bool is_recorded;        /* since it left the spare list */
 };
 
 /* To be called before every runtime call. */
@@ -44,7 +44,7 @@ static void cuda_close(tide_device *device) {
         tide_device_event *event = cuda->spare;
         cuda->spare = event->next;
         if (!atomic_load(&cuda->is_lost)) {
-            (void)cudaEventDestroy(event->event); /* a failure changes nothing any more */
+            (void)cudaEventDestroy(event->event); /* a failure no longer matters */
         }
         device->mem->release(device->mem->ctx, event);
     }
@@ -71,7 +71,7 @@ static tide_status cuda_alloc(tide_device *device, size_t n_bytes, uint64_t *ret
 
 static void *cuda_pointer(tide_device *device, uint64_t address) {
     (void)device;
-    /* The interface counts addresses, the runtime wants pointers.
+    /* The interface uses addresses, the runtime pointers.
      * NOLINTNEXTLINE(performance-no-int-to-ptr) */
     return (void *)(uintptr_t)address;
 }
@@ -236,7 +236,7 @@ static tide_status cuda_synchronize(tide_device *device, tide_error *error) {
     return answer(device, "cudaDeviceSynchronize", cudaDeviceSynchronize(), error);
 }
 
-/* Waits first, so that the range holds its own work and nothing that was submitted before. */
+/* Waits first, so the range contains only its own work and none that was submitted before. */
 static tide_status cuda_profiler_range(tide_device *device, bool begins, tide_error *error) {
     TIDE_TRY(cuda_synchronize(device, error));
     return begins ? answer(device, "cudaProfilerStart", cudaProfilerStart(), error)
@@ -277,9 +277,9 @@ tide_device_cuda *tide_device_cuda_of(tide_device *device) {
     return device->table == &CUDA_TABLE ? (tide_device_cuda *)device : NULL;
 }
 
-/* Makes the context and measures its size as the growth of the memory in use on the GPU, where the
- * management library is there to ask. Memory that other processes allocate meanwhile counts in; a
- * context that the process had already does not. */
+/* Makes the context and measures its size as the growth of the memory in use on the GPU, if the
+ * management library is available. Memory that other processes allocate meanwhile is included; a
+ * context that the process already had is not. */
 static tide_status make_context(tide_device_cuda *cuda, tide_error *error) {
     char pci_bus_id[32] = "";
     int64_t used_before = -1;

@@ -1,5 +1,5 @@
-/* cuda_errors.c - the meaning of the CUDA runtime's errors: which are answers, which are failures,
- * and which end the context.
+/* cuda_errors.c - the meaning of the CUDA runtime's errors: which are normal answers, which are
+ * failures, and which end the context.
  */
 #include "device/cuda_friend.h"
 
@@ -16,11 +16,11 @@
     RUN_AGAIN "the hardware failed: look for Xid lines in the system's log and for errors in "     \
               "nvidia-smi -q, and run the program again"
 
-/* Errors that end the context of this process: those that the runtime's header says so of, and two
- * of the hardware. They stand here by number, since older headers lack some of the names. */
+/* Errors that end the context of this process: those that the runtime's header describes so, and
+ * two of the hardware. They are listed by number, because older headers lack some of the names. */
 static const struct {
     int code;           /* a cudaError_t */
-    const char *remedy; /* what to do about it */
+    const char *remedy; /* the remedy */
 } ENDS[] = {
     {214, BY_HARDWARE}, /* ECCUncorrectable */
     {220, BY_HARDWARE}, /* NvlinkUncorrectable */
@@ -42,7 +42,7 @@ static const struct {
                     "again"}, /* ExternalDevice */
 };
 
-/* What to do about an error that ends the context; NULL: it does not. */
+/* What to do about an error that ends the context; NULL: the error does not. */
 static const char *remedy_of(cudaError_t result) {
     for (size_t i = 0; i < sizeof(ENDS) / sizeof(ENDS[0]); i++) {
         if (ENDS[i].code == (int)result) {
@@ -101,7 +101,7 @@ tide_status tide_device_cuda_answer(tide_device *device, const char *call, int r
     if (code == cudaSuccess) {
         return TIDE_OK;
     }
-    (void)cudaGetLastError(); /* the code is in hand: the next check must not find it again */
+    (void)cudaGetLastError(); /* clears the error, or the next check would find it again */
     tide_device_cuda *cuda = tide_device_cuda_of(device);
     bool is_end = remedy_of(code) != NULL;
     if (cuda != NULL && is_end) {

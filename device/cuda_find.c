@@ -1,4 +1,4 @@
-/* cuda_find.c - which GPUs are here, what they are, and why there is none. */
+/* cuda_find.c - which GPUs this machine has, their properties, and why none is found. */
 #include "device/cuda_friend.h"
 
 #if TIDEMARK_HAVE_CUDA
@@ -10,11 +10,11 @@
 
 #include "device/cards.h"
 
-/* Why there is no device, and what would bring it. */
+/* Explains why no device is found, and the remedy. */
 static tide_status fail_absent(cudaError_t result, int driver_version, int runtime_version,
                                tide_error *error) {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-    (void)cudaGetLastError(); /* an answer, not a fault to be found by the next call */
+    (void)cudaGetLastError(); /* a normal answer, which the next check must not find */
     switch ((int)result) {
     case cudaErrorStubLibrary:
         return tide_fail(
@@ -94,7 +94,7 @@ tide_status tide_device_cuda_read_properties(tide_device_cuda *cuda, tide_error 
     info->total_bytes = (int64_t)properties.totalGlobalMem;
     int cache_bytes = 0;
     const struct {
-        enum cudaDeviceAttr attribute; /* what is asked for */
+        enum cudaDeviceAttr attribute; /* the attribute to query */
         int *ret_value;                /* where it goes */
     } ATTRIBUTES[] = {
         {cudaDevAttrComputeCapabilityMajor, &info->compute_capability},

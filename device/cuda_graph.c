@@ -17,7 +17,7 @@ static tide_status begin(tide_device *device, tide_error *error) {
     return tide_device_cuda_begin((tide_device_cuda *)device, error);
 }
 
-/* Relaxed: the cache may ask for a segment meanwhile, which both other modes forbid. */
+/* Relaxed, because the cache may allocate a segment meanwhile, which the two other modes forbid. */
 tide_status tide_device_cuda_graph_begin(tide_device *device, tide_stream stream,
                                          tide_error *error) {
     TIDE_TRY(begin(device, error));

@@ -1,12 +1,12 @@
-/* cuda_memory.c - memory in use on a GPU before this process has a context on it: the
- * runtime cannot say, because asking it makes the context.
+/* cuda_memory.c - memory in use on a GPU before this process has a context on it: the runtime
+ * cannot report it, because calling it makes the context.
  */
 #include <dlfcn.h>
 #include <string.h>
 
 #include "device/cuda_friend.h"
 
-/* The functions of the management library that are used. They return 0 for success. */
+/* The functions that we use of the management library. They return 0 for success. */
 typedef struct nvml {
     int (*init)(void);
     int (*shutdown)(void);
@@ -16,7 +16,7 @@ typedef struct nvml {
 
 static bool find_symbol(void *library, const char *name, void *ret_function) {
     void *symbol = dlsym(library, name);
-    /* ISO C knows no conversion from void * to a function pointer. */
+    /* ISO C has no conversion from void * to a function pointer. */
     memcpy(ret_function, &symbol, sizeof(symbol));
     return symbol != NULL;
 }

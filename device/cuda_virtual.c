@@ -1,6 +1,6 @@
-/* cuda_virtual.c - reserved addresses of a GPU and memory behind them. The runtime has no calls for
- * this, so these are the driver's. The runtime finds them by name, so the program links nothing of
- * libcuda and starts where there is none. The driver's error codes are the runtime's by number.
+/* cuda_virtual.c - reserved addresses of a GPU and memory mapped to them. The runtime has no calls
+ * for this, so these are the driver's. The runtime finds them by name, so the program does not link
+ * libcuda and starts without it. The driver's error codes equal the runtime's.
  */
 #include "device/cuda_friend.h"
 
@@ -49,7 +49,7 @@ static tide_status find_function(tide_device_cuda *cuda, const char *name, void 
                          "the driver of %s has no %s: update it to one of CUDA 10.2 or later",
                          cuda->base.info.spec, name);
     }
-    /* ISO C knows no conversion from void * to a function pointer. */
+    /* ISO C has no conversion from void * to a function pointer. */
     memcpy(ret_function, &function, sizeof(function));
     return TIDE_OK;
 }
@@ -79,12 +79,12 @@ static tide_status find_driver(tide_device_cuda *cuda, tide_error *error) {
         found = NULL;
     }
     pthread_mutex_unlock(&cuda->lock);
-    mem->release(mem->ctx,
-                 found); /* NULL once it is in use; else it failed, or another thread was first */
+    mem->release(mem->ctx, found); /* NULL once it is in use; else the search failed or another
+                                      thread was first */
     return status;
 }
 
-/* The driver's functions, found at the first call; NULL: `ret_status` says why not. */
+/* The driver's functions, found at the first call; NULL: `ret_status` has the reason. */
 static const tide_device_cuda_driver *begin(tide_device *device, tide_status *ret_status,
                                             tide_error *error) {
     tide_device_cuda *cuda = (tide_device_cuda *)device;
@@ -168,8 +168,8 @@ static tide_status no_memory(const tide_device *device, size_t n_bytes, tide_err
                      tide_bytes_format((int64_t)n_bytes, text));
 }
 
-/* A part of a range that is being mapped: each granule gets memory of its own, so that each can be
- * unmapped alone. */
+/* A part of a range that is being mapped: each granule gets memory of its own, so each can be
+ * unmapped separately. */
 typedef struct granules {
     const tide_device_cuda_driver *driver; /* borrowed */
     CUmemGenericAllocationHandle *handles; /* owned; of the granules from `address` up */
@@ -214,8 +214,7 @@ static tide_status map_all(tide_device *device, granules *all, tide_error *error
         driver->set_access(all->address, all->n_granules * all->granule_bytes, &access, 1), error);
 }
 
-/* Goes back to nothing mapped. A refusal here leaks memory, and there is no other way to free it.
- */
+/* Undoes all mappings. A failure here leaks memory: there is no other way to free it. */
 static void undo(const granules *all) {
     for (size_t i = all->n_mapped; i > 0; i--) {
         (void)all->driver->unmap(all->address + (i - 1) * all->granule_bytes, all->granule_bytes);
@@ -240,7 +239,7 @@ tide_status tide_device_cuda_map(tide_device *device, uint64_t address, size_t n
         return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the handles of %zu granules",
                          all.n_granules);
     }
-    /* All memory first: where there is too little, no mapping has to be undone. */
+    /* Create all memory first: if there is too little, no mapping has to be undone. */
     status = create_all(device, &all, error);
     if (status == TIDE_OK) {
         status = map_all(device, &all, error);

@@ -20,7 +20,7 @@ const char *tide_device_kind_name(tide_device_kind kind) {
     }
 }
 
-/* "3" of "cuda:3"; -1 for anything but a short plain number. */
+/* The 3 of "cuda:3"; -1 for anything but a short plain number. */
 static int ordinal_of(const char *text) {
     size_t n = strlen(text);
     if (n == 0 || n > 3 || strspn(text, "0123456789") != n) {

@@ -2,12 +2,12 @@
  *
  * Kinds: "cuda:N" (a GPU), "cpu" (host memory from a pool with a capacity), "virtual" (addresses
  * only: no memory, no compute, deterministic) and "virtual:CARD" (the same with the capacity and
- * library workspace of a card in cards.h). cpu and virtual give out segment addresses by one rule:
+ * library workspace of a card in cards.h). cpu and virtual assign segment addresses by one rule:
  * the lowest address that fits, from TIDE_DEVICE_BASE_ADDRESS up, in granules of 2 MiB.
  *
- * Errors are values: TIDE_DEVICE_OOM is an answer and leaves the device usable, TIDE_DEVICE_LOST is
- * sticky. All functions may be called from any thread; the cache calls alloc and release under its
- * own lock.
+ * Errors are values: TIDE_DEVICE_OOM is a normal answer and leaves the device usable,
+ * TIDE_DEVICE_LOST is sticky. All functions may be called from any thread; the cache calls alloc
+ * and release under its own lock.
  */
 #ifndef TIDE_DEVICE_DEVICE_H
 #define TIDE_DEVICE_DEVICE_H
@@ -31,7 +31,7 @@ extern "C" {
 typedef struct tide_device tide_device;
 typedef struct tide_device_event tide_device_event; /* owned by its creator */
 typedef uint64_t tide_stream; /* a native stream handle; 0 is the default stream */
-typedef uint64_t tide_graph;  /* a native handle of a graph that can be launched; 0: none */
+typedef uint64_t tide_graph;  /* a native handle of an instantiated graph; 0: none */
 
 typedef enum tide_device_kind {
     TIDE_DEVICE_CUDA = 0,
@@ -39,7 +39,7 @@ typedef enum tide_device_kind {
     TIDE_DEVICE_VIRTUAL
 } tide_device_kind;
 
-/* "cuda", "cpu", "virtual", as snapshots say it. */
+/* "cuda", "cpu", "virtual", as in snapshots. */
 const char *tide_device_kind_name(tide_device_kind kind);
 
 typedef enum tide_copy_direction {
@@ -55,37 +55,38 @@ typedef struct tide_device_info {
     int64_t total_bytes;    /* capacity; -1: unlimited */
     int64_t context_bytes;  /* size of context and libraries before the first allocation; -1: not
                                measured */
-    size_t workspace_bytes; /* what the GEMM library gets from the cache; 0: nothing */
-    int compute_capability; /* 90 for 9.0; -1: has none */
+    size_t workspace_bytes; /* workspace that the GEMM library gets from the cache; 0: none */
+    int compute_capability; /* 90 for 9.0; -1: none */
     int driver_version;     /* as the driver reports it; -1: none */
     int runtime_version;    /* as the runtime reports it; -1: none */
     int sm_clock_khz;       /* highest, of the multiprocessors; -1: unknown */
     int memory_clock_khz;   /* highest, of the memory; -1: unknown */
     int memory_bus_bits;    /* width of the bus to it; -1: unknown */
     int64_t cache_bytes;    /* of the last cache before its memory; -1: unknown */
-    bool computes;          /* false: operators return at once and nothing has a time */
+    bool computes;          /* false: operators return immediately and have no duration */
 } tide_device_info;
 
 typedef struct tide_device_options {
     const tide_hostmem *mem; /* NULL: tide_hostmem_default(); borrowed, outlives the device */
     uint64_t capacity_bytes; /* cpu, virtual: capacity; 0: the card's, the host's free memory, or
                                 unlimited */
-    uint64_t spill_bytes;    /* virtual with a capacity: further bytes, which lie in the host's
-                                memory once the card has no room (as Windows' driver does); 0: none.
-                                TIDE_INVALID on any other device */
+    uint64_t spill_bytes;    /* virtual with a capacity: further bytes, in the host's memory once
+                                the card is full (like the Windows driver); 0: none. TIDE_INVALID on
+                                any other device */
 } tide_device_options;
 
-/* What lies in the host's memory because the card had no room for it. */
+/* Device memory that is in the host because the card was full. */
 typedef struct tide_device_spill {
-    uint64_t limit_bytes; /* the option's; 0: nothing may, and the other figures are 0 */
+    uint64_t limit_bytes; /* from the options; 0: no memory may spill, and the other figures are
+                             0 */
     uint64_t now_bytes, peak_bytes;
-    uint64_t n_pieces; /* segments, and granules that were mapped, that were ever put there */
+    uint64_t n_pieces; /* segments, and mapped granules, that were ever placed in the host */
 } tide_device_spill;
 
-/* Opens "cpu", "virtual", "virtual:CARD", "cuda" or "cuda:N". TIDE_DEVICE_ABSENT when it is not
- * there (the message says why, and what would work), TIDE_INVALID for an unknown spec (the message
- * lists the valid ones). `options` may be NULL. The caller destroys the device, after every cache
- * on it. */
+/* Opens "cpu", "virtual", "virtual:CARD", "cuda" or "cuda:N". TIDE_DEVICE_ABSENT if the machine
+ * lacks it (the message gives the reason and the remedy), TIDE_INVALID for an unknown spec (the
+ * message lists the valid ones). `options` may be NULL. The caller destroys the device, after every
+ * cache on it. */
 TIDE_NODISCARD tide_status tide_device_open(const char *spec, const tide_device_options *options,
                                             tide_device **ret_device, tide_error *error);
 void tide_device_close(tide_device *device);
@@ -101,26 +102,25 @@ TIDE_NODISCARD tide_status tide_device_alloc(tide_device *device, size_t n_bytes
 TIDE_NODISCARD tide_status tide_device_release(tide_device *device, uint64_t address,
                                                tide_error *error);
 
-/* Virtual memory management: addresses are reserved first, and memory is mapped behind parts of
- * them, granule by granule, and taken away again. What is mapped is used like a segment.
+/* Virtual memory management: reserve addresses first, then map memory to parts of them, and unmap
+ * it, granule by granule. Mapped memory is used like a segment.
  *
  * The smallest granule, a power of two; granules are multiples of it. TIDE_UNSUPPORTED, with the
  * reason, on a device that cannot do this. */
 TIDE_NODISCARD tide_status tide_device_map_granule(tide_device *device, size_t *ret_bytes,
                                                    tide_error *error);
 /* Reserves n_bytes > 0 of addresses without memory, a multiple of the smallest granule.
- * TIDE_DEVICE_OOM when there are none. */
+ * TIDE_DEVICE_OOM when the addresses are exhausted. */
 TIDE_NODISCARD tide_status tide_device_reserve(tide_device *device, size_t n_bytes,
                                                uint64_t *ret_address, tide_error *error);
-/* Gives back a whole reserved range behind which nothing is mapped; TIDE_INVALID for anything else.
- */
+/* Releases a whole reserved range with no memory mapped; TIDE_INVALID for anything else. */
 TIDE_NODISCARD tide_status tide_device_unreserve(tide_device *device, uint64_t address,
                                                  size_t n_bytes, tide_error *error);
-/* Maps memory behind n_bytes > 0 of a reserved range, in granules of granule_bytes: all of it or
- * none. TIDE_DEVICE_OOM when there is not enough. */
+/* Maps memory to n_bytes > 0 of a reserved range, in granules of granule_bytes: all of it or
+ * nothing. TIDE_DEVICE_OOM when there is not enough memory. */
 TIDE_NODISCARD tide_status tide_device_map(tide_device *device, uint64_t address, size_t n_bytes,
                                            size_t granule_bytes, tide_error *error);
-/* Unmaps the memory behind one granule, at once: work that uses it must be done. */
+/* Unmaps the memory of one granule immediately: work that uses it must be done. */
 TIDE_NODISCARD tide_status tide_device_unmap(tide_device *device, uint64_t address,
                                              size_t granule_bytes, tide_error *error);
 
@@ -128,8 +128,8 @@ TIDE_NODISCARD tide_status tide_device_unmap(tide_device *device, uint64_t addre
 TIDE_NODISCARD tide_status tide_device_memory_info(tide_device *device, uint64_t *ret_free_bytes,
                                                    uint64_t *ret_total_bytes, tide_error *error);
 
-/* A segment, or a mapped granule, lies in the host as a whole, and stays there until it is
- * released, whatever becomes free on the card meanwhile. memory_info tells of the card alone. */
+/* A segment, or a mapped granule, is in the host as a whole, and stays there until it is released,
+ * even if the card gets room meanwhile. tide_device_memory_info counts only the card. */
 void tide_device_get_spill(tide_device *device, tide_device_spill *ret_spill);
 
 /* The pointer with which code reaches the byte at `address`: a host pointer on cpu, the address
@@ -139,7 +139,7 @@ void *tide_device_pointer(tide_device *device, uint64_t address);
 
 /* Copies in the order of `stream`. Unless the direction is TIDE_COPY_ON_DEVICE, one of dst and src
  * is a host pointer, whose bytes may be read or written at any time until the caller has waited for
- * the stream. On virtual a copy to the host gives zeros and others do nothing. */
+ * the stream. On virtual, a copy to the host writes zeros and other copies do nothing. */
 TIDE_NODISCARD tide_status tide_device_copy(tide_device *device, void *dst, const void *src,
                                             size_t n_bytes, tide_copy_direction direction,
                                             tide_stream stream, tide_error *error);
@@ -157,14 +157,14 @@ TIDE_NODISCARD tide_status tide_device_event_create(tide_device *device,
 void tide_device_event_destroy(tide_device *device, tide_device_event *event);
 TIDE_NODISCARD tide_status tide_device_event_record(tide_device *device, tide_device_event *event,
                                                     tide_stream stream, tide_error *error);
-/* Later work of `stream` begins when the event is reached, as it was last recorded before this
- * call. The host does not wait. An event that was never recorded counts as reached. */
+/* Makes later work of `stream` wait for the event, as it was last recorded before this call. The
+ * host does not wait. An event that was never recorded counts as reached. */
 TIDE_NODISCARD tide_status tide_device_stream_wait(tide_device *device, tide_stream stream,
                                                    tide_device_event *event, tide_error *error);
 /* TIDE_OK: reached. TIDE_NOT_READY: not yet. */
 TIDE_NODISCARD tide_status tide_device_event_query(tide_device *device, tide_device_event *event,
                                                    tide_error *error);
-/* Waits until the event is reached, but not for work behind it. An event that was never recorded
+/* Waits until the event is reached, but not for work after it. An event that was never recorded
  * counts as reached. */
 TIDE_NODISCARD tide_status tide_device_event_synchronize(tide_device *device,
                                                          tide_device_event *event,
@@ -176,12 +176,12 @@ TIDE_NODISCARD tide_status tide_device_event_elapsed(tide_device *device,
                                                      tide_error *error);
 TIDE_NODISCARD tide_status tide_device_synchronize(tide_device *device, tide_error *error);
 
-/* Graphs: what is submitted to `stream`, a created one, between begin and end is kept and not
- * executed, and each launch executes all of it. Meanwhile nothing may wait for the stream or for
- * the device, and segments may be allocated. TIDE_UNSUPPORTED on a device without graphs. After a
- * begin that succeeded, end must be called; when it fails, as it does after a call that was not
- * allowed, there is no graph and the stream is as before. The caller destroys the graph before the
- * stream; a launch that still runs then comes to its end. */
+/* Graphs: work submitted to `stream`, which must be a created one, between begin and end is kept
+ * instead of executed, and each launch executes all of it. Meanwhile nothing may wait for the
+ * stream or for the device; segments may be allocated. TIDE_UNSUPPORTED on a device without graphs.
+ * After a successful begin, call end. If end fails, as it does after a call that was not allowed,
+ * no graph exists and the stream is as before. The caller destroys the graph before the stream; a
+ * launch that still runs then completes. */
 TIDE_NODISCARD tide_status tide_device_graph_begin(tide_device *device, tide_stream stream,
                                                    tide_error *error);
 TIDE_NODISCARD tide_status tide_device_graph_end(tide_device *device, tide_stream stream,
@@ -190,9 +190,8 @@ TIDE_NODISCARD tide_status tide_device_graph_launch(tide_device *device, tide_gr
                                                     tide_stream stream, tide_error *error);
 void tide_device_graph_destroy(tide_device *device, tide_graph graph); /* 0: does nothing */
 
-/* Begins or ends the range that a profiler records when it was told to wait for one, as nsys
- * profile
- * --capture-range=cudaProfilerApi is. Does nothing without a profiler. TIDE_UNSUPPORTED on a device
+/* Begins or ends the range that a profiler records if it waits for one, such as nsys profile
+ * --capture-range=cudaProfilerApi. Does nothing without a profiler. TIDE_UNSUPPORTED on a device
  * that no profiler records. */
 TIDE_NODISCARD tide_status tide_device_profiler_range(tide_device *device, bool begins,
                                                       tide_error *error);

@@ -8,7 +8,7 @@
 
 #include "device/device.h"
 
-/* The contracts are those of device.h. Only members that say what NULL means may be NULL. */
+/* The contracts are those of device.h. Only members that define the meaning of NULL may be NULL. */
 typedef struct tide_device_table {
     void (*close)(tide_device *device);
     tide_status (*alloc)(tide_device *device, size_t n_bytes, uint64_t *ret_address,
@@ -16,7 +16,7 @@ typedef struct tide_device_table {
     tide_status (*release)(tide_device *device, uint64_t address, tide_error *error);
     tide_status (*memory_info)(tide_device *device, uint64_t *ret_free_bytes,
                                uint64_t *ret_total_bytes, tide_error *error);
-    /* NULL: nothing ever lies in the host. */
+    /* NULL: no memory ever spills to the host. */
     void (*get_spill)(tide_device *device, tide_device_spill *ret_spill);
     void *(*pointer)(tide_device *device, uint64_t address);
     tide_status (*copy)(tide_device *device, void *dst, const void *src, size_t n_bytes,
@@ -47,8 +47,8 @@ typedef struct tide_device_table {
     tide_status (*graph_launch)(tide_device *device, tide_graph graph, tide_stream stream,
                                 tide_error *error);
     void (*graph_destroy)(tide_device *device, tide_graph graph);
-    /* Reserved addresses and memory behind them: all five, or all NULL where the device has no
-     * such thing. */
+    /* Reserved addresses and memory mapped to them: all five, or all NULL if the device cannot do
+     * this. */
     tide_status (*map_granule)(tide_device *device, size_t *ret_bytes, tide_error *error);
     tide_status (*reserve)(tide_device *device, size_t n_bytes, uint64_t *ret_address,
                            tide_error *error);
@@ -64,13 +64,13 @@ struct tide_device {
     const tide_device_table *table; /* static */
     const tide_hostmem *mem;        /* borrowed; outlives the device */
     tide_device_info info;
-    /* Calls that handed work to the device. Copies and sets are counted here; operators that launch
-     * kernels count each of them and set counts_work. */
+    /* Number of calls that submitted work to the device. Copies and sets are counted here;
+     * operators that launch kernels count each of them and set counts_work. */
     atomic_uint_fast64_t n_submitted;
     bool counts_work; /* the operators count their launches; false: the number means nothing */
 };
 
-/* Counts one call that hands work to the device. Any thread. */
+/* Counts one call that submits work to the device. Any thread. */
 static inline void tide_device_count_work(tide_device *device) {
     (void)atomic_fetch_add_explicit(&device->n_submitted, 1, memory_order_relaxed);
 }
@@ -81,8 +81,7 @@ TIDE_NODISCARD tide_status tide_device_cpu_open(const tide_device_options *optio
 TIDE_NODISCARD tide_status tide_device_virtual_open(const char *card,
                                                     const tide_device_options *options,
                                                     tide_device **ret_device, tide_error *error);
-/* TIDE_DEVICE_ABSENT, with the reason, where there is no driver, no device or no CUDA in this
- * build. */
+/* TIDE_DEVICE_ABSENT, with the reason, without a driver, a device or CUDA in this build. */
 TIDE_NODISCARD tide_status tide_device_cuda_open(int ordinal, const tide_device_options *options,
                                                  tide_device **ret_device, tide_error *error);
 

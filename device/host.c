@@ -162,7 +162,7 @@ tide_status tide_device_host_reserve(tide_device *device, size_t n_bytes, uint64
 
 tide_status tide_device_host_unreserve(tide_device *device, uint64_t address, size_t n_bytes,
                                        tide_error *error) {
-    (void)n_bytes; /* the space knows */
+    (void)n_bytes; /* the space knows the length */
     tide_device_host *host = (tide_device_host *)device;
     pthread_mutex_lock(&host->lock);
     tide_status status = tide_address_space_unreserve(&host->space, address, error);

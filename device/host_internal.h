@@ -1,6 +1,6 @@
-/* host_internal.h - what the cpu and virtual devices share: addresses under a lock, streams that
- * are only numbers, and events that are only timestamps, because every operation has finished when
- * its call returns.
+/* host_internal.h - shared by the cpu and virtual devices: addresses under a lock, streams that are
+ * only numbers, and events that are only timestamps, because every operation has finished when its
+ * call returns.
  */
 #ifndef TIDE_DEVICE_HOST_INTERNAL_H
 #define TIDE_DEVICE_HOST_INTERNAL_H
@@ -14,11 +14,11 @@
 typedef struct tide_device_host {
     tide_device base;         /* first, so that a tide_device * is a tide_device_host * */
     pthread_mutex_t lock;     /* guards space, spill and last_stream */
-    tide_address_space space; /* live segments; its capacity is the card's and the host's */
+    tide_address_space space; /* live segments; its capacity is that of the card plus the host */
     uint64_t context_bytes;   /* subtracted from the capacity */
-    tide_spill spill;         /* virtual: what of the segments lies in the host */
+    tide_spill spill;         /* virtual: the pieces of segments that are in the host */
     tide_stream last_stream;  /* newest handle made; streams count 1, 2, 3, ... */
-    unsigned char *pool;      /* cpu: the host's memory behind TIDE_DEVICE_BASE_ADDRESS, owned;
+    unsigned char *pool;      /* cpu: the host's memory for TIDE_DEVICE_BASE_ADDRESS and up, owned;
                                  virtual: NULL */
 } tide_device_host;
 
@@ -66,7 +66,7 @@ TIDE_NODISCARD tide_status tide_device_host_unreserve(tide_device *device, uint6
 TIDE_NODISCARD tide_status tide_device_host_synchronize(tide_device *device, tide_error *error);
 
 /* These members in the table of a device. Events are always reached, so waiting for one is the same
- * as asking. */
+ * as querying it. */
 #define TIDE_DEVICE_HOST_MEMBERS                                                                   \
     .memory_info = tide_device_host_memory_info, .stream_create = tide_device_host_stream_create,  \
     .stream_destroy = tide_device_host_stream_destroy,                                             \

@@ -4,13 +4,13 @@
 #include <string.h>
 
 /* Longer names come first, because the first match wins. Data sheets state tensor core rates with
- * 2:4 sparsity; these are the dense rates. Their rate of fp16 is that with fp32 sums, which GeForce
- * cards have at half of the rate with fp16 sums.
+ * 2:4 sparsity; these are the dense rates. The fp16 rate is that with fp32 accumulation, which on
+ * GeForce cards is half the rate with fp16 accumulation.
  *
  * tests/unit/device/test_peaks.c recomputes each rate from the multiprocessors and the clock of the
- * board. From compute capability 9.0 on, NVIDIA states the rates of tensor cores at a lower clock
- * than that of fp32: 1830 and not 1980 MHz for the H100 SXM. "As quoted" means that the document
- * was read in a public program or page that quotes it. */
+ * board. From compute capability 9.0 on, NVIDIA states tensor core rates at a lower clock than fp32
+ * rates: 1830 instead of 1980 MHz for the H100 SXM. "As quoted" means that the source is a public
+ * program or page that quotes the document. */
 #define QUOTED ", as quoted, dense"
 static const tide_stated_peak PEAKS[] = {
     {"NVIDIA GB200", 80e12, 1250e12, 2500e12, 2500e12,
@@ -18,8 +18,8 @@ static const tide_stated_peak PEAKS[] = {
     {"NVIDIA B200", 75e12, 1100e12, 2250e12, 2250e12,
      "NVIDIA HGX B200 data sheet, an eighth, dense"},
     {"NVIDIA H200", 66.9e12, 494.7e12, 989.4e12, 989.4e12, "NVIDIA H200 data sheet, dense"},
-    /* 67, 494.5 and 989 are what its tables say. It has the processor and the clock of the H100
-     * SXM, whose white paper has a digit more. */
+    /* Its tables state 67, 494.5 and 989. It has the processor and the clock of the H100 SXM, whose
+     * white paper has one more digit. */
     {"NVIDIA GH200 480GB", 66.9e12, 494.7e12, 989.4e12, 989.4e12,
      "NVIDIA GH200 data sheet" QUOTED "; digits of the H100 architecture white paper, SXM5"},
     {"NVIDIA H100 PCIe", 51.2e12, 378e12, 756e12, 756e12,
@@ -49,8 +49,8 @@ static const tide_stated_peak PEAKS[] = {
      "NVIDIA Ada architecture white paper" QUOTED},
     {"NVIDIA GeForce RTX 4070", 29.1e12, 29.1e12, 58.3e12, 58.3e12,
      "NVIDIA's architecture white papers" QUOTED},
-    /* NVIDIA's tables have fp32 only. The clock of the board gives the others: tf32 as fp32, and
-     * bf16 and fp16 twice that, as on every card of Ada's white paper. */
+    /* NVIDIA's tables have fp32 only. The other rates follow from the clock of the board: tf32
+     * equals fp32, and bf16 and fp16 are twice that, as on every card of Ada's white paper. */
     {"NVIDIA GeForce RTX 4060", 15.1e12, 15.1e12, 30.2e12, 30.2e12,
      "a published table of the card's specifications, dense"},
     {"NVIDIA GeForce RTX 3090", 35.6e12, 35.6e12, 71e12, 71e12,
@@ -59,8 +59,8 @@ static const tide_stated_peak PEAKS[] = {
      "NVIDIA GA102 architecture white paper" QUOTED},
     {"NVIDIA GeForce RTX 3070", 20.3e12, 20.3e12, 40.6e12, 40.6e12,
      "NVIDIA GA102 architecture white paper" QUOTED},
-    /* No source states a rate of TF32 that the clock would not contradict. A forecast takes that of
-     * fp32 instead, which is what the other GeForce cards of this architecture have. */
+    /* Every published TF32 rate contradicts the clock. A forecast uses the fp32 rate instead, which
+     * is the TF32 rate of the other GeForce cards of this architecture. */
     {"NVIDIA GeForce RTX 3060", 12.7e12, -1.0, 25.4e12, 25.4e12,
      "published lists of the card's rates, dense"},
     {"Tesla V100-SXM2", 15.7e12, -1.0, -1.0, 125e12, "NVIDIA's figures for the V100, SXM2"},

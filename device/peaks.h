@@ -1,5 +1,4 @@
-/* peaks.h - how many floating point operations a second the vendor states for a card.
- */
+/* peaks.h - the floating point operations per second that the vendor states for a card. */
 #ifndef TIDE_DEVICE_PEAKS_H
 #define TIDE_DEVICE_PEAKS_H
 
@@ -8,9 +7,9 @@ extern "C" {
 #endif
 
 /* Dense rates of matrix products with fp32 accumulation, in FLOP/s, at the boost clock; -1: the
- * card does not compute it, or its vendor does not say. */
+ * card lacks the type, or its vendor does not state the rate. */
 typedef struct tide_stated_peak {
-    const char *title;  /* how the driver's name of the card begins */
+    const char *title;  /* the beginning of the driver's name of the card */
     double fp32_flops;  /* strict fp32, outside the tensor cores */
     double tf32_flops;  /* TF32 tensor cores */
     double bf16_flops;  /* bf16 tensor cores */

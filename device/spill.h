@@ -1,8 +1,8 @@
-/* spill.h - which pieces of a virtual card's memory lie in the host, because the card had no room.
+/* spill.h - the pieces of a virtual card's memory that are in the host, because the card was full.
  *
- * Under Windows the driver gives a program more than the card has, out of the host's memory, up to
- * a bound. Which pages it keeps on the card is its own choice, and it may move them. This model
- * moves nothing: a piece is bought whole, on the card if it has room for all of it and else in the
+ * Under Windows, the driver lets a program allocate more than the card has, from the host's memory,
+ * up to a limit. The driver chooses which pages stay on the card and may move them. This model
+ * moves nothing: a piece is allocated whole, on the card if all of it fits there and else in the
  * host, and stays there until it is released. Not thread-safe: the device locks.
  */
 #ifndef TIDE_DEVICE_SPILL_H
@@ -21,17 +21,18 @@ extern "C" {
 
 typedef struct tide_spill {
     tide_map pieces;          /* address -> bytes, of those in the host */
-    uint64_t card_bytes;      /* that the card gives out; UINT64_MAX: unlimited */
-    uint64_t card_used_bytes; /* only kept where something may lie in the host */
+    uint64_t card_bytes;      /* bytes that the card can allocate; UINT64_MAX: unlimited */
+    uint64_t card_used_bytes; /* only kept if memory may spill to the host */
     tide_device_spill now;
 } tide_spill;
 
-/* limit_bytes 0: nothing may lie in the host; all functions then do nothing. */
+/* limit_bytes 0: no memory may spill; all functions then do nothing. */
 void tide_spill_init(tide_spill *spill, const tide_hostmem *mem, uint64_t card_bytes,
                      uint64_t limit_bytes);
 void tide_spill_fini(tide_spill *spill);
 
-/* Enters a piece: on the card if it has room, else in the host. TIDE_DEVICE_OOM: neither has. */
+/* Enters a piece: on the card if it fits there, else in the host. TIDE_DEVICE_OOM if it fits in
+ * neither. */
 TIDE_NODISCARD tide_status tide_spill_put(tide_spill *spill, uint64_t address, uint64_t n_bytes,
                                           tide_error *error);
 

@@ -42,7 +42,7 @@ static tide_status virtual_release(tide_device *device, uint64_t address, tide_e
     return status;
 }
 
-/* Finds a place for each granule of what was just mapped; on failure nothing is mapped. */
+/* Finds a place for each granule that was just mapped; on failure nothing is mapped. */
 static tide_status put_granules(tide_device_host *host, uint64_t address, size_t n_bytes,
                                 size_t granule_bytes, tide_error *error) {
     for (size_t at = 0; at < n_bytes; at += granule_bytes) {
@@ -103,7 +103,7 @@ static tide_status virtual_copy(tide_device *device, void *dst, const void *src,
     (void)src;
     (void)stream;
     (void)error;
-    /* There are no bytes to copy; zeros are at least the same in each run. */
+    /* The device has no bytes to copy; zeros are at least the same in each run. */
     if (direction == TIDE_COPY_TO_HOST) {
         memset(dst, 0, n_bytes);
     }

@@ -156,7 +156,7 @@ void tide_activations_fini(tide_activations *activations) {
     activations->tensors = NULL;
 }
 
-/* Of the slot's tensor and name. */
+/* The index of the slot's tensor and name. */
 static size_t index_of(const tide_activations *activations, tide_slot slot, size_t layer) {
     size_t row = slot < TIDE_SLOT_LAYER_SLOTS ? layer : activations->model.n_layers;
     size_t column = slot < TIDE_SLOT_LAYER_SLOTS ? (size_t)slot : slot - TIDE_SLOT_LAYER_SLOTS;
@@ -167,7 +167,7 @@ tide_tensor *tide_activation(const tide_activations *activations, tide_slot slot
     return &activations->tensors[index_of(activations, slot, layer)];
 }
 
-/* Formatting the names of a step anew took more of the host's time than its allocations. */
+/* Formatting the names again in every step took more host time than its allocations. */
 static const char *name_of(const tide_activations *activations, tide_slot slot, size_t layer) {
     const description *row = &TABLE[slot];
     char *name = activations->names[index_of(activations, slot, layer)];

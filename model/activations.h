@@ -2,7 +2,7 @@
  * optimizer state: name, shape, type, category; and where the tensors are kept.
  *
  * Each slot is one tensor, of a layer or of the whole model, with one purpose. docs/memory-model.md
- * says when each is allocated and released. */
+ * has the times of allocation and release. */
 #ifndef TIDE_MODEL_ACTIVATIONS_H
 #define TIDE_MODEL_ACTIVATIONS_H
 
@@ -69,11 +69,11 @@ enum { TIDE_ACTIVATION_NAME = 64 }; /* room for the name of any tensor */
 typedef struct tide_activations {
     const tide_hostmem *mem;    /* borrowed; outlives the activations */
     tide_cache *cache;          /* borrowed; outlives the activations */
-    tide_model_config model;    /* gives the shapes */
-    tide_dtype activation_type; /* of what operators read and write */
+    tide_model_config model;    /* determines the shapes */
+    tide_dtype activation_type; /* of the tensors that operators read and write */
     tide_dtype residual_type;   /* of the residual stream and its gradient */
-    /* The tensors' names, made at their first use: each keeps its place, so that the recorder finds
-     * its number by its address (recorder/names.c). Owned; as many as tensors, in their order. */
+    /* The tensors' names, made at their first use: each keeps its address, by which the recorder
+     * finds its number (recorder/names.c). Owned; as many as tensors, in their order. */
     char (*names)[TIDE_ACTIVATION_NAME];
     tide_tensor *tensors; /* owned: L rows of TIDE_SLOT_LAYER_SLOTS, then the model's; each owns its
                              block of the cache */
@@ -90,10 +90,10 @@ void tide_activations_fini(tide_activations *activations);
 /* The tensor of a slot. `layer` is ignored for a slot of the model. */
 tide_tensor *tide_activation(const tide_activations *activations, tide_slot slot, size_t layer);
 
-/* Allocates it with the name, type, category and size that the table gives. */
+/* Allocates it with the name, type, category and size of the table. */
 TIDE_NODISCARD tide_status tide_activation_alloc(tide_activations *activations, tide_slot slot,
                                                  size_t layer, tide_error *error);
-/* Does nothing when it is not allocated. */
+/* Does nothing if it is not allocated. */
 TIDE_NODISCARD tide_status tide_activation_release(tide_activations *activations, tide_slot slot,
                                                    size_t layer, tide_error *error);
 /* Releases every allocated tensor: the model's first, then the layers' from last to first. */

@@ -18,7 +18,7 @@ static tide_status lm_head_backward(tide_transformer *t, tide_error *error) {
     return TIDE_OK;
 }
 
-/* With recompute the block's forward runs once more from its input. */
+/* With recompute, the block's forward runs again from its input. */
 static tide_status recompute_block(tide_transformer *t, size_t layer, tide_error *error) {
     tide_scope scope = tide_operator_begin(t, "recompute");
     TIDE_TRY(tide_block_forward(t, layer, TIDE_BLOCK_RECOMPUTE, error));

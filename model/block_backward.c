@@ -3,7 +3,7 @@
  * The gradient of the residual stream passes through the block in one tensor: both branches add
  * theirs to it (rmsnorm_backward accumulates). A weight's gradient is computed as soon as its two
  * operands exist, and each saved tensor is released before the next tensor is allocated wherever
- * the mathematics allow it, because the order decides the peak. */
+ * the mathematics allow, because the order determines the peak. */
 #include "model/transformer_internal.h"
 
 /* The operands of one step back through y = x W^T. */
@@ -25,8 +25,8 @@ static tide_status input_gradient(tide_transformer *t, size_t l, const linear_st
                                       tide_slot_array(t, dx, l), step->dout, accumulate, error);
 }
 
-/* Sets `dout` to the residual stream's gradient as GEMMs read it. In bf16-mixed and
- * fp16-mixed that is a copy of two bytes an element, which is allocated here. */
+/* Sets `dout` to the residual stream's gradient in the form that GEMMs read. In bf16-mixed and
+ * fp16-mixed that is a copy with two bytes per element, which is allocated here. */
 static tide_status residual_operand(tide_transformer *t, tide_array *ret_dout, tide_error *error) {
     tide_array dout = tide_slot_array(t, TIDE_SLOT_D_RESIDUAL, 0);
     if (t->copies_weights) {
@@ -41,8 +41,8 @@ static tide_status residual_operand(tide_transformer *t, tide_array *ret_dout, t
     return TIDE_OK;
 }
 
-/* Computes the gradient of W2, then that of the product, whose memory the cache can give to its
- * gradient: the product is released first. */
+/* Computes the gradient of W2, then that of the product. The product is released first, so the
+ * cache can reuse its memory for the gradient. */
 static tide_status ffn_down_backward(tide_transformer *t, size_t l, tide_error *error) {
     linear_step down = {TIDE_W2, {0}, tide_slot_array(t, TIDE_SLOT_PRODUCT, l)};
     TIDE_TRY(residual_operand(t, &down.dout, error));
@@ -90,7 +90,7 @@ static tide_status ffn_backward(tide_transformer *t, size_t l, tide_error *error
     return TIDE_OK;
 }
 
-/* Output projection: gradients of its weight and of attention's output. Flash attention alone reads
+/* Output projection: gradients of its weight and of attention's output. Only flash attention reads
  * its output again in backward, so naive attention releases it here. */
 static tide_status output_backward(tide_transformer *t, size_t l, tide_error *error) {
     linear_step output = {TIDE_OUTPUT_PROJ, {0}, tide_slot_array(t, TIDE_SLOT_ATTENTION, l)};

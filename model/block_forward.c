@@ -5,8 +5,8 @@
 
 /* Where a branch joins the residual stream. */
 typedef struct branch_end {
-    tide_slot out;         /* the stream behind the branch */
-    tide_slot x;           /* what the branch's last layer reads */
+    tide_slot out;         /* the stream after the branch */
+    tide_slot x;           /* the input of the branch's last layer */
     tide_slot residual;    /* the stream before the branch */
     size_t residual_layer; /* of that slot */
 } branch_end;
@@ -21,8 +21,8 @@ static tide_status project(tide_transformer *t, size_t l, tide_layer_parameter w
 }
 
 /* out (R, C) = residual (R, C) + x W^T, the end of a branch; allocates the slot of `out`. Both ends
- * of the residual stream have the same type, fp32 in bf16-mixed and fp16-mixed too, so the fp32 sum
- * of the product is never rounded to a narrow type on its own; in bf16-true the new stream is
+ * of the residual stream have the same type, also fp32 in bf16-mixed and fp16-mixed, so the fp32
+ * sum of the product is never rounded to a narrow type separately; in bf16-true the new stream is
  * rounded once. */
 static tide_status project_onto(tide_transformer *t, size_t l, tide_layer_parameter which,
                                 const branch_end *end, tide_error *error) {
@@ -59,7 +59,7 @@ static tide_status run_kind(tide_transformer *t, const tide_attention_forward *c
     return TIDE_OK;
 }
 
-/* A range of its own tells tools the attention from the projections around it. */
+/* A range of its own separates the attention from the projections around it, for tools. */
 static tide_status run_attention(tide_transformer *t, const tide_attention_forward *call,
                                  tide_error *error) {
     tide_range_begin(TIDE_ATTENTION_RANGE);

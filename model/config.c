@@ -151,7 +151,7 @@ void tide_model_config_name(tide_model_config *config, const char *name) {
     size_t n_end = config->no_head ? sizeof(END) - 1 : 0;
     size_t room = sizeof(config->size) - 1 - n_end;
     size_t n_kept = n < room ? n : room;
-    memmove(config->size, name, n_kept); /* it may be the name that it has */
+    memmove(config->size, name, n_kept); /* `name` may be config->size itself */
     memcpy(config->size + n_kept, END, n_end);
     config->size[n_kept + n_end] = '\0';
 }
@@ -165,8 +165,10 @@ static uint64_t plus(uint64_t a, uint64_t b) {
     return b > UINT64_MAX - a ? UINT64_MAX : a + b;
 }
 
-/* A bound on all elements alive at once: parameters with gradient, two moments and a bf16 copy;
- * three times what a block saves, for every block; three times the logits; tables and inputs. */
+/* A bound on all elements alive at the same time: parameters with gradient, two moments and a bf16
+ * copy; three times the saved tensors of a block, for every block; three times the logits; tables
+ * and
+ * inputs. */
 static uint64_t total_elements(const tide_model_config *config) {
     uint64_t C = config->d_model;
     uint64_t F = config->d_ff;
@@ -184,7 +186,7 @@ static uint64_t total_elements(const tide_model_config *config) {
 
 /* Each dimension, and the number of rows, fits the 32-bit integers of cuBLAS. */
 static const uint64_t MAX_DIMENSION = INT32_MAX;
-/* Host tables take a few kilobytes per layer: this many layers take some 250 MiB. */
+/* Host tables need a few kilobytes per layer: this many layers need about 250 MiB. */
 static const uint64_t MAX_LAYERS = 1 << 16;
 /* The limit of all elements together. Times 4 bytes each, it stays within a signed 64-bit count. */
 static const uint64_t MAX_ELEMENTS = UINT64_C(1) << 60;

@@ -56,8 +56,8 @@ typedef enum tide_edition {
     TIDE_EDITION_2026,
     TIDE_N_EDITIONS
 } tide_edition;
-/* Whose allocations a run makes: those of tidemark's own operators, or those that PyTorch, eager,
- * makes for the same model (eager.h). */
+/* Whose allocations a run makes: those of tidemark's own operators, or those of PyTorch in eager
+ * mode for the same model (eager.h). */
 typedef enum tide_emulation {
     TIDE_EMULATE_NONE = 0,
     TIDE_EMULATE_PYTORCH,
@@ -97,7 +97,7 @@ typedef struct tide_model_config {
                               only */
 } tide_model_config;
 
-/* Gives the model a name, which says if it has no head: "small-no-head". A longer name is cut. */
+/* Names the model, with a suffix if it has no head: "small-no-head". A longer name is cut. */
 void tide_model_config_name(tide_model_config *config, const char *name);
 
 /* The preset with batch 4 and context 128. TIDE_INVALID for an unknown name, with the list of valid
@@ -112,7 +112,7 @@ const char *tide_model_preset_name(size_t i);
 TIDE_NODISCARD tide_status tide_model_config_check(const tide_model_config *config,
                                                    tide_error *error);
 
-/* The parts of a model that its parameters belong to. */
+/* The parts of a model, to which its parameters belong. */
 typedef enum tide_model_component {
     TIDE_COMPONENT_EMBEDDING = 0, /* token_embeddings: V C */
     TIDE_COMPONENT_ATTENTION,     /* q, k, v and output projections: 4 C^2 a layer */
@@ -126,7 +126,7 @@ const char *tide_component_name(int component);
 /* The parameters of one part. The config must have passed the check. */
 uint64_t tide_model_n_component_parameters(const tide_model_config *config,
                                            tide_model_component component);
-/* Those of all parts: 2 V C + L (4 C^2 + 3 C F + 2 C) + C, and V C less without a head. */
+/* Those of all parts: 2 V C + L (4 C^2 + 3 C F + 2 C) + C, minus V C without a head. */
 uint64_t tide_model_n_parameters(const tide_model_config *config);
 /* 9 L + 3, and 9 L + 2 without a head. */
 size_t tide_model_n_tensors(const tide_model_config *config);

@@ -27,12 +27,12 @@ void tide_copies_ahead_fini(tide_copies_ahead *on) {
     }
     if (on->stream != 0) {
         tide_status status = tide_device_stream_destroy(device_of(on), on->stream, NULL);
-        (void)status; /* no caller could act on it */
+        (void)status; /* no caller could handle it */
     }
     *on = (tide_copies_ahead){.linears = NULL};
 }
 
-/* `waiting` waits for what `from` has been given so far. */
+/* `waiting` waits for the work submitted to `from` so far. */
 static tide_status order(const tide_copies_ahead *on, tide_stream from, tide_stream waiting,
                          uint64_t number, tide_error *error) {
     tide_ops *ops = on->linears->ops;
@@ -57,7 +57,7 @@ tide_status tide_copies_ahead_begin(tide_copies_ahead *on, const size_t *weights
     tide_stream stream = ops->stream;
     TIDE_TRY(order(on, stream, on->stream, BEGUN, error));
     on->is_pending = true;
-    ops->stream = on->stream; /* a cast goes there; cuBLAS keeps its own */
+    ops->stream = on->stream; /* casts use this stream; cuBLAS keeps its own */
     tide_status status = make_copies(on, weights, n_weights, error);
     ops->stream = stream;
     return status;
@@ -75,6 +75,6 @@ tide_status tide_copies_ahead_wait(tide_copies_ahead *on, tide_error *error) {
 void tide_copies_ahead_drop(tide_copies_ahead *on) {
     if (tide_copies_ahead_wait(on, NULL) != TIDE_OK) {
         tide_status status = tide_device_synchronize(device_of(on), NULL);
-        (void)status; /* a device on which this fails, too, runs nothing any more */
+        (void)status; /* a device on which this also fails runs no more work */
     }
 }

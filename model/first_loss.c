@@ -1,9 +1,10 @@
-/* The logits of a row are z_j = w_j . y, with y the row behind the last RMSNorm and w_j the rows of
- * lm_head. At the first step y knows nothing of w, |y|^2 = C (weights 1, eps beside a mean square
- * of 1 and more), and the C V elements of w are independent, sigma^2 = 2 / (C + V), truncated at 3
- * sigma, which leaves the share s = 1 - 6 f(3) / (2 F(3) - 1) = 0.97334 of the variance. So z_j has
- * variance v = 2 s C / (C + V), and the sum of C such terms is all but normal. The loss of a row is
- * ln sum_j exp(z_j) - z_target. Of V logits, ln mean exp(z) is v / 2 on average, but for
+/* The logits of a row are z_j = w_j . y, with y the row after the last RMSNorm and w_j the rows of
+ * lm_head. At the first step y is independent of w, |y|^2 = C (weights 1, eps negligible against a
+ * mean square of at least 1), and the C V elements of w are independent, sigma^2 = 2 / (C + V),
+ * truncated at 3 sigma, which leaves the share s = 1 - 6 f(3) / (2 F(3) - 1) = 0.97334 of the
+ * variance. So z_j has variance v = 2 s C / (C + V), and the sum of C such terms is all but normal.
+ * The loss of a row is ln sum_j exp(z_j) - z_target. Of V logits, ln mean exp(z) is v / 2 on
+ * average, but for
  * (e^v - 1) / (2 V), and z_target is 0, for the targets are drawn at random. With s for 1 that is
  *
  *     ln V + C / (C + V).

@@ -1,5 +1,6 @@
-/* first_loss.h - what the loss of a transformer's first step must be near, at the initialisation of
- * parameters.h and random targets: a check of a whole forward pass that needs no reference file.
+/* first_loss.h - the expected loss of a transformer's first step, at the initialisation of
+ * parameters.h and with random targets: a check of a whole forward pass that needs no reference
+ * file.
  */
 #ifndef TIDE_MODEL_FIRST_LOSS_H
 #define TIDE_MODEL_FIRST_LOSS_H
@@ -21,7 +22,7 @@ typedef struct tide_first_loss {
 /* Of a step in that precision. The config must have passed tide_model_config_check. */
 tide_first_loss tide_first_loss_of(const tide_model_config *config, tide_precision precision);
 
-/* False for NaN, too. */
+/* Also false for NaN. */
 bool tide_first_loss_is_near(const tide_first_loss *first, double loss);
 
 #ifdef __cplusplus

@@ -4,9 +4,9 @@
 /* Begins the copies of block `layer`, or those of the head if `layer` is the number of blocks.
  *
  * Copies are kept until backward, so the forward pass ends with the same bytes as if each were made
- * at its first use, and this end is its peak. With recompute a block's temporary tensors can make a
- * higher one, in the last block, where most is kept. Then the last block and the head make their
- * copies at the first use, so that no peak becomes higher. */
+ * at its first use, and this end is its peak. With recompute, a block's temporary tensors can make
+ * a higher peak in the last block, where the most is kept. Then the last block and the head make
+ * their copies at the first use, which does not raise the peak. */
 static tide_status begin_copies(tide_transformer *t, size_t layer, tide_error *error) {
     static const tide_layer_parameter USES[] = {
         TIDE_Q_PROJ, TIDE_K_PROJ, TIDE_V_PROJ, TIDE_OUTPUT_PROJ, TIDE_W1, TIDE_W3, TIDE_W2};
@@ -82,7 +82,8 @@ tide_status tide_transformer_forward(tide_transformer *t, tide_error *error) {
     if (!t->config.keep_for_backward) {
         TIDE_TRY(tide_activation_release(&t->activations, ln_final.x, ln_final.x_layer, error));
     }
-    /* Without a head the output of ln_final is the model's, and stays to the end of the step. */
+    /* Without a head, the output of ln_final is the model's output, and stays until the end of the
+     * step. */
     return t->config.model.no_head ? TIDE_OK : lm_head_forward(t, error);
 }
 

@@ -1,5 +1,5 @@
-/* linear.h - linear layers, y = x W^T + bias, with the memory that they take: gradients, and in
- * bf16-mixed and fp16-mixed copies of the weights.
+/* linear.h - linear layers, y = x W^T + bias, with their memory: gradients, and in bf16-mixed and
+ * fp16-mixed copies of the weights.
  */
 #ifndef TIDE_MODEL_LINEAR_H
 #define TIDE_MODEL_LINEAR_H
@@ -18,8 +18,8 @@ extern "C" {
 
 /* The linear layers of a model. All borrowed. */
 typedef struct tide_linears {
-    tide_cache *cache;          /* what everything is allocated through */
-    tide_ops *ops;              /* what computes */
+    tide_cache *cache;          /* all allocations go through it */
+    tide_ops *ops;              /* the operators */
     tide_parameter *parameters; /* the model's; their gradients and copies are made here */
     bool has_biases;            /* parameter i + 1 is the bias of the layer with weight i */
     size_t R;                   /* rows of x and y */
@@ -35,10 +35,10 @@ typedef struct tide_linears {
 TIDE_NODISCARD tide_status tide_weight_copy_make(const tide_linears *on, size_t i,
                                                  tide_error *error);
 
-/* If weights are copied, the two functions that read W make its copy where there is none yet.
+/* If weights are copied, the two functions that read W make its copy if it does not exist yet.
  *
  * out (R, n_out) = x (R, n_in) W^T + bias (n_out), if there are biases, or + addend (R, n_out), if
- * its data is not NULL; a layer with a bias takes no addend. The copy is released at once when
+ * its data is not NULL; a layer with a bias has no addend. The copy is released immediately if
  * nothing is kept. */
 TIDE_NODISCARD tide_status tide_linear_forward(const tide_linears *on, size_t i, tide_array out,
                                                tide_array x, tide_array addend, tide_error *error);

@@ -20,7 +20,7 @@ typedef struct symbols {
     uint64_t S;             /* 4 B H T: a row statistic per head */
     uint64_t Y;             /* e R V: logits */
     uint64_t Q;             /* w N: the copy of the residual gradient */
-    uint64_t found_inf;     /* 4 where the loss is scaled: whether the step is skipped */
+    uint64_t found_inf;     /* 4 if the loss is scaled: the flag of a skipped step */
     uint64_t scratch;       /* 4 min(ceil(R / 64), 128) C */
     uint64_t cc, cf, vc;    /* elements of the matrices: C^2, C F, V C */
     uint64_t block_matrices; /* 4 C^2 + 3 C F */
@@ -90,8 +90,8 @@ static symbols symbols_of(const tide_memory_model_run *run) {
     return s;
 }
 
-/* A block whose forward keeps nothing of its own, on top of `base`. c1 1: the weight copies
- * that the block makes stay alive; 0: each is released at once. */
+/* A block whose forward keeps nothing of its own, on top of `base`. c1 1: the weight copies that
+ * the block makes stay alive; 0: each is released immediately. */
 static void consider_lean_block(peak_so_far *peak, const symbols *s, uint64_t base, uint64_t c1,
                                 int64_t layer) {
     uint64_t cc = s->w * s->cc;
@@ -264,8 +264,8 @@ void tide_memory_model_derive(const tide_memory_model_run *run, tide_memory_mode
     model.peak_bytes = peak.bytes;
     model.peak_instant = peak.instant;
     model.peak_layer = peak.layer;
-    /* Derives the same instant once more with copies of 0 bytes: the difference is what the copies
-     * take. Q, the copy of the residual gradient, keeps its bytes. */
+    /* Derives the same instant again with copies of 0 bytes: the difference is the size of the
+     * copies. Q, the copy of the residual gradient, keeps its bytes. */
     peak_so_far without = peak;
     without.is_fixed = true;
     s.w = 0;

@@ -18,7 +18,7 @@ typedef struct tide_memory_model_run {
     tide_model_config model;  /* must have passed tide_model_config_check */
     tide_mode mode;           /* which phases a step has */
     bool keep_graph;          /* mode forward only */
-    tide_precision precision; /* gives e, r, g and w */
+    tide_precision precision; /* determines e, r, g and w */
     tide_attention attention; /* of every block */
     tide_recompute recompute; /* of every block */
     bool clips;               /* gradient clipping is on */
@@ -32,11 +32,11 @@ typedef struct tide_memory_model {
     uint64_t workspace_bytes;        /* as given */
     uint64_t input_bytes;            /* tokens, targets, RoPE table */
     uint64_t parameter_bytes;        /* without copies */
-    uint64_t gradient_bytes;         /* all of them at once; 0 in mode forward */
+    uint64_t gradient_bytes;         /* all of them together; 0 in mode forward */
     uint64_t optimizer_state_bytes;  /* 0 unless mode is train */
-    uint64_t saved_per_block_bytes;  /* kept by a block for backward, its input included */
-    uint64_t after_forward_bytes;    /* alive after the forward phase, first step, all of the above
-                                        that is there included */
+    uint64_t saved_per_block_bytes;  /* kept by a block for backward, including its input */
+    uint64_t after_forward_bytes;    /* alive after the forward phase of the first step, including
+                                        those of the above that exist */
     uint64_t peak_bytes;             /* the largest instant of the whole run */
     const char *peak_instant;        /* static; a name of docs/memory-model.md: "cross-entropy" */
     int64_t peak_layer;              /* -1: not in a layer */

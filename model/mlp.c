@@ -20,7 +20,7 @@ struct tide_mlp {
     tide_cache *cache;          /* borrowed; outlives the model */
     tide_recorder *recorder;    /* borrowed; NULL: no scopes */
     tide_ops *ops;              /* owned */
-    tide_dtype activation_type; /* of what layers make */
+    tide_dtype activation_type; /* of the tensors that layers make */
     tide_parameter *parameters; /* owned; weight and bias of each layer */
     size_t n_parameters;        /* 2 L */
     layer_tensors *layers;      /* owned; n_layers */
@@ -70,7 +70,7 @@ tide_status tide_mlp_config_check(const tide_mlp_config *config, tide_error *err
     return TIDE_OK;
 }
 
-/* Where the weight of layer l stands in the table; its bias comes next. */
+/* The index of the weight of layer l in the table; its bias comes next. */
 static size_t weight_of(size_t l) {
     return 2 * l;
 }

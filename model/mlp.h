@@ -1,7 +1,7 @@
 /* mlp.h - a stack of linear layers, each followed by GELU, on a device, step by step: forward,
  * loss, backward, optimizer. A small model for benchmarks, built as the transformer is
- * (transformer.h), whose contract holds here too: the order of calls, what a failure leaves, and
- * that everything on the device goes through the cache, with a name and a category.
+ * (transformer.h), whose contract also holds here: the order of calls, the state after a failure,
+ * and that everything on the device goes through the cache, with a name and a category.
  *
  *   h_l = x_l W_l^T + b_l   layers.N.linear   (R, C)
  *   x_l+1 = gelu(h_l)       layers.N.gelu     (R, C)
@@ -40,13 +40,14 @@ typedef struct tide_mlp_config {
     double clip_grad_norm;     /* as the transformer's */
     uint64_t seed;             /* of tide_mlp_fill */
     tide_adamw_settings adamw; /* constants of the optimizer */
-    tide_stream stream;        /* of the device; all work is put on it; 0: the default one */
+    tide_stream stream;        /* of the device; all work is submitted to it; 0: the default
+                                  stream */
     bool is_captured;          /* a step will be captured (tide_optimizer's is_capturable) */
 } tide_mlp_config;
 
 /* width 256, 4 layers, 256 rows, fp32, kept for backward, AdamW's defaults. */
 void tide_mlp_config_init(tide_mlp_config *config);
-/* TIDE_INVALID: 0. TIDE_LIMIT: beyond what the matrix products can count. */
+/* TIDE_INVALID for a 0. TIDE_LIMIT beyond the limits of the matrix products. */
 TIDE_NODISCARD tide_status tide_mlp_config_check(const tide_mlp_config *config, tide_error *error);
 
 /* L (C^2 + C); of a configuration that passes its check. */
@@ -55,8 +56,8 @@ uint64_t tide_mlp_n_parameters(const tide_mlp_config *config);
  * and L for its weights. */
 double tide_mlp_forward_flops(const tide_mlp_config *config);
 double tide_mlp_backward_flops(const tide_mlp_config *config);
-/* The most bytes requested at once in n_steps steps of the mode, without the workspace: the sum of
- * what is alive at the worst instant (docs/memory-model.md). */
+/* The most bytes requested at any time in n_steps steps of the mode, without the workspace: the sum
+ * of the live bytes at the worst instant (docs/memory-model.md). */
 uint64_t tide_mlp_requested_peak_bytes(const tide_mlp_config *config, tide_mode mode,
                                        size_t n_steps);
 
@@ -85,7 +86,7 @@ const tide_parameter *tide_mlp_parameter(const tide_mlp *mlp, size_t i);
 const tide_tensor *tide_mlp_input(const tide_mlp *mlp); /* (R, C) of the activation type */
 /* (1) fp32, from loss to end_step. */
 const tide_tensor *tide_mlp_loss_value(const tide_mlp *mlp);
-/* Off where the precision needs no scale. end_step sets it for the next step. */
+/* Off if the precision needs no scale. end_step sets it for the next step. */
 const tide_loss_scaler *tide_mlp_loss_scaler(const tide_mlp *mlp);
 
 #ifdef __cplusplus

@@ -20,9 +20,9 @@ double tide_mlp_backward_flops(const tide_mlp_config *config) {
 typedef struct pieces {
     uint64_t rows;  /* (R, C): input, linear, gelu and their gradients */
     uint64_t layer; /* (C, C) and (C): weight and bias, their gradients, one of the two moments */
-    uint64_t copy;  /* that GEMMs read of a weight; 0: none is made */
+    uint64_t copy;  /* the copy of a weight for GEMMs; 0: none is made */
     uint64_t L;     /* layers */
-    uint64_t found_inf; /* whether the step is skipped; 0: the loss is not scaled */
+    uint64_t found_inf; /* flag of a skipped step; 0: the loss is not scaled */
 } pieces;
 
 static pieces pieces_of(const tide_mlp_config *config) {
@@ -42,7 +42,8 @@ static uint64_t larger(uint64_t a, uint64_t b) {
 }
 
 /* The peak of a pass that keeps nothing. A layer first holds its input, its product and the bf16
- * copy of its weight, then its product and its GELU. The first layer's input is no activation. */
+ * copy of its weight, then its product and its GELU. The first layer's input is not an
+ * activation. */
 static uint64_t forward_alone(const pieces *of) {
     uint64_t in_product = (of->L > 1 ? 2 : 1) * of->rows + of->copy;
     return larger(in_product, 2 * of->rows);
@@ -50,9 +51,9 @@ static uint64_t forward_alone(const pieces *of) {
 
 enum { LOSS = sizeof(float) };
 
-/* The peak beside what stays from step to step. It is either at the end of forward, with the
- * temporaries of the loss, or in backward, when the gradients of a layer's parameters have just
- * been allocated. */
+/* The peak without the tensors that stay from step to step. It is either at the end of forward,
+ * with the temporaries of the loss, or in backward, when the gradients of a layer's parameters have
+ * just been allocated. */
 static uint64_t forward_and_backward(const tide_mlp_config *config, const pieces *of) {
     uint64_t longer = larger(config->R, config->C);
     uint64_t most =
@@ -79,7 +80,7 @@ uint64_t tide_mlp_requested_peak_bytes(const tide_mlp_config *config, tide_mode 
                                        size_t n_steps) {
     const pieces of = pieces_of(config);
     uint64_t parameters = of.L * of.layer;
-    uint64_t base = of.rows + parameters; /* the input, too */
+    uint64_t base = of.rows + parameters; /* including the input */
     if (mode == TIDE_FORWARD) {
         return base + (config->keep_for_backward ? 2 * of.L * of.rows + of.L * of.copy
                                                  : forward_alone(&of));

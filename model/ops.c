@@ -66,7 +66,7 @@ tide_scope tide_ops_part_begin(const tide_ops *ops, tide_attention_part part) {
     static const char *const NAMES[] = {[TIDE_PART_SCORES] = "scores",
                                         [TIDE_PART_SOFTMAX] = "softmax",
                                         [TIDE_PART_VALUE] = "value"};
-    /* The names that the assignment's scripts give them, which filters of traces may know. */
+    /* The names in the assignment's scripts, which filters of traces may use. */
     static const char *const RANGES[] = {[TIDE_PART_SCORES] = "computing attention scores",
                                          [TIDE_PART_SOFTMAX] = "computing softmax",
                                          [TIDE_PART_VALUE] = "final matmul"};

@@ -1,12 +1,12 @@
 /* ops.h - the operators of the transformer, as a table with one implementation per device
  * (ops_cpu/, ops_cuda/, ops_virtual/). Operator x takes one `const tide_x *call`, a struct of
  * device arrays and dimensions, which it reads before it returns. No operator allocates device
- * memory: one that needs scratch says how much through a tide_ops_*_scratch_* function here, of
- * shape and precision alone, and the model allocates it on every device.
+ * memory: the size of its scratch memory follows from shape and precision only, through a
+ * tide_ops_*_scratch_* function here, and the model allocates it on every device.
  *
- * Arrays are row-major and contiguous. Storage is fp32, bf16 or fp16 as the array says; sums are
- * taken in fp32. An operator that a device does not have for a type returns TIDE_UNSUPPORTED with a
- * message.
+ * Arrays are row-major and contiguous. Storage is fp32, bf16 or fp16, by the type of the array;
+ * sums are computed in fp32. If a device lacks an operator for a type, the operator returns
+ * TIDE_UNSUPPORTED with a message.
  */
 #ifndef TIDE_MODEL_OPS_H
 #define TIDE_MODEL_OPS_H
@@ -94,8 +94,8 @@ typedef struct tide_rmsnorm_forward {
     size_t R, C;       /* rows, channels */
 } tide_rmsnorm_forward;
 
-/* dx (= or +=) the gradient of x; dweight = sum_r dout * x * rstd. dout is this operator's to use:
- * a device may keep its partial sums there once it has read it. */
+/* dx (= or +=) the gradient of x; dweight = sum_r dout * x * rstd. This operator may overwrite
+ * dout: a device may store partial sums there after reading it. */
 typedef struct tide_rmsnorm_backward {
     tide_array dx;      /* (R, C) written or accumulated, x's type */
     tide_array dweight; /* (C) written, the gradients' type */
@@ -113,7 +113,7 @@ typedef struct tide_rmsnorm_backward {
 typedef struct tide_layernorm_forward {
     tide_array out;          /* (R, C) written */
     tide_array x;            /* (R, C), of out's type */
-    tide_array weight, bias; /* (C), of one type: perhaps fp32 beside bf16 rows */
+    tide_array weight, bias; /* (C), of one type: possibly fp32 with bf16 rows */
     size_t R, C;             /* rows, channels */
 } tide_layernorm_forward;
 
@@ -123,16 +123,16 @@ typedef enum tide_matmul_kind {
     TIDE_MATMUL_TN      /* out (m, n) = a (k, m)^T b (k, n): dW = dy^T x */
 } tide_matmul_kind;
 
-/* out (= or +=) the product of a and b, each transposed or not as the kind says; with an addend,
- * out = addend + the product: the fp32 sum over k is complete before the addend is added to it, and
- * a bf16 or fp16 out is rounded once, after that. */
+/* out (= or +=) the product of a and b, each transposed or not according to the kind; with an
+ * addend, out = addend + the product: the fp32 sum over k is complete before the addend is added to
+ * it, and a bf16 or fp16 out is rounded once, after that. */
 typedef struct tide_matmul {
     tide_matmul_kind kind;
     tide_array out;    /* (m, n) written or accumulated */
     tide_array a, b;   /* shapes by the kind */
     size_t m, n, k;    /* each in 1 .. INT_MAX */
     bool accumulate;   /* out += instead of out = ; false if there is an addend */
-    tide_array addend; /* (m, n), of out's type, apart from out; data NULL: none */
+    tide_array addend; /* (m, n), of out's type, not overlapping out; data NULL: none */
 } tide_matmul;
 
 /* Products of matrices with one vector: out = weight x + bias, for each chosen matrix. Weights are
@@ -148,8 +148,8 @@ typedef struct tide_gemv {
     size_t m, k;           /* rows and columns of a matrix */
 } tide_gemv;
 
-/* out_rc = bias_c, in every row: what the product of a linear layer is then added to (accumulate of
- * tide_matmul), so that y = x W^T + bias is rounded once, as PyTorch's addmm does it. */
+/* out_rc = bias_c, in every row. The product of a linear layer is then added to it (accumulate of
+ * tide_matmul), so y = x W^T + bias is rounded once, as in PyTorch's addmm. */
 typedef struct tide_bias_forward {
     tide_array out;  /* (R, C) written */
     tide_array bias; /* (C) */
@@ -190,7 +190,8 @@ typedef struct tide_attention_backward {
     tide_attention kind;
     tide_array dq, dk, dv; /* (B, T, H, D) written */
     tide_array dout;       /* (B, T, H, D) */
-    tide_array out;        /* (B, T, H, D) flash; naive: data NULL, it is released by then */
+    tide_array out;        /* (B, T, H, D) flash; naive: data NULL, because it is already
+                              released */
     tide_array q, k, v;    /* (B, T, H, D) */
     const float *lse;      /* flash: (B, H, T) */
     tide_array probs;      /* naive: (B, H, T, T) */
@@ -286,9 +287,9 @@ typedef struct tide_fill_rope {
     double theta; /* 10000 as a rule */
 } tide_fill_rope;
 
-/* One parameter with the arrays that belong to it, each of n_elements. */
+/* One parameter with its arrays, each of n_elements. */
 typedef struct tide_parameter_arrays {
-    tide_array parameter, gradient; /* unscale, global_norm and clip: gradient alone */
+    tide_array parameter, gradient; /* unscale, global_norm and clip: only the gradient */
     tide_array exp_avg, exp_avg_sq; /* AdamW's first and second moment */
     size_t n_elements;              /* of each of the four */
 } tide_parameter_arrays;
@@ -315,7 +316,7 @@ typedef struct tide_clip {
     const tide_parameter_arrays *parameters; /* (n_parameters); gradients are updated in place */
     size_t n_parameters;                     /* in the list */
     const float *norm;                       /* (1), of tide_global_norm */
-    double max_norm;                         /* largest norm that stays as it is */
+    double max_norm;                         /* largest norm that is not scaled */
 } tide_clip;
 
 /* The constants of AdamW; in tide_adamw's formula. */
@@ -333,20 +334,20 @@ void tide_adamw_settings_init(tide_adamw_settings *settings);
  *   p = p - lr sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + eps)
  *   p = p - lr weight_decay p
  *
- * Nothing is updated where found_inf says that a gradient is infinite or NaN. */
+ * Nothing is updated if found_inf is set: a gradient is infinite or NaN. */
 typedef struct tide_adamw {
     tide_adamw_settings settings;
     int64_t t; /* 1 in the first step */
-    /* (1) of the device: what tide_adamw_step_size gives for t, where a captured step must find
-     * another value in each replay; NULL: t tells */
+    /* (1) on the device: tide_adamw_step_size of t, because a captured step needs another value in
+     * each replay; NULL: computed from t */
     const float *step_size;
     const float *found_inf;                  /* (1) of tide_unscale; NULL: always update */
     const tide_parameter_arrays *parameters; /* (n_parameters); all but gradients are updated */
     size_t n_parameters;                     /* in the list */
 } tide_adamw;
 
-/* lr sqrt(1 - beta2^t) / (1 - beta1^t), in double, since at t = 1 the fp32 difference 1 - beta2^t
- * would keep four digits. */
+/* lr sqrt(1 - beta2^t) / (1 - beta1^t), in double, because at t = 1 the fp32 difference 1 - beta2^t
+ * would keep only four digits. */
 double tide_adamw_step_size(const tide_adamw_settings *settings, int64_t t);
 
 /* The function of operator x has type tide_x_operator on every device. */
@@ -357,12 +358,13 @@ TIDE_OPERATORS(TIDE_OPERATOR_TYPE)
 
 typedef struct tide_ops_table {
     void (*close)(tide_ops *ops);
-    /* Puts all later work on another stream; before use_workspace. NULL: the device has one. */
+    /* Submits all later work to another stream; call it before use_workspace. NULL: the device has
+     * only one. */
     tide_status (*use_stream)(tide_ops *ops, tide_stream stream, tide_error *error);
-    /* A line about what computes: "AVX-512 kernels, 2 threads". Valid until close. */
+    /* A description of what computes: "AVX-512 kernels, 2 threads". Valid until close. */
     const char *(*describe)(const tide_ops *ops);
-    /* Gives the library for matrix products the memory it works in, aligned to 256 bytes. The
-     * memory outlives the operators' last call. NULL: the device needs none. */
+    /* Sets the workspace of the library for matrix products, aligned to 256 bytes. It must outlive
+     * the operators' last call. NULL: the device needs none. */
     tide_status (*use_workspace)(tide_ops *ops, void *workspace, size_t n_bytes, tide_error *error);
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): a member's name takes none */
 #define TIDE_OPERATOR_ENTRY(x) tide_##x##_operator *x;
@@ -372,12 +374,12 @@ typedef struct tide_ops_table {
 
 struct tide_ops {
     const tide_ops_table *table; /* static */
-    const tide_hostmem *mem;     /* borrowed; what this struct came from */
+    const tide_hostmem *mem;     /* borrowed; the heap of this struct */
     tide_device *device;         /* borrowed; outlives the operators */
-    tide_stream stream;          /* what the operators are ordered on */
+    tide_stream stream;          /* the stream of the operators */
     tide_recorder *recorder; /* borrowed; where operators open scopes for their parts; NULL: none */
-    tide_launch_list *launches; /* borrowed; where the virtual device's operators write what they
-                                   would launch on a card; NULL: nowhere */
+    tide_launch_list *launches; /* borrowed; the virtual device's operators log here what they would
+                                   launch on a card; NULL: no log */
     const tide_ops_table *computing; /* static; the table while a step is captured; else NULL */
 };
 
@@ -388,14 +390,14 @@ TIDE_NODISCARD tide_status tide_ops_open(const tide_hostmem *mem, tide_device *d
                                          tide_error *error);
 void tide_ops_close(tide_ops *ops);
 
-/* Puts the work of the operators on `stream`, which outlives them; before any of it, and before
- * tide_ops_alloc_workspace. */
+/* Submits the work of the operators to `stream`, which must outlive them; call it before any work
+ * and before tide_ops_alloc_workspace. */
 TIDE_NODISCARD tide_status tide_ops_use_stream(tide_ops *ops, tide_stream stream,
                                                tide_error *error);
 
-/* Allocates what the device's library for matrix products works in, as workspace, and hands it to
- * the operators; nothing happens where it wants none. The caller releases it after their last call.
- */
+/* Allocates the workspace of the device's library for matrix products and passes it to the
+ * operators; does nothing if the library needs none. The caller releases it after their last
+ * call. */
 TIDE_NODISCARD tide_status tide_ops_alloc_workspace(tide_ops *ops, tide_cache *cache,
                                                     tide_tensor *workspace, tide_error *error);
 
@@ -409,15 +411,15 @@ TIDE_NODISCARD tide_status tide_ops_virtual_open(const tide_hostmem *mem, tide_d
                                                  tide_precision precision, tide_ops **ret_ops,
                                                  tide_error *error);
 
-/* While a step is captured its operators are not executed. On a device without graphs their table
- * is the virtual device's meanwhile; on cuda the stream keeps what they launch. */
+/* While a step is captured its operators are not executed. On a device without graphs, their table
+ * is that of the virtual device meanwhile; on cuda, the stream keeps their launches. */
 void tide_ops_begin_capture(tide_ops *ops);
 void tide_ops_end_capture(tide_ops *ops);
 static inline bool tide_ops_is_captured(const tide_ops *ops) {
     return ops->computing != NULL;
 }
-/* Appends to the log of launches that `stream` records event `number`, or waits for it, as
- * tide_device_event_record and tide_device_stream_wait were told; `kind` is TIDE_RUN_RECORD or
+/* Appends to the log of launches that `stream` records event `number`, or waits for it, with the
+ * arguments of tide_device_event_record and tide_device_stream_wait; `kind` is TIDE_RUN_RECORD or
  * TIDE_RUN_STREAM_WAIT. Without a log it does nothing. */
 TIDE_NODISCARD tide_status tide_ops_note_event(tide_ops *ops, tide_run_launch_kind kind,
                                                tide_stream stream, uint64_t number,
@@ -434,7 +436,7 @@ typedef enum tide_attention_part {
     TIDE_PART_VALUE       /* out; backward dv and dprobs */
 } tide_attention_part;
 
-/* For implementations of the table. A failed call may leave its scope open: that of its caller
+/* For implementations of the table. A failed call may leave its scope open: the caller's scope
  * closes it. */
 tide_scope tide_ops_part_begin(const tide_ops *ops, tide_attention_part part);
 void tide_ops_part_end(const tide_ops *ops, tide_scope scope);
@@ -443,9 +445,9 @@ void tide_ops_part_end(const tide_ops *ops, tide_scope scope);
  * tide_matmul describes. */
 TIDE_NODISCARD tide_status tide_ops_check_addend(const tide_matmul *call, tide_error *error);
 
-/* Scratch in fp32 elements; functions of shape alone, the same on every device. */
+/* Scratch in fp32 elements; functions of shape only, the same on every device. */
 enum { TIDE_RMSNORM_ROWS = 64, TIDE_RMSNORM_PARTIALS = 128, TIDE_NORM_CHUNK = 1 << 16 };
-/* One partial sum of dweight per TIDE_RMSNORM_ROWS rows, TIDE_RMSNORM_PARTIALS at most: min(...) *
+/* One partial sum of dweight per TIDE_RMSNORM_ROWS rows, at most TIDE_RMSNORM_PARTIALS: min(...) *
  * C. */
 size_t tide_ops_rmsnorm_scratch_elements(size_t R, size_t C);
 /* flash: sum_d dout * out per row and head, B * H * T; naive: 0. */

@@ -117,7 +117,7 @@ tide_status tide_optimizer_begin_replay(tide_optimizer *optimizer, tide_error *e
                             TIDE_COPY_TO_DEVICE, optimizer->ops->stream, error);
 }
 
-/* A captured step does not run, so it does not count. */
+/* A captured step does not run, so it is not counted. */
 static tide_status count_step(tide_optimizer *optimizer, tide_error *error) {
     if (optimizer->is_capturable && optimizer->step_size.address == 0) {
         TIDE_TRY(tide_tensor_alloc(optimizer->cache, &optimizer->step_size, 1, TIDE_FP32,

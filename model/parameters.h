@@ -38,8 +38,8 @@ enum { TIDE_PARAMETER_NAME = 64 }; /* room for any parameter's name with its suf
 
 typedef struct tide_parameter {
     char name[TIDE_PARAMETER_NAME]; /* "layers.0.attn.q_proj.weight" */
-    /* Names of the copy and the gradient, made at their first use; they keep their place, so that
-     * the recorder finds their numbers by their addresses (recorder/names.c). */
+    /* Names of the copy and the gradient, made at their first use; they keep their addresses, by
+     * which the recorder finds their numbers (recorder/names.c). */
     char copy_name[TIDE_PARAMETER_NAME + 16];
     char gradient_name[TIDE_PARAMETER_NAME + 16];
     size_t shape[2];        /* out, in; a vector has shape[1] = 1 */
@@ -56,15 +56,15 @@ typedef struct tide_parameter {
 
 /* Shape and initial values of W (n_out, n_in), y = W x: sigma = sqrt(2 / (in + out)). */
 void tide_parameter_set_linear(tide_parameter *parameter, size_t n_out, size_t n_in);
-/* The same of its bias (n_out): sigma is the standard deviation of PyTorch's uniform numbers within
- * 1 / sqrt(in). */
+/* The same for its bias (n_out): sigma is the standard deviation of PyTorch's uniform numbers
+ * within 1 / sqrt(in). */
 void tide_parameter_set_bias(tide_parameter *parameter, size_t n_out, size_t n_in);
 
 /* Index of a parameter in the table. `layer` is below L. */
 size_t tide_parameter_of_layer(size_t layer, tide_layer_parameter which);
 size_t tide_parameter_token_embeddings(void);
 size_t tide_parameter_ln_final(const tide_model_config *config);
-/* The config has a head. */
+/* The config must have a head. */
 size_t tide_parameter_lm_head(const tide_model_config *config);
 
 /* The table of tide_model_n_tensors(config) rows, nothing allocated on a device. The config must

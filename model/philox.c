@@ -17,7 +17,7 @@ tide_philox_block tide_philox4x32(const uint32_t counter[4], const uint32_t key[
     uint32_t k1 = key[1];
     for (int round = 0; round < N_ROUNDS; round++) {
         /* A round: two wide products, whose high halves mix with the other words and with the key;
-         * the key then takes a Weyl step, so that no two rounds are the same function. */
+         * the key then advances by a Weyl step, so no two rounds are the same function. */
         uint64_t product_0 = (uint64_t)MULTIPLIER_0 * c0;
         uint64_t product_1 = (uint64_t)MULTIPLIER_1 * c2;
         c0 = (uint32_t)(product_1 >> 32) ^ c1 ^ k0;
@@ -31,7 +31,7 @@ tide_philox_block tide_philox4x32(const uint32_t counter[4], const uint32_t key[
 }
 
 tide_philox_block tide_philox_elements(uint64_t seed, uint64_t stream, uint64_t block) {
-    /* The stream is in the counter and not in the key, so that seeds and streams cannot collide. */
+    /* The stream is in the counter, not in the key, so seeds and streams cannot collide. */
     const uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)stream,
                                  (uint32_t)(stream >> 32)};
     const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};

@@ -1,9 +1,9 @@
 /* philox.h - Philox4x32-10, a counter-based random number generator: four 32-bit numbers are a pure
- * function of a 128-bit counter and a 64-bit key, so that every device and thread finds the same
+ * function of a 128-bit counter and a 64-bit key, so every device and thread computes the same
  * numbers without a state (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
  *
- * How tidemark keys it: the key is the seed, the counter's low half is element / 4, its high half
- * the stream (a number per tensor); element % 4 chooses one of the four numbers.
+ * In tidemark, the key is the seed, the counter's low half is element / 4, its high half the stream
+ * (a number per tensor); element % 4 chooses one of the four numbers.
  */
 #ifndef TIDE_MODEL_PHILOX_H
 #define TIDE_MODEL_PHILOX_H

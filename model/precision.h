@@ -1,4 +1,4 @@
-/* precision.h - what a precision means for storage. */
+/* precision.h - the storage types of a precision. */
 #ifndef TIDE_MODEL_PRECISION_H
 #define TIDE_MODEL_PRECISION_H
 
@@ -7,7 +7,7 @@
 #include "model/config.h"
 #include "model/tensor.h"
 
-/* Of activations and of what GEMMs read. */
+/* The type of activations and of the operands of GEMMs. */
 static inline tide_dtype tide_precision_activation_type(tide_precision precision) {
     switch (precision) {
     case TIDE_PRECISION_BF16_MIXED:
@@ -23,7 +23,7 @@ static inline tide_dtype tide_precision_activation_type(tide_precision precision
     return TIDE_FP32;
 }
 
-/* Of parameters, their gradients, the optimizer state and the residual stream. */
+/* The type of parameters, their gradients, the optimizer state and the residual stream. */
 static inline tide_dtype tide_precision_parameter_type(tide_precision precision) {
     return precision == TIDE_PRECISION_BF16_TRUE ? TIDE_BF16 : TIDE_FP32;
 }
@@ -33,7 +33,7 @@ static inline bool tide_precision_is_mixed(tide_precision precision) {
     return tide_precision_activation_type(precision) != tide_precision_parameter_type(precision);
 }
 
-/* Whether the loss is scaled, so that small gradients do not round to 0. */
+/* Whether the loss is scaled, to keep small gradients from rounding to 0. */
 static inline bool tide_precision_scales_loss(tide_precision precision) {
     return precision == TIDE_PRECISION_FP16_MIXED;
 }

@@ -11,12 +11,12 @@
 /* One run of a file. */
 typedef struct check {
     const tide_reference *reference;      /* borrowed; the expected results */
-    tide_device *device;                  /* borrowed; what computes */
+    tide_device *device;                  /* borrowed; the device that computes */
     tide_transformer *transformer;        /* owned */
     tide_reference_report *report;        /* borrowed; being filled */
     size_t max_rows;                      /* room in the report */
     float *got;                           /* owned; room for the largest result */
-    uint16_t *narrow;                     /* owned; the same as it is stored in two bytes */
+    uint16_t *narrow;                     /* owned; the same, stored in two bytes */
     tide_precision precision;             /* of the run */
     tide_reference_tolerances tolerances; /* of the file and the run */
 } check;
@@ -139,8 +139,8 @@ static tide_status take_steps(check *c, tide_error *error) {
  * before. In bf16 these errors are large, so the slope along each parameter's difference is doubled
  * instead, plus two standard deviations of a sum of random signs.
  *
- * Where all logits may be too small by a share (TF32), the effect is known for the first loss only.
- * But the loss is convex in the size of the logits, and ln V where they are 0: after the steps it
+ * If all logits may be too small by a share (TF32), the effect is known only for the first loss.
+ * But the loss is convex in the size of the logits, and ln V if they are 0: after the steps it
  * grows by at most ln V - loss for each share by which they shrink. */
 static tide_status compare_after(check *c, tide_error *error) {
     const tide_reference *reference = c->reference;
@@ -226,7 +226,7 @@ static const tide_reference_row *worst_row(const tide_reference_report *report) 
 }
 
 /* An fp32 file is exact enough for every precision; any other file is itself rounded, so its errors
- * count too. */
+ * also count. */
 static tide_status check_run(const tide_reference *reference, const tide_reference_run *run,
                              tide_precision *ret_precision, tide_error *error) {
     if (!tide_device_get_info(run->device)->computes) {

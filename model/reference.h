@@ -1,10 +1,10 @@
 /* reference.h - compares the transformer with recorded PyTorch results.
  *
- * A reference file (tests/reference/make_reference.py) holds parameters and a batch, and what
- * PyTorch computes from them: logits, loss, gradients, and parameters and loss after some AdamW
- * steps. The transformer of the file's shape is built on a device, given the same parameters and
- * batch, and run; each result becomes a row with its relative error in the L2 norm and the
- * tolerance that reference_tolerance.c and reference_tolerance_bf16.c derive for it.
+ * A reference file (tests/reference/make_reference.py) holds parameters and a batch, and PyTorch's
+ * results for them: logits, loss, gradients, and parameters and loss after some AdamW steps. The
+ * transformer of the file's shape is built on a device, given the same parameters and batch, and
+ * run; each result becomes a row with its relative error in the L2 norm and the tolerance that
+ * reference_tolerance.c and reference_tolerance_bf16.c derive for it.
  */
 #ifndef TIDE_MODEL_REFERENCE_H
 #define TIDE_MODEL_REFERENCE_H
@@ -31,7 +31,7 @@ typedef struct tide_reference_info {
     tide_model_config model;   /* size "custom" */
     tide_precision precision;  /* fp32 files are computed in float64 */
     tide_adamw_settings adamw; /* constants of the optimizer */
-    uint64_t steps;            /* AdamW steps between "before" and "after", 100,000 at most */
+    uint64_t steps;            /* AdamW steps between "before" and "after", at most 100,000 */
     bool own_storage;          /* rounded where this project stores bf16, as by `attention` */
     tide_attention attention;  /* meaningful with own_storage */
 } tide_reference_info;
@@ -50,7 +50,7 @@ typedef struct tide_reference_run {
     tide_device *device;      /* borrowed; must compute */
     tide_attention attention; /* of every block */
     tide_recompute recompute; /* of every block */
-    /* borrowed; NULL: the file's. An fp32 file may be run in bf16-mixed and bf16-true too, and is
+    /* borrowed; NULL: the file's. An fp32 file may also be run in bf16-mixed and bf16-true, and is
      * then compared with their tolerances. */
     const tide_precision *precision;
     /* Called when the transformer has been built and before its parameters are copied in: tests
@@ -62,7 +62,7 @@ typedef struct tide_reference_run {
 enum { TIDE_REFERENCE_NAME = TIDE_PARAMETER_NAME + 8 };
 
 /* "logits", "loss", "grad/NAME", "step/NAME", "param/NAME", "loss_after". A step row measures p -
- * p_reference against p_reference - p_before, beyond what tiny gradients explain: see
+ * p_reference against p_reference - p_before, beyond the part that tiny gradients explain: see
  * reference_tolerance.c. */
 typedef struct tide_reference_row {
     char name[TIDE_REFERENCE_NAME]; /* as above */
@@ -72,14 +72,14 @@ typedef struct tide_reference_row {
 } tide_reference_row;
 
 typedef struct tide_reference_report {
-    const tide_hostmem *mem;  /* borrowed; what the rows came from */
+    const tide_hostmem *mem;  /* borrowed; the heap of the rows */
     tide_reference_row *rows; /* owned; the same rows in the same order for every run of a file */
     size_t n_rows;            /* 3 + 3 per parameter */
     size_t n_failed;          /* rows that are not ok */
 } tide_reference_report;
 
 /* Runs the file. TIDE_OK: every row is within its tolerance. TIDE_GATE: some are not; the report is
- * filled in this case too. Anything else: the check could not be made. */
+ * filled in this case as well. Any other status: the check could not be made. */
 TIDE_NODISCARD tide_status tide_reference_check(const tide_reference *reference,
                                                 const tide_reference_run *run,
                                                 tide_reference_report *ret_report,

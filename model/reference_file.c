@@ -116,14 +116,14 @@ static tide_status read_info(const tide_safetensors *file, tide_reference_info *
 
 enum { MAX_DIMS = 3 }; /* of the tensors that are looked up here */
 
-/* What a tensor is required to be. */
+/* The required type and shape of a tensor. */
 typedef struct expected_shape {
     tide_dtype dtype;       /* TIDE_FP32 or TIDE_INT32 */
     size_t n_dims;          /* 1 .. MAX_DIMS */
     size_t shape[MAX_DIMS]; /* outermost first; n_dims of them count */
 } expected_shape;
 
-/* The data of a tensor, or NULL and a message (TIDE_FORMAT) if it is not as required. */
+/* The data of a tensor, or NULL and a message (TIDE_FORMAT) if it does not match. */
 static const void *find_tensor(const tide_safetensors *file, const char *name,
                                const expected_shape *expected, tide_error *error) {
     const tide_safetensor *tensor = tide_safetensors_find(file, name);

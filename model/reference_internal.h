@@ -16,8 +16,8 @@ typedef struct tide_reference_parameter {
 } tide_reference_parameter;
 
 struct tide_reference {
-    const tide_hostmem *mem;              /* borrowed; what everything here came from */
-    tide_safetensors *file;               /* owned; what the pointers below point into */
+    const tide_hostmem *mem;              /* borrowed; the heap of everything here */
+    tide_safetensors *file;               /* owned; the pointers below point into it */
     tide_reference_info info;             /* the file's metadata */
     tide_reference_parameter *parameters; /* owned; in the transformer's order */
     size_t n_parameters;                  /* 9 L + 3 */
@@ -30,10 +30,11 @@ struct tide_reference {
 
 /* reference_tolerance.c, reference_tolerance_bf16.c, reference_tolerance_tf32.c */
 
-/* Which roundings separate two results that are compared. */
+/* The roundings that separate two compared results. */
 typedef enum tide_reference_arithmetic {
-    TIDE_REFERENCE_FP32 = 0, /* fp32 sums: nothing is stored as bf16, or where the file stores it */
-    TIDE_REFERENCE_MIXED,    /* the roundings of bf16-mixed, against an exact result */
+    TIDE_REFERENCE_FP32 = 0,   /* fp32 sums: nothing is stored as bf16, or only where the file also
+                                  stores bf16 */
+    TIDE_REFERENCE_MIXED,      /* the roundings of bf16-mixed, against an exact result */
     TIDE_REFERENCE_MIXED_PAIR, /* those of bf16-mixed and of PyTorch's autocast */
     TIDE_REFERENCE_TRUE,       /* the roundings of bf16-true, against an exact result */
     TIDE_REFERENCE_HALF,       /* the roundings of fp16-mixed, against an exact result */
@@ -64,7 +65,7 @@ double tide_reference_loss_tolerance(const tide_reference *reference, double for
 /* Relative change of the loss per relative change of all logits together. */
 double tide_reference_loss_growth(const tide_reference *reference);
 
-/* How far a parameter after the steps may be from the expected one. */
+/* The allowed distance of a parameter after the steps from the expected one. */
 typedef struct tide_reference_step {
     double error;           /* of the step row */
     double tolerance;       /* of the step row */
@@ -75,7 +76,7 @@ typedef struct tide_reference_step {
     double slope_square;    /* sum of (gradient (got - expected))^2 */
 } tide_reference_step;
 
-/* The L2 norm that the errors of parameter i's gradient are measured against: the gradient's own,
+/* The L2 norm with which the errors of parameter i's gradient are compared: the gradient's own,
  * except for gradients that are 0 in exact arithmetic. */
 double tide_reference_gradient_scale(const tide_reference *reference, size_t i);
 
@@ -84,7 +85,7 @@ tide_reference_step tide_reference_compare_step(const tide_reference *reference,
                                                 const tide_reference_tolerances *tolerances,
                                                 const float *got);
 
-/* What is known of one element when its step is judged. */
+/* The known figures of one element when its step is judged. */
 typedef struct tide_reference_element {
     double value;    /* as loaded */
     double gradient; /* of the first step */
@@ -107,7 +108,7 @@ double tide_reference_bf16_most(tide_reference_arithmetic arithmetic,
 tide_reference_spread tide_reference_bf16_spread(tide_reference_arithmetic arithmetic,
                                                  const tide_reference_element *element);
 
-/* |got - want| / scale, or |got - want| where scale is 0. */
+/* |got - want| / scale, or |got - want| if scale is 0. */
 double tide_reference_error(const float *got, const float *want, size_t n, double scale);
 /* The smallest such error when want may be scaled by any factor from 1 - shrink to 1. */
 double tide_reference_shrunk_error(const float *got, const float *want, size_t n, double scale,

@@ -1,10 +1,10 @@
-/* reference_tolerance.c - how far fp32 may be from the exact result.
+/* reference_tolerance.c - the allowed distance of fp32 from the exact result.
  *
  * u = 2^-24 is the largest relative error of one rounding. A sum of k terms of random sign has
  * partial sums that grow like the square root of their length, each rounded once; its relative
  * error in the L2 norm over many such sums is then at most u sqrt(k) (the rounding errors add up as
- * squares). Errors of operators that follow each other are independent, so that they add up as
- * squares too: the relative error at the end of a chain is
+ * squares). Errors of operators that follow each other are independent, so they also add up as
+ * squares: the relative error at the end of a chain is
  *
  *   u sqrt(K), K = sum of the reduction lengths along the chain + one for every other rounding.
  *
@@ -15,8 +15,8 @@
  * roundings; the weight's gradient itself sums over R rows.
  *
  * Differences lose digits where their terms are close: dP - delta in attention, the mean that
- * RMSNorm's backward takes off, softmax - onehot. Gradients are allowed a factor for them: 2, and
- * more where channels are few, because the part along x that RMSNorm's backward takes off is then
+ * RMSNorm's backward subtracts, softmax - onehot. Gradients are allowed a factor for them: 2, and
+ * more where channels are few, because the part along x that RMSNorm's backward subtracts is then
  * often most of a gradient: sqrt(1 + 16 / C). */
 #include <math.h>
 
@@ -44,8 +44,8 @@ static tide_reference_tolerances fp32_tolerances(const tide_model_config *model)
     };
 }
 
-/* A file that rounds where this project stores bf16 differs by fp32 sums alone: its generator makes
- * sure that no number is so close to the middle between two bf16 numbers that those sums could
+/* A file that rounds where this project stores bf16 differs only by fp32 sums: its generator
+ * ensures that no number is so close to the middle between two bf16 numbers that those sums could
  * change the rounding. The other kind of attention rounds elsewhere, so with it the file counts as
  * one more bf16 result. */
 static tide_reference_arithmetic arithmetic_of(const tide_reference_info *info,
@@ -130,7 +130,7 @@ double tide_reference_shrunk_error(const float *got, const float *want, size_t n
 }
 
 /* With one key its probability is 1, whatever the scores: dP - delta is 0, and the gradients of q
- * and k are what rounding leaves of dP. That is as large as the gradient of v. */
+ * and k are only the rounding errors of dP. That is as large as the gradient of v. */
 double tide_reference_gradient_scale(const tide_reference *reference, size_t i) {
     const tide_reference_parameter *parameter = &reference->parameters[i];
     const tide_model_config *model = &reference->info.model;
@@ -153,18 +153,18 @@ double tide_reference_gradient_scale(const tide_reference *reference, size_t i) 
  *
  * with ELEMENT for elements whose gradients err by more than the tensor's mean: rows and columns
  * differ in size, and both m and v have the error. It counts once per step, because the gradients
- * of a step see what the steps before have moved. An element without any gradient, such as an
- * embedding that the batch does not use, has no slack. Beside it stand the roundings of the
+ * of a step depend on the updates of earlier steps. An element without any gradient, such as an
+ * embedding that the batch does not use, has no slack. To it are added the roundings of the
  * arithmetic: u |p| twice per step and in storing p, and the ten of the update.
  *
- * In bf16 and TF32 reference_tolerance_bf16.c says how far, in the mean of squares. There d is
- * a standard deviation, and a sign that turns costs all of 2 lr at once, so that the factor is at
- * least 12: signs are open up to 6 d. Sums of bf16 numbers cancel to 0 now and then, so that only a
- * row of zeros is without any gradient.
+ * For bf16 and TF32, reference_tolerance_bf16.c has the mean of squares. There d is a standard
+ * deviation, and a flipped sign costs the whole 2 lr, so the factor is at least 12: signs are open
+ * up to 6 d. Sums of bf16 numbers sometimes cancel to 0, so only a row of zeros counts as without
+ * any gradient.
  *
- * The step row counts the excess over the slack, element by element, so that its tolerance is the
- * roundings alone, and a wrong decay or a wrong beta stands out among elements with a clear
- * gradient. The param row counts everything, and is allowed everything. */
+ * The step row counts the excess over the slack, element by element, so its tolerance is only the
+ * roundings, and a wrong decay or a wrong beta shows among elements with a clear gradient. The
+ * param row counts the whole difference, and its tolerance includes the slack. */
 static const double ELEMENT = 4;
 static const double BF16_ELEMENT = 12;
 static const double UPDATE_ROUNDINGS = 10;
@@ -245,7 +245,7 @@ tide_reference_step tide_reference_compare_step(const tide_reference *reference,
     double rounding =
         UNIT_ROUNDOFF * (after_norm * (2 * steps + 1) + UPDATE_ROUNDINGS * moved_norm);
     double allowed = sqrt(sums.allowed + DEVIATIONS * sqrt(sums.variance)) + rounding;
-    /* A parameter that did not move is compared by its value. */
+    /* A parameter that did not change is compared by its value. */
     double step_scale = moved_norm > 0 ? moved_norm : 1;
     double param_scale = after_norm > 0 ? after_norm : 1;
     return (tide_reference_step){

@@ -1,10 +1,10 @@
-/* reference_tolerance_bf16.c - how far results in bf16 and in fp16 may be from exact ones, and
- * those in bf16 from those of PyTorch's autocast.
+/* reference_tolerance_bf16.c - the allowed distance of results in bf16 and fp16 from exact ones,
+ * and of those in bf16 from PyTorch's autocast.
  *
  * bf16 has 8 significant bits: a rounding errs by at most u = 2^-8 of the number, evenly spread.
- * Over many numbers of all mantissas that is 0.39 u in the L2 norm; r = u / 2 = 2^-9 stands for it.
- * What is rounded in between, sums in fp32, is too small to count. Roundings of different tensors
- * are independent, so that they add up as squares: the relative error at the end of a chain is
+ * Over many numbers of all mantissas that is 0.39 u in the L2 norm; r = u / 2 = 2^-9 approximates
+ * it. The roundings in between, of sums in fp32, are negligible. Roundings of different tensors are
+ * independent, so they add up as squares: the relative error at the end of a chain is
  *
  *   r sqrt(K), K = the roundings along the chain, weighted as follows.
  *
@@ -33,21 +33,21 @@
  * and its product's: 3. A layer, bf16-mixed:
  *   FFN: the residual gradient's copy, W_2, d product, d gate and up, W_1, d norm (2) = 7
  *   attention: copy, W_o, d out, dP - delta, d q, its rotation, W_q, d norm (3, once per sum) = 10
- * so 8.5, and one for the weight gradient's other operand. bf16-true: the norm's weights and the
- * stream's gradient, in full: 8.5 + 1 + 2 a layer; at the ends ln_final's weight and the weight
- * gradient's own rounding besides: 6. Autocast without the weights, both:
+ *   so 8.5, and one for the weight gradient's other operand. bf16-true: the norm's weights and the
+ *   stream's gradient, in full: 8.5 + 1 + 2 a layer; at the ends ln_final's weight and the weight
+ *   gradient's own rounding besides: 6. Autocast without the weights, both:
  * ours 5 and 8; its own the copy, d product, three of SwiGLU's, d norm (2), the weight gradient
  * itself: 8; and copy, d out, dP, dS, the scaled dS, d q, rotation, d norm (3), the gradient: 11.
  * Together 16 a layer, then 2 + 2 + 2.
  *
  * Differences lose digits as in fp32: dP - delta, and the part along x that RMSNorm's backward
- * takes off, which is most of a gradient where channels are few: CANCELLATION sqrt(1 + 16 / C).
+ * subtracts, which is most of a gradient where channels are few: CANCELLATION sqrt(1 + 16 / C).
  *
  * The loss is one number: errors of the logits, of random sign, move it by their size times the
  * norm of the loss's gradient at the logits; with two standard deviations.
  *
- * After the steps it is also moved by what the parameters are off by, sum g (p - p'), which is
- * known; reference.c says how much of it is allowed.
+ * After the steps it is also moved by the errors of the parameters, sum g (p - p'), which is known;
+ * reference.c states how much of it is allowed.
  *
  * An element's gradient errs by d = tolerance * root mean square, a standard deviation here.
  * AdamW's first step takes the sign of the gradient: it turns with a probability of at most exp(-(g
@@ -70,7 +70,7 @@ static const double LOSS_DEVIATIONS = 2;
 
 /* K of the comment above. */
 typedef struct roundings {
-    double forward_layer, forward_end;   /* of a layer, and of what follows the last */
+    double forward_layer, forward_end;   /* of a layer, and of the part after the last */
     double backward_layer, backward_end; /* of a layer, and of the part before the first layer */
 } roundings;
 
@@ -112,7 +112,7 @@ static double loss_slope(const tide_reference *reference) {
     return sqrt(sum) / (double)R;
 }
 
-/* Row by row the sum of softmax * logits, less the target's logit. */
+/* For each row, the sum of softmax * logits minus the target's logit. */
 double tide_reference_loss_growth(const tide_reference *reference) {
     size_t R = reference->info.model.batch_size * reference->info.model.context_length;
     size_t V = reference->info.model.vocab_size;

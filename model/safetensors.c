@@ -11,7 +11,7 @@
 
 #include "common/arena.h"
 
-/* The limits keep what a hostile header can cost to some 160 MiB of JSON tree. */
+/* The limits restrict a hostile header to about 160 MiB of JSON tree. */
 enum { LENGTH_BYTES = 8, MAX_HEADER_BYTES = 4 << 20, MAX_TENSORS = 1 << 13, MAX_NAME_BYTES = 256 };
 #define METADATA "__metadata__"
 
@@ -22,10 +22,10 @@ typedef struct text_pair {
 } text_pair;
 
 struct tide_safetensors {
-    const tide_hostmem *mem;  /* borrowed; what everything here came from */
+    const tide_hostmem *mem;  /* borrowed; the heap of everything here */
     tide_arena arena;         /* names, tables */
     char *data;               /* owned; all tensors, n_data_bytes */
-    size_t n_data_bytes;      /* the file's length less its header */
+    size_t n_data_bytes;      /* the file's length minus its header */
     tide_safetensor *tensors; /* in the arena */
     size_t n_tensors;         /* read so far */
     text_pair *pairs;         /* in the arena */

@@ -31,14 +31,14 @@ typedef struct tide_safetensor {
 
 typedef struct tide_safetensors tide_safetensors;
 
-/* Reads the whole file. `mem` is borrowed and outlives it. TIDE_IO: it cannot be read; TIDE_FORMAT,
- * TIDE_LIMIT: the message names file, tensor and what is wrong. The caller closes it. */
+/* Reads the whole file. `mem` is borrowed and outlives it. TIDE_IO if it cannot be read;
+ * TIDE_FORMAT, TIDE_LIMIT: the message names file, tensor and fault. The caller closes it. */
 TIDE_NODISCARD tide_status tide_safetensors_open(const tide_hostmem *mem, const char *path,
                                                  tide_safetensors **ret_file, tide_error *error);
 /* NULL is allowed. */
 void tide_safetensors_close(tide_safetensors *file);
 
-/* NULL when there is none of that name. */
+/* NULL if no tensor has that name. */
 const tide_safetensor *tide_safetensors_find(const tide_safetensors *file, const char *name);
 /* The text of a key of "__metadata__", or NULL. */
 const char *tide_safetensors_metadata(const tide_safetensors *file, const char *key);

@@ -17,7 +17,7 @@ tide_status tide_tensor_alloc(tide_cache *cache, tide_tensor *tensor, size_t n_e
     if (tensor->address != 0) {
         return tide_fail(error, TIDE_INVALID, "tensor %s is allocated twice", name);
     }
-    /* By the largest type: a division by a number that the compiler knows costs nothing. */
+    /* Checked with the largest type: a division by a compile-time constant is free. */
     if (n_elements > SIZE_MAX / MAX_DTYPE_BYTES) {
         return tide_fail(error, TIDE_LIMIT, "tensor %s: %zu elements are more than memory can hold",
                          name, n_elements);
@@ -45,7 +45,7 @@ tide_status tide_tensor_release(tide_cache *cache, tide_tensor *tensor, tide_err
 }
 
 void tide_tensor_drop(tide_cache *cache, tide_tensor *tensor) {
-    /* A release fails only after the device is lost, and then its memory is gone anyway. */
+    /* A release fails only after the device is lost, and then its memory is lost anyway. */
     if (tide_tensor_release(cache, tensor, NULL) != TIDE_OK) {
         *tensor = (tide_tensor){0};
     }

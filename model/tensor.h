@@ -21,8 +21,8 @@ size_t tide_dtype_bytes(tide_dtype dtype);
 /* "fp32", "bf16", "int32", "int8", "fp16". */
 const char *tide_dtype_name(tide_dtype dtype);
 
-/* What operators work on: a typed pointer on the device. On virtual it must never be dereferenced.
- * Passed by value. */
+/* The operand of an operator: a typed pointer on the device. On virtual it must never be
+ * dereferenced. Passed by value. */
 typedef struct tide_array {
     void *data;       /* borrowed from the tensor */
     tide_dtype dtype; /* of each element */

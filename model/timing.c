@@ -70,7 +70,7 @@ static tide_status take_sample(const measurement *on, double *ret_host_ms, doubl
     if (on->waits) {
         TIDE_TRY(tide_device_synchronize(config->device, error));
     }
-    /* Both clocks time the same calls. host_ms counts only if the device is idle here (`waits`);
+    /* Both clocks time the same calls. host_ms is valid only if the device is idle here (`waits`);
      * otherwise it would include the flush. */
     int64_t begin_ns = now_ns(config);
     TIDE_TRY(run_calls(on, error));

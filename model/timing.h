@@ -1,4 +1,4 @@
-/* timing.h - how long something takes on a device: any function and its context.
+/* timing.h - the time of any function with its context on a device.
  *
  *   const tide_timing_subject subject = {.call = multiply, .ctx = &matrices};
  *   tide_timing_config config = {.device = device, .n_warmup = 5, .n_samples = 15, .n_calls = 1};
@@ -14,8 +14,8 @@
  * There are two clocks. device_ms is the time between two device events; host_ms, by the host's
  * monotonic clock, also includes the submission and the wait at the end. On a device with its own
  * clock (cuda) the host does not wait for a flush: the device is busy with the flush while the host
- * submits the events and the call, so that device_ms excludes the launch latency. The host's clock
- * would then include the flush, so host_ms is -1. */
+ * submits the events and the call, so device_ms excludes the launch latency. The host's clock would
+ * then include the flush, so host_ms is -1. */
 #ifndef TIDE_MODEL_TIMING_H
 #define TIDE_MODEL_TIMING_H
 
@@ -46,8 +46,8 @@ typedef struct tide_timing_subject {
 } tide_timing_subject;
 
 typedef struct tide_timing_config {
-    tide_device *device;    /* borrowed; one that computes */
-    tide_stream stream;     /* what the subject works on */
+    tide_device *device;    /* borrowed; must compute */
+    tide_stream stream;     /* the stream of the subject */
     size_t n_warmup;        /* calls before the first sample; may be 0 */
     size_t n_samples;       /* 1 .. TIDE_TIMING_MAX_SAMPLES */
     size_t n_calls;         /* in a sample; 1 .. TIDE_TIMING_MAX_CALLS */
@@ -61,16 +61,16 @@ typedef struct tide_timing_config {
 
 /* Samples in ms of one call; -1: not measured. */
 typedef struct tide_timing {
-    const tide_hostmem *mem; /* borrowed; what the samples came from */
+    const tide_hostmem *mem; /* borrowed; the heap of the samples */
     size_t n_samples;        /* as configured, like the next */
     size_t n_calls;          /* in each of them */
     double *host_ms;         /* owned; n_samples */
     double *device_ms;       /* owned; n_samples */
 } tide_timing;
 
-/* TIDE_INVALID: a number out of its range. TIDE_UNSUPPORTED: a device that computes nothing has no
- * times. Otherwise the status of the subject or of the device. `ret_timing` is written only on
- * TIDE_OK; the caller calls fini. */
+/* TIDE_INVALID for a number out of its range. TIDE_UNSUPPORTED on a device that does not compute,
+ * which has no times. Otherwise the status of the subject or of the device. `ret_timing` is written
+ * only on TIDE_OK; the caller calls fini. */
 TIDE_NODISCARD tide_status tide_timing_measure(const tide_hostmem *mem,
                                                const tide_timing_config *config,
                                                const tide_timing_subject *subject,
@@ -78,7 +78,7 @@ TIDE_NODISCARD tide_status tide_timing_measure(const tide_hostmem *mem,
 void tide_timing_fini(tide_timing *timing);
 
 /* timing_flush.c. A buffer that is written before a sample, twice the size of the device's last
- * cache: it evicts what the sample reads from every cache. */
+ * cache: it evicts the sample's data from every cache. */
 typedef struct tide_timing_flush {
     tide_cache *cache; /* borrowed; outlives the flush */
     tide_ops *ops; /* borrowed; outlives the flush; all their threads write, so every core's cache

@@ -23,7 +23,7 @@ void tide_timing_flush_fini(tide_timing_flush *flush) {
 
 tide_status tide_timing_flush_call(void *ctx, tide_error *error) {
     tide_timing_flush *flush = ctx;
-    flush->value += 1.0; /* a new number each time, so that no write can be skipped as unchanged */
+    flush->value += 1.0; /* a new number each time, so no write can be skipped as unchanged */
     const tide_fill call = {
         .out = flush->buffer.array,
         .value = flush->value,

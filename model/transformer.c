@@ -11,7 +11,7 @@ static const uint64_t TARGETS_STREAM = (UINT64_C(1) << 32) + 1;
 
 void tide_transformer_config_init(tide_transformer_config *config) {
     *config = (tide_transformer_config){.keep_for_backward = true};
-    /* The first preset's name is always known. */
+    /* The first preset always exists. */
     tide_status status = tide_model_config_preset(tide_model_preset_name(0), &config->model, NULL);
     (void)status;
     tide_adamw_settings_init(&config->adamw);

@@ -4,9 +4,9 @@
  * logits is forward, end_step. Everything on the device is allocated through the cache, with a name
  * and a category, and released at its last use: docs/memory-model.md has the lifetimes.
  *
- * A failed call leaves its allocations alive, so that a snapshot shows them. After a failure only
- * the accessors and tide_transformer_destroy may be called; the scopes that were open stay open
- * until the caller ends an enclosing one. Not thread-safe.
+ * A failed call leaves its allocations alive, so a snapshot shows them. After a failure only the
+ * accessors and tide_transformer_destroy may be called; open scopes stay open until the caller ends
+ * an enclosing one. Not thread-safe.
  *
  * Device arrays are read and written from the host with tide_device_copy; the numbers have arrived
  * after tide_device_synchronize:
@@ -47,7 +47,8 @@ typedef struct tide_transformer_config {
     double clip_grad_norm;  /* largest L2 norm of all gradients together; 0: no clipping */
     uint64_t seed;          /* of tide_transformer_fill */
     tide_adamw_settings adamw; /* constants of the optimizer */
-    tide_stream stream;        /* of the device; all work is put on it; 0: the default one */
+    tide_stream stream;        /* of the device; all work is submitted to it; 0: the default
+                                  stream */
     bool is_captured;          /* a step will be captured (tide_optimizer's is_capturable) */
 } tide_transformer_config;
 
@@ -74,21 +75,22 @@ TIDE_NODISCARD tide_status tide_transformer_fill(tide_transformer *transformer, 
 /* tokens -> logits; of a model without a head -> the output of ln_final. */
 TIDE_NODISCARD tide_status tide_transformer_forward(tide_transformer *transformer,
                                                     tide_error *error);
-/* logits, targets -> loss; overwrites the logits by their gradient, times the scale of
- * the loss. */
+/* logits, targets -> loss; overwrites the logits with their gradient, times the scale of the
+ * loss. */
 TIDE_NODISCARD tide_status tide_transformer_loss(tide_transformer *transformer, tide_error *error);
 /* Gradients of all parameters, times the scale of the loss; the logits and all kept activations are
- * released on the way. */
+ * released meanwhile. */
 TIDE_NODISCARD tide_status tide_transformer_backward(tide_transformer *transformer,
                                                      tide_error *error);
 /* Divides the gradients by the scale of the loss, clips if configured, takes one AdamW step and
  * releases the gradients. */
 TIDE_NODISCARD tide_status tide_transformer_optimize(tide_transformer *transformer,
                                                      tide_error *error);
-/* Before each launch of a graph that holds a captured step. */
+/* Call it before each launch of a graph that contains a captured step. */
 TIDE_NODISCARD tide_status tide_transformer_begin_replay(tide_transformer *transformer,
                                                          tide_error *error);
-/* Releases what is left of the step: logits, kept activations, weight copies, gradients, loss. */
+/* Releases the remaining tensors of the step: logits, kept activations, weight copies, gradients,
+ * loss. */
 TIDE_NODISCARD tide_status tide_transformer_end_step(tide_transformer *transformer,
                                                      tide_error *error);
 
@@ -106,7 +108,7 @@ const tide_tensor *tide_transformer_targets(const tide_transformer *transformer)
 const tide_tensor *tide_transformer_logits(const tide_transformer *transformer);
 /* (1) fp32, from loss to end_step. */
 const tide_tensor *tide_transformer_loss_value(const tide_transformer *transformer);
-/* Off where the precision needs no scale. end_step sets it for the next step. */
+/* Off if the precision needs no scale. end_step sets it for the next step. */
 const tide_loss_scaler *tide_transformer_loss_scaler(const tide_transformer *transformer);
 
 #ifdef __cplusplus

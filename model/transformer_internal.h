@@ -19,24 +19,24 @@ struct tide_transformer {
     tide_parameter *parameters;     /* owned; n_parameters rows, each with its tensors */
     size_t n_parameters;            /* 9 L + 3, or 9 L + 2 without a head */
     tide_linears linears;           /* borrows the parameters */
-    tide_copies_ahead copies;       /* of the next layer's weights, where backward keeps them */
+    tide_copies_ahead copies;       /* of the next layer's weights, if backward keeps them */
     tide_optimizer optimizer;       /* the same */
-    tide_activations activations;   /* what a step makes */
+    tide_activations activations;   /* the tensors of a step */
     tide_tensor workspace;          /* owned; the GEMM library's; not allocated if it needs none */
     tide_tensor tokens;             /* owned; (B, T) int32 */
     tide_tensor targets;            /* owned; (B, T) int32 */
     tide_tensor rope;               /* owned; (2, T, D / 2) fp32 */
 };
 
-/* What a block's forward keeps. */
+/* The tensors that a block's forward keeps. */
 typedef enum tide_block_keep {
-    TIDE_BLOCK_KEEP_INPUT = 0, /* its input and its output, or with keep_for_backward off its output
-                                  alone */
+    TIDE_BLOCK_KEEP_INPUT = 0, /* its input and its output, or with keep_for_backward off only its
+                                  output */
     TIDE_BLOCK_KEEP_ALL,       /* all that its backward reads, and its output */
     TIDE_BLOCK_RECOMPUTE /* all that its backward reads; the output is not made a second time */
 } tide_block_keep;
 
-/* The array of a slot; data NULL while it is not allocated. */
+/* The array of a slot; data is NULL while it is not allocated. */
 static inline tide_array tide_slot_array(const tide_transformer *t, tide_slot slot, size_t layer) {
     return tide_activation(&t->activations, slot, layer)->array;
 }
@@ -46,12 +46,12 @@ static inline tide_slot tide_input_slot(size_t layer) {
     return layer == 0 ? TIDE_SLOT_EMBEDDED : TIDE_SLOT_OUT;
 }
 
-/* The layer of that slot. Block 0's input is a slot of the model, for which any layer will do. */
+/* The layer of that slot. Block 0's input is a slot of the model, for which any layer is valid. */
 static inline size_t tide_input_layer(size_t layer) {
     return layer == 0 ? 0 : layer - 1;
 }
 
-/* The NVTX range around the attention itself, inside the scope "attention". */
+/* The NVTX range around the attention, inside the scope "attention". */
 #define TIDE_ATTENTION_RANGE "scaled dot product attention"
 
 static inline tide_scope tide_operator_begin(tide_transformer *t, const char *name) {

@@ -126,7 +126,7 @@ void tide_workload_destroy(tide_workload *workload) {
     }
     if (workload->stream != 0 &&
         tide_device_stream_destroy(workload->device, workload->stream, NULL) != TIDE_OK) {
-        workload->stream = 0; /* no caller could act on it */
+        workload->stream = 0; /* no caller could handle a failure */
     }
     workload->mem->release(workload->mem->ctx, workload);
 }
@@ -140,7 +140,8 @@ static tide_status timer_begin(tide_workload *workload, size_t which, tide_error
 static tide_status timer_end(tide_workload *workload, size_t which, tide_error *error) {
     tide_interval *timer = &workload->timers[which];
     TIDE_TRY(tide_device_event_record(workload->device, timer->end, workload->stream, error));
-    if (workload->config.sync_phases && which != TIDE_TIMED_STEP) { /* a step's end is waited for */
+    if (workload->config.sync_phases && which != TIDE_TIMED_STEP) { /* the end of a step is waited
+                                                                       for anyway */
         TIDE_TRY(tide_device_synchronize(workload->device, error));
     }
     timer->host_ms = (double)(tide_clock_now_ns() - timer->host_begin_ns) * 1e-6;
@@ -168,7 +169,7 @@ static tide_status mark(tide_workload *workload, const char *name, tide_error *e
     return tide_launch_list_noted(tide_launch_list_mark(workload->config.launches, name), error);
 }
 
-/* The run_ functions end their scope on failure too, which ends every scope inside it. */
+/* The run_ functions also end their scope on failure, which ends every scope inside it. */
 static tide_status run_forward(tide_workload *workload, tide_error *error) {
     tide_scope scope = tide_scope_begin(workload->recorder, TIDE_SCOPE_PHASE, "forward", -1);
     tide_status status = forward_and_loss(workload, error);
@@ -220,7 +221,7 @@ static bool has_loss(const tide_workload *workload) {
 }
 
 /* Starts the copy of the loss to the host, which has arrived after the synchronisation at the
- * step's end. The copy follows the last device event of the step, so that no phase's time includes
+ * step's end. The copy follows the last device event of the step, so no phase's time includes
  * it. */
 static tide_status fetch_loss(tide_workload *workload, tide_error *error) {
     const void *value = workload->graph != 0 ? workload->loss_value
@@ -331,7 +332,7 @@ static tide_status begin_scope_times(tide_workload *workload, tide_error *error)
 }
 
 /* Called after the last warm-up step (the first measured step if there is no warm-up) and after
- * every later step: limits how many scopes are timed to what a step of this length can afford. */
+ * every later step: limits the number of timed scopes to what a step of this length can afford. */
 static tide_status limit_scope_times(tide_workload *workload, tide_error *error) {
     const tide_interval *step = &workload->timers[TIDE_TIMED_STEP];
     double ms = 0;
@@ -360,7 +361,7 @@ static tide_status end_measuring(tide_workload *workload, tide_error *error) {
                : TIDE_OK;
 }
 
-/* Runs the steps from `first` up to `end`; *ret_goes_on false: the caller wants no more. */
+/* Runs the steps from `first` up to `end`; *ret_goes_on false: the caller stops the run. */
 static tide_status run_some(tide_workload *workload, tide_workload_result *result, size_t first,
                             size_t end, bool *ret_goes_on, tide_error *error) {
     const tide_workload_config *config = &workload->config;
@@ -386,8 +387,8 @@ static tide_status run_some(tide_workload *workload, tide_workload_result *resul
     return TIDE_OK;
 }
 
-/* The same inside a range for tools, so that a trace shows warm-up and measurement apart. It is no
- * scope: a scope around steps would stand in the path of every row. */
+/* The same inside a range for tools, so a trace separates warm-up and measurement. It is not a
+ * scope, because a scope around steps would appear in the path of every row. */
 static tide_status run_group(tide_workload *workload, tide_workload_result *result, bool is_warmup,
                              bool *ret_goes_on, tide_error *error) {
     const tide_workload_config *config = &workload->config;
@@ -440,7 +441,7 @@ tide_status tide_workload_run(tide_workload *workload, tide_workload_result *ret
     tide_status status = run_steps(workload, ret_result, error);
     note_loss_scale(workload, ret_result);
     if (workload->scope_times != NULL) {
-        /* A failed run has them too: its snapshot shows how far it came. */
+        /* A failed run also has them: its snapshot shows how far it got. */
         tide_status timed =
             tide_scope_times_finish(workload->scope_times, status == TIDE_OK ? error : NULL);
         status = status == TIDE_OK ? timed : status;

@@ -36,14 +36,14 @@ tide_status tide_workload_check_graph(const tide_workload_config *config, tide_e
 
 static tide_status captured_step(tide_workload *workload, tide_error *error) {
     TIDE_TRY(tide_workload_phases(workload, error));
-    if (workload->config.mode != TIDE_FORWARD) { /* its block is given to nothing later */
+    if (workload->config.mode != TIDE_FORWARD) { /* its block is not reused later */
         workload->loss_value = workload->driver->loss_value(workload)->array.data;
     }
     return workload->driver->end_step(workload, error);
 }
 
-/* On a device with graphs the stream keeps the step's work. A graph that ended with an error is no
- * graph: the first failure is reported. */
+/* On a device with graphs the stream keeps the step's work. A graph that ended with an error does
+ * not exist: the first failure is reported. */
 static tide_status kept_step(tide_workload *workload, tide_error *error) {
     tide_device *device = workload->device;
     if (workload->stream == 0) {
@@ -93,7 +93,7 @@ tide_status tide_workload_launch(tide_workload *workload, tide_error *error) {
     return tide_device_graph_launch(workload->device, workload->graph, workload->stream, error);
 }
 
-/* The launch of the graph. What follows until the end of the replay runs without the host. */
+/* The launch of the graph. The work from here to the end of the replay runs without the host. */
 static tide_status begin_log(tide_workload *workload, tide_error *error) {
     tide_launch_list *launches = workload->config.launches;
     const tide_run_launch row = {.kind = TIDE_RUN_GRAPH_LAUNCH};
@@ -112,7 +112,7 @@ static void end_log(tide_workload *workload) {
 }
 
 /* Neither cpu nor virtual has graphs: the host calls the operators again, with the addresses of the
- * capture. Nothing of that is recorded, since the launch of a graph shows nothing of it either. */
+ * capture. Nothing of that is recorded, as with the launch of a graph. */
 static tide_status call_again(tide_workload *workload, double *ret_loss, tide_error *error) {
     TIDE_TRY(tide_cache_begin_replay(workload->cache, error));
     TIDE_TRY(begin_log(workload, error));

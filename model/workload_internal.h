@@ -1,5 +1,5 @@
 /* workload_internal.h - the state of a workload, and one step of it: workload.c runs it,
- * workload_pairs.c measures what recording costs. */
+ * workload_pairs.c measures the cost of recording. */
 #ifndef TIDE_MODEL_WORKLOAD_INTERNAL_H
 #define TIDE_MODEL_WORKLOAD_INTERNAL_H
 
@@ -21,7 +21,7 @@ typedef struct tide_interval {
     bool ran;                 /* in this step */
 } tide_interval;
 
-/* What drives one kind of model: the pieces of its run. */
+/* The driver of one kind of model: the pieces of its run. */
 typedef struct tide_driver {
     tide_status (*create)(tide_workload *workload, tide_error *error);
     tide_status (*setup)(tide_workload *workload, tide_error *error); /* and fills it */
@@ -30,12 +30,12 @@ typedef struct tide_driver {
     tide_status (*backward)(tide_workload *workload, tide_error *error);
     tide_status (*optimize)(tide_workload *workload, tide_error *error);
     tide_status (*end_step)(tide_workload *workload, tide_error *error);
-    /* NULL: no step of it is captured. */
+    /* NULL: its steps are never captured. */
     tide_status (*begin_replay)(tide_workload *workload, tide_error *error);
     /* NULL: nothing is computed. */
     const tide_tensor *(*loss_value)(const tide_workload *workload);
     tide_ops *(*ops)(const tide_workload *workload);
-    /* Of the loss; NULL: it is never scaled. */
+    /* The scaler of the loss; NULL: the loss is never scaled. */
     const tide_loss_scaler *(*loss_scaler)(const tide_workload *workload);
 } tide_driver;
 
@@ -49,22 +49,22 @@ struct tide_workload {
     tide_cache *cache;                  /* borrowed; outlives the workload */
     tide_recorder *recorder;            /* borrowed; NULL: no scopes */
     tide_device *device;                /* borrowed; the cache's */
-    tide_stream stream;                 /* owned where it is not 0, the default one: a captured
-                                           step's work is on a stream of its own */
+    tide_stream stream;                 /* owned if not 0, the default stream: a captured step's
+                                           work is on a stream of its own */
     tide_graph graph;                   /* owned; the captured step, on a device with graphs */
-    bool computes;                      /* the device's; without it nothing has a time */
+    bool computes;                      /* of the device; false: nothing has a time */
     const tide_driver *driver;          /* static; of the one model below that is not NULL */
     tide_transformer *transformer;      /* owned, as the three below; NULL: another one is run */
     tide_eager *eager;                  /* PyTorch's allocations */
     tide_mlp *mlp;                      /* linear layers with GELU */
     tide_decode *decode;                /* a language model that generates tokens */
     tide_interval timers[TIDE_N_TIMED]; /* by TIDE_TIMED_... */
-    tide_scope_times *scope_times; /* owned; NULL before the run, and where the host's clock is the
+    tide_scope_times *scope_times; /* owned; NULL before the run, and if the host's clock is the
                                       only one or nothing is recorded */
-    tide_kernel_trace *kernels;    /* owned; NULL: none is traced */
+    tide_kernel_trace *kernels;    /* owned; NULL: no kernels are traced */
     bool is_captured;              /* the step is a graph: further steps replay it */
-    bool is_complete;              /* tide_workload_run came to its end */
-    const void *loss_value;        /* on the device, where a captured step leaves it */
+    bool is_complete;              /* tide_workload_run has completed */
+    const void *loss_value;        /* on the device, written by a captured step */
     float loss; /* of the latest step; a field here because the copy arrives after the call that
                    started it */
 };
@@ -75,12 +75,12 @@ TIDE_NODISCARD tide_status tide_workload_step(tide_workload *workload, const cha
 /* The same without the scope. */
 TIDE_NODISCARD tide_status tide_workload_timed_step(tide_workload *workload, double *ret_loss,
                                                     tide_error *error);
-/* Forward, backward and optimizer, as far as the mode has them. */
+/* Forward, backward and optimizer, if the mode has them. */
 TIDE_NODISCARD tide_status tide_workload_phases(tide_workload *workload, tide_error *error);
 
 /* workload_graph.c. Captures a step, in a scope of its own. */
 TIDE_NODISCARD tide_status tide_workload_capture(tide_workload *workload, tide_error *error);
-/* Submits the graph of it, on a device with graphs. */
+/* Submits its graph, on a device with graphs. */
 TIDE_NODISCARD tide_status tide_workload_launch(tide_workload *workload, tide_error *error);
 /* Replays it, without a scope: the caller has opened that of the step. */
 TIDE_NODISCARD tide_status tide_workload_replay(tide_workload *workload, double *ret_loss,

@@ -18,8 +18,8 @@
     .forward = model##_forward, .loss = model##_loss, .backward = model##_backward,                \
     .optimize = model##_optimize, .end_step = model##_end_step
 
-/* What only a model that computes has: weights to fill, a loss and its
- * scale, operators, and steps that can be captured. */
+/* The parts that only a model that computes has: weights to fill, a loss and its scale, operators,
+ * and steps that can be captured. */
 #define DRIVER_VALUES(model)                                                                       \
     DRIVER_PHASE(model, begin_replay)                                                              \
     static tide_status model##_setup(tide_workload *workload, tide_error *error) {                 \
@@ -155,7 +155,7 @@ static tide_status decode_end_step(tide_workload *workload, tide_error *error) {
     return TIDE_OK;
 }
 
-/* It has mode forward alone (tide_workload_create). */
+/* It has only mode forward (tide_workload_create). */
 static const tide_driver DECODE = {.create = decode_create,
                                    .setup = decode_setup,
                                    .forward = decode_forward,
@@ -177,7 +177,7 @@ void tide_driver_destroy(tide_workload *workload) {
 
 /* ---- closed forms ---- */
 
-/* Whether the workload is a language model, and which. */
+/* Whether the workload is a language model; returns its configuration. */
 static bool is_decode(const tide_workload_config *config, tide_decode_config *ret_decode) {
     return config->architecture == TIDE_DECODE &&
            tide_workload_decode(config, ret_decode, NULL) == TIDE_OK &&

@@ -1,8 +1,8 @@
-/* workload_pairs.c - what recording costs: recorded steps beside unrecorded ones. */
+/* workload_pairs.c - the cost of recording: recorded steps compared with unrecorded ones. */
 #include "model/workload_internal.h"
 #include "recorder/recorder_friend.h"
 
-/* One step of a pair, timed by the host's clock, because that is how long a user waits. */
+/* One step of a pair, timed by the host's clock, because that is the time that a user waits. */
 static tide_status run_pair_step(tide_workload *workload, bool is_recorded, size_t index,
                                  double *ret_ms, tide_error *error) {
     double loss = 0.0;
@@ -15,7 +15,7 @@ static tide_status run_pair_step(tide_workload *workload, bool is_recorded, size
     return status;
 }
 
-/* The order alternates from pair to pair, so that a drift of the machine's speed cancels. */
+/* The order alternates from pair to pair, so a drift of the machine's speed cancels. */
 static tide_status run_pair(tide_workload *workload, size_t i, tide_workload_pairs *pairs,
                             tide_error *error) {
     bool recorded_first = i % 2 == 0;

@@ -38,7 +38,7 @@ static int64_t byte_step(double top_bytes, int32_t height) {
     return step;
 }
 
-/* "256 MiB", "1.5 GiB": without needless decimals. */
+/* "256 MiB", "1.5 GiB": without unneeded decimals. */
 static void tick_text(int64_t n_bytes, char *to, size_t room) {
     static const char *const UNITS[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     double value = (double)n_bytes;

@@ -7,7 +7,7 @@
 #include "snapshot/analysis/category_rules.h"
 
 /* In the order of the stack, bottom first, with the legend's names: those of the page
- * (viewer/src/category_table.js). A file's own categories lie above these. */
+ * (viewer/src/category_table.js). A file's own categories are above these. */
 static const struct {
     uint8_t category;
     const char *label;
@@ -110,7 +110,7 @@ static tide_status unknown_name(const tide_picture_bands *bands, const char *nam
                      name, known.n_used > 0 ? storage : "none");
 }
 
-/* False: there is no band of this name. */
+/* False if no band has this name. */
 static bool hide(tide_picture_bands *bands, const char *name) {
     bool is_found = false;
     for (size_t i = 0; i < bands->n_bands; i++) {
@@ -123,7 +123,7 @@ static bool hide(tide_picture_bands *bands, const char *name) {
     return is_found;
 }
 
-/* The names of a list with commas, of which a band's own name may have some. */
+/* The names of a list separated by commas; a band's own name may contain commas. */
 static tide_status hide_list(tide_picture_bands *bands, const char *names, tide_error *error) {
     char name[256];
     if (hide(bands, names)) {

@@ -1,12 +1,12 @@
 /* The page's colours (viewer/src/colours.js, category_table.js): Okabe and Ito's palette, which
- * colour-blind readers can tell apart. */
+ * colour-blind readers can distinguish. */
 #include <string.h>
 
 #include "common/event.h"
 #include "common/utf8.h"
 #include "picture/series_internal.h"
 
-/* Of the largest groups; the first ones are the built-in categories', too. */
+/* Of the largest groups; the first ones are also those of the built-in categories. */
 static const uint32_t RANKED[] = {
     0x0072b2, 0xe69f00, 0x009e73, 0xcc79a7, 0xd55e00, 0x56b4e9, 0xf0e442, 0x651b4a,
     0x73ecbd, 0x9f4502, 0x27577b, 0xcec877, 0x98caf4, 0x783812, 0xd39fba, 0x693d55,
@@ -42,7 +42,7 @@ static uint32_t utf16_unit(const unsigned char *text, size_t n_bytes) {
     return value < 0x10000 ? value : 0xD800 + ((value - 0x10000) >> 10);
 }
 
-/* A file's own category gets one of the colours that no built-in one has, by its letters alone. */
+/* A file's own category gets one of the colours that no built-in one has, only by its letters. */
 uint32_t tide_picture_colour_category(const char *name) {
     for (size_t i = 0; i < sizeof(BUILT_IN) / sizeof(BUILT_IN[0]); i++) {
         if (strcmp(BUILT_IN[i].name, name) == 0) {

@@ -1,11 +1,11 @@
-/* The columns of a picture: which state each shows, and what is alive in it. */
+/* The columns of a picture: the state that each shows, and its live bytes. */
 #include <string.h>
 
 #include "picture/series_internal.h"
 
 /* ---- the curves over all states ---- */
 
-/* Bytes shown in each state: n_events + 1 of them; NULL: no memory. */
+/* Bytes shown in each state: n_events + 1 of them; NULL without memory. */
 static int64_t *shown_totals(const tide_snapshot *snapshot, const tide_lifetimes *lifetimes,
                              size_t device, const tide_picture_bands *bands) {
     size_t n_states = snapshot->n_events + 1;
@@ -27,8 +27,8 @@ static int64_t *shown_totals(const tide_snapshot *snapshot, const tide_lifetimes
     return totals;
 }
 
-/* Reserved bytes after a row, by the rule of the summary: a row that takes what is not there counts
- * for nothing. */
+/* Reserved bytes after a row, by the rule of the summary: a row that removes more than exists is
+ * ignored. */
 static int64_t reserved_after(const tide_event *event, size_t device, int64_t now_bytes) {
     int64_t n_bytes = (int64_t)event->block_bytes;
     if (event->device != device) {
@@ -46,7 +46,7 @@ static int64_t reserved_after(const tide_event *event, size_t device, int64_t no
     }
 }
 
-/* Reserved bytes in each state; NULL: no memory. */
+/* Reserved bytes in each state; NULL without memory. */
 static int64_t *reserved_states(const tide_snapshot *snapshot, const tide_hostmem *mem,
                                 size_t device) {
     size_t n_states = snapshot->n_events + 1;
@@ -71,7 +71,7 @@ typedef struct walker {
     const tide_picture_axis *axis;
     size_t n_columns;
     size_t n_events;
-    size_t n_before; /* events that stand before the left edge of the next column */
+    size_t n_before; /* events before the left edge of the next column */
 } walker;
 
 /* An edge of a column, exact: whole units from the axis' begin, and whether a part of one more. */
@@ -94,7 +94,8 @@ static bool stands_before(const walker *walk, size_t event, edge at) {
 }
 
 /* The first and last state of the next column: those that hold at any instant from its left edge up
- * to, without it, its right one. The first column also has the state before the first event. */
+ * to, but not including, its right edge. The first column also has the state before the first
+ * event. */
 static void next_column(walker *walk, size_t column, size_t *ret_first, size_t *ret_last) {
     edge left = left_edge(walk, column);
     edge right = left_edge(walk, column + 1);
@@ -119,7 +120,7 @@ static void choose_states(tide_picture_columns *columns, const tide_picture_axis
         size_t last = 0;
         next_column(&walk, c, &first, &last);
         if (c + 1 == columns->n) {
-            last = walk.n_events; /* what stands at the very end */
+            last = walk.n_events; /* events at the very end */
         }
         size_t best = first;
         columns->reserved[c] = reserved[first];

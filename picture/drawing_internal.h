@@ -1,8 +1,8 @@
 /* drawing_internal.h - a drawing as a list of shapes, bottom first. The writers know nothing else,
- * so that both files show the same.
+ * so both files show the same picture.
  *
  * Lengths are whole tenths of a pixel, from the left and top edges. A drawing without memory for a
- * shape keeps that in its status, and whoever draws need not look before the end.
+ * shape stores that in its status, which needs to be checked only at the end.
  */
 #ifndef TIDE_PICTURE_DRAWING_INTERNAL_H
 #define TIDE_PICTURE_DRAWING_INTERNAL_H
@@ -42,7 +42,7 @@ typedef struct tide_picture_shape {
     int32_t w, h;               /* rectangle; text: w is its width */
     int32_t radius;             /* rectangle: of its corners */
     int32_t stroke;             /* line: its width */
-    int32_t dash;               /* line: length of dashes, 2/3 of it between them; 0: none */
+    int32_t dash;               /* line: length of dashes, with gaps of 2/3 of it; 0: none */
     size_t first_point;         /* in the drawing's points */
     size_t n_points;            /* of an area or a line */
     const char *text;           /* valid UTF-8 without control characters, in the drawing's arena */
@@ -59,8 +59,8 @@ typedef struct tide_picture_drawing {
     size_t n_points, points_capacity;
     int32_t width, height;
     uint32_t background;
-    const char *title;   /* of the whole, clean as a shape's text */
-    const char *content; /* one sentence on what is drawn */
+    const char *title;   /* of the whole drawing, clean like a shape's text */
+    const char *content; /* a one-sentence description of the picture */
     tide_status status;  /* TIDE_NO_MEMORY: something is missing */
 } tide_picture_drawing;
 
@@ -71,14 +71,15 @@ void tide_picture_add_rect(tide_picture_drawing *drawing, const tide_picture_sha
 /* Begins an area or a line; its points follow. */
 void tide_picture_add_path(tide_picture_drawing *drawing, const tide_picture_shape *path);
 void tide_picture_add_point(tide_picture_drawing *drawing, int32_t x, int32_t y, bool is_start);
-/* The text is copied, and what a reader or a screen could take for commands is replaced. */
+/* The text is copied, and characters that a reader or a screen could interpret as commands are
+ * replaced. */
 void tide_picture_add_text(tide_picture_drawing *drawing, const tide_picture_shape *text,
                            const char *words);
 
-/* A clean copy of a text; NULL: no memory, which is noted. */
+/* A clean copy of a text; NULL without memory, which is noted. */
 const char *tide_picture_clean(tide_picture_drawing *drawing, const char *text);
 
-/* The width of a text: that of Helvetica and its likes. */
+/* The width of a text: that of Helvetica and similar fonts. */
 int32_t tide_picture_text_width(const char *text, int32_t font, bool is_bold);
 
 /* Cuts a text to a width, "…" at its end; a place in brackets at the end stays: "forwa… (a.py:1)".

@@ -2,7 +2,8 @@
  *
  * A letter is a row of commands in hundredths of its size, the base line at 0 and up positive: M
  * moves, L draws a line, h and v draw a quarter of an ellipse that begins horizontally or
- * vertically. Small letters reach 46, capitals 71: at 12 pixels these lie in the middle of a row.
+ * vertically. Small letters reach 46, capitals 71: at 12 pixels these heights are in the middle of
+ * a row.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -124,12 +125,12 @@ static const struct {
     {"\xE2\x88\x92", "M8 33L52 33"},
 };
 
-/* Of a character that has no strokes: a box. */
+/* The strokes of an unknown character: a box. */
 #define UNKNOWN "M8 4L8 66L52 66L52 4L8 4"
 
 enum { ARC_PIECES = 6 }; /* of a quarter of an ellipse */
 
-#define STROKE 0.086      /* width of a stroke in the size of the font */
+#define STROKE 0.086      /* width of a stroke as a share of the font size */
 #define STROKE_BOLD 0.118 /* of bold letters */
 #define BOLD_SHARE 1.07   /* how much wider bold letters are, as in text.c */
 
@@ -215,7 +216,7 @@ void tide_raster_text(tide_raster *raster, const tide_picture_shape *text, doubl
         tide_raster_begin(raster);
         letter(&pen, strokes_of(one, n));
         tide_raster_fill(raster, text->colour);
-        /* In thousandths of the size, so that no rounding adds up. */
+        /* In thousandths of the size, so rounding does not accumulate. */
         pen.x += (double)tide_picture_text_width(one, 1000, false) / 10.0 * pen.size_x;
         at += n;
     }

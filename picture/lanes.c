@@ -1,5 +1,5 @@
 /* Rows below the plot: steps, phases, layers and the program's own scopes, as on the page
- * (viewer/src/lanes.js). Operators are too many for a picture that nobody can zoom. */
+ * (viewer/src/lanes.js). There are too many operators for a picture without zoom. */
 #include <stdio.h>
 #include <string.h>
 
@@ -24,8 +24,8 @@ typedef struct lanes {
     lane rows[MAX_LANES];
     size_t n;
     size_t n_others;       /* threads without a row */
-    uint32_t *first, *end; /* per scope, the events that it spans, its children's too; TIDE_NONE:
-                              none */
+    uint32_t *first, *end; /* per scope, the events that it spans, including those of its children;
+                              TIDE_NONE: none */
 } lanes;
 
 static const struct {
@@ -36,7 +36,7 @@ static const struct {
                                 {TIDE_SCOPE_LAYER, "layer"},
                                 {TIDE_SCOPE_USER, "user"}};
 
-/* Whether a scope of the same kind encloses it; then the row shows that one. */
+/* Whether a scope of the same kind encloses it; then the row shows the outer one. */
 static bool is_nested(const tide_snapshot *snapshot, size_t scope, int kind) {
     uint32_t around = snapshot->scopes[scope].parent;
     while (around != TIDE_NONE && kind >= 0 && snapshot->scopes[around].kind != kind) {
@@ -95,7 +95,7 @@ static void choose_rows(const tide_snapshot *snapshot, lanes *of) {
     }
 }
 
-/* Parents come before their children, so that a walk from the end reaches parents last. */
+/* Parents come before their children, so a walk from the end reaches parents last. */
 static bool find_events(const tide_picture_scene *scene, lanes *of) {
     const tide_snapshot *snapshot = scene->snapshot;
     tide_arena *arena = &scene->drawing->arena;
@@ -130,7 +130,7 @@ static bool find_events(const tide_picture_scene *scene, lanes *of) {
     return true;
 }
 
-/* Where a scope begins and ends on the axis; false: it has no place there. */
+/* Where a scope begins and ends on the axis; false if it has no place on the axis. */
 static bool span_of(const tide_picture_scene *scene, const lanes *of, size_t scope,
                     int64_t *ret_begin, int64_t *ret_end) {
     const tide_scope_row *it = &scene->snapshot->scopes[scope];
@@ -176,7 +176,7 @@ static void draw_box(tide_picture_scene *scene, size_t scope, const tide_picture
     int32_t index = scene->snapshot->scopes[scope].index;
     if (index >= 0 &&
         tide_picture_text_width(name, TIDE_PICTURE_FONT_NOTE, false) > box->w - 2 * NAME_GAP) {
-        (void)snprintf(name, sizeof(name), "%d", (int)index); /* the row says of what */
+        (void)snprintf(name, sizeof(name), "%d", (int)index); /* the row's label names the kind */
     }
     tide_picture_text_fit(name, box->w - 2 * NAME_GAP, TIDE_PICTURE_FONT_NOTE, false, fitted,
                           sizeof(fitted));

@@ -1,4 +1,4 @@
-/* Where the parts of a picture lie, and which lines fit into it. */
+/* The places of the parts of a picture, and the lines that fit into it. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #define OOM_ROOM TIDE_PICTURE_PX(24)  /* for the label of failures, above that */
 #define LABEL_ROOM TIDE_PICTURE_PX(18)
 
-/* A line higher than this many times what is used would flatten the bands. The page has the same
+/* A line higher than this many times the used bytes would flatten the bands. The page has the same
  * bound for the capacity (viewer/src/compare.js). */
 #define MOST_CAPACITY 1.5
 #define MOST_RESERVED 2.0
@@ -50,7 +50,7 @@ static int64_t larger(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-/* What failed allocations asked for is in the picture as far as it does not flatten it. */
+/* The requested bytes of failed allocations are shown unless they would flatten the picture. */
 static int64_t top_of_ooms(const tide_picture_columns *columns, int64_t used_bytes) {
     int64_t top = 0;
     for (size_t i = 0; i < columns->n_ooms && i < TIDE_PICTURE_MAX_OOMS; i++) {
@@ -121,7 +121,7 @@ static void add_line(tide_picture_scene *scene, const char *text, int32_t y,
     tide_picture_add_text(scene->drawing, &shape, fitted);
 }
 
-/* The bytes of the text's next row: whole words that fit, one at least. */
+/* The bytes of the text's next row: whole words that fit, at least one. */
 static size_t next_row(const char *text, int32_t width, int32_t font) {
     char part[TIDE_PICTURE_TEXT_BYTES];
     size_t n = 0;
@@ -155,8 +155,8 @@ static size_t add_rows(tide_picture_scene *scene, const char *text, int32_t y, i
     return n_rows;
 }
 
-/* The title with the peak's figure, which stays whole where the title does not fit. Returns the
- * row below. */
+/* The title with the peak's figure, which is not cut if the title does not fit. Returns the row
+ * below. */
 static int32_t add_title(tide_picture_scene *scene, int32_t y) {
     char bytes[TIDE_BYTES_TEXT];
     char peak[TIDE_PICTURE_TEXT_BYTES];
@@ -182,7 +182,7 @@ static int32_t add_title(tide_picture_scene *scene, int32_t y) {
     return y + (int32_t)n_rows * SUBTITLE_ROW;
 }
 
-/* One entry of the legend at *x, *y, or at the next row where it does not fit. */
+/* One entry of the legend at *x, *y, or in the next row if it does not fit. */
 static void add_entry(tide_picture_scene *scene, const tide_picture_band *band, int32_t *x,
                       int32_t *y) {
     char bytes[TIDE_BYTES_TEXT];
@@ -247,7 +247,7 @@ static size_t add_notes(tide_picture_scene *scene, int32_t y, bool is_counting) 
 
 /* ---- the whole ---- */
 
-/* What suits a width: a plot of 2 : 5, but neither a strip nor a wall. */
+/* The default for a width: a plot of 2 : 5, neither too low nor too high. */
 static int32_t usual_plot_height(int32_t width) {
     int32_t height = width * 2 / 5 / 10 * 10;
     return height < TIDE_PICTURE_PX(170)   ? TIDE_PICTURE_PX(170)

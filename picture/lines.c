@@ -8,7 +8,7 @@
 #include "snapshot/analysis/user_frame.h"
 
 enum {
-    MAX_LINES = 12,   /* bands, the one of the others included */
+    MAX_LINES = 12,   /* bands, including the band of the others */
     LABEL_BYTES = 400 /* of a line in the legend; longer ones are cut */
 };
 #define OTHERS_COLOUR 0xb9bdc4U
@@ -20,11 +20,12 @@ typedef struct kind {
     uint32_t name;       /* number of its text */
     uint8_t band;        /* that it goes into */
     bool is_chosen;      /* it has a band of its own */
-    bool is_grey;        /* nothing is known of it */
+    bool is_grey;        /* unknown */
     int64_t now_bytes;   /* while the events are walked */
     int64_t most_bytes;  /* at any time */
     int64_t peak_bytes;  /* at the peak of the device */
-    double bytes, alive; /* of all its blocks; the same times the share of the events they live */
+    double bytes, alive; /* of all its blocks; the same times the share of the events during which
+                            they live */
 } kind;
 
 typedef struct sorter {
@@ -66,10 +67,10 @@ static tide_status name_kinds(sorter *of) {
     return TIDE_OK;
 }
 
-/* ---- what the kinds hold ---- */
+/* ---- the bytes of the kinds ---- */
 
 /* Lifetimes in the order of their frees. `starts` has room for two more than there are states; its
- * last entry gets how many are freed. */
+ * last entry gets the number of frees. */
 static void order_frees(const sorter *of, uint32_t *starts, uint32_t *order) {
     size_t n_states = of->snapshot->n_events + 1;
     const tide_lifetimes *lifetimes = of->lifetimes;
@@ -82,7 +83,8 @@ static void order_frees(const sorter *of, uint32_t *starts, uint32_t *order) {
         starts[s + 1] += starts[s];
     }
     starts[n_states + 1] = starts[n_states];
-    /* Up to here entry s + 1 is where the frees of state s end; filling moves it to their begin. */
+    /* Up to here entry s + 1 is where the frees of state s end; filling moves it to their
+     * beginning. */
     for (size_t i = lifetimes->n_lifetimes; i-- > 0;) {
         if (lifetimes->lifetimes[i].freed < n_states) {
             order[--starts[lifetimes->lifetimes[i].freed + 1]] = (uint32_t)i;
@@ -90,7 +92,7 @@ static void order_frees(const sorter *of, uint32_t *starts, uint32_t *order) {
     }
 }
 
-/* Walks the states, so that the most that each kind ever holds is exact. */
+/* Walks the states, so the maximum of each kind is exact. */
 static void walk(sorter *of, const uint32_t *starts, const uint32_t *order) {
     const tide_lifetimes *lifetimes = of->lifetimes;
     size_t n_states = of->snapshot->n_events + 1;
@@ -141,7 +143,7 @@ static void measure(sorter *of) {
 
 /* ---- from kinds to bands ---- */
 
-/* Grey lies at the bottom, then what stays; what comes and goes lies on top. */
+/* Grey is at the bottom, then long-lived kinds; short-lived kinds are on top. */
 static bool lies_below(const kind *a, const kind *b) {
     if (a->is_grey != b->is_grey) {
         return a->is_grey;
@@ -169,7 +171,7 @@ static size_t take_next(const sorter *of, const size_t *chosen, size_t n, bool *
     return chosen[best];
 }
 
-/* The kinds that ever hold most, by the order of their names' numbers on ties. */
+/* The kinds with the highest maxima; on ties, in the order of their names' numbers. */
 static size_t choose(sorter *of, size_t *chosen) {
     size_t n_kinds = of->names.n_texts;
     size_t n = n_kinds <= MAX_LINES ? n_kinds : MAX_LINES - 1;

@@ -11,8 +11,8 @@
 
 /* ---- bands ---- */
 
-/* A band as areas from its top down to the axis. What lies below is drawn over it, so that no gap
- * shows between two bands; where the band holds nothing, there is no area. */
+/* A band as areas from its top down to the axis. Lower bands are drawn over it, so no gap shows
+ * between two bands; where the band is empty, there is no area. */
 static void draw_band(tide_picture_scene *scene, size_t band, const int64_t *tops) {
     const tide_picture_columns *columns = scene->columns;
     tide_picture_drawing *drawing = scene->drawing;
@@ -137,8 +137,8 @@ static tide_picture_box box_at(const tide_picture_scene *scene, int32_t x, int32
     return (tide_picture_box){left, y, width, height};
 }
 
-/* Where a label of a line may stand, the best place first: near a place, beside other labels, at
- * the ends of the plot; above the line, else below it. */
+/* Possible places for the label of a line, best first: near a place, beside other labels, at the
+ * ends of the plot; above the line, else below it. */
 static size_t label_places(const tide_picture_scene *scene, int32_t y, int32_t near_x,
                            int32_t width, tide_picture_box *to) {
     const int32_t rows[] = {y - TIDE_PICTURE_PX(17), y + TIDE_PICTURE_PX(3)};
@@ -159,7 +159,7 @@ static size_t label_places(const tide_picture_scene *scene, int32_t y, int32_t n
     return n;
 }
 
-/* A text beside a line, on a ground that hides what is under it. */
+/* A text next to a line, on a background that hides the drawing under it. */
 static void draw_label(tide_picture_scene *scene, const char *text, int32_t y, int32_t near_x,
                        uint32_t colour) {
     tide_picture_box choices[2 * (3 + 2 * TIDE_PICTURE_MAX_BOXES)];
@@ -253,7 +253,7 @@ static void draw_peak(tide_picture_scene *scene) {
                    tide_bytes_format(columns->peak_bytes, bytes));
     tide_picture_box box = box_at(scene, x, 0, tide_picture_pill_width(text), PILL_HEIGHT);
     box.y = top_around(scene, &box) - TIDE_PICTURE_PX(29);
-    /* Beside the place where the mark of a failure has that. */
+    /* To the side if the mark of a failure has that place. */
     int32_t aside = box.w / 2 + HATCH_WIDTH + TIDE_PICTURE_PX(4);
     const tide_picture_box choices[] = {box, box_at(scene, x - aside, box.y, box.w, box.h),
                                         box_at(scene, x + aside, box.y, box.w, box.h)};
@@ -295,7 +295,7 @@ static void hatch(tide_picture_scene *scene, const tide_picture_box *box) {
     }
 }
 
-/* A line where memory ran out, and what was asked for on top of what was there. */
+/* A line where memory ran out, and the requested bytes on top of the used ones. */
 static void draw_oom(tide_picture_scene *scene, const tide_picture_oom *oom, int32_t *free_x) {
     const tide_picture_box *plot = &scene->plot;
     int32_t x = tide_picture_place(scene, oom->event);
@@ -306,7 +306,7 @@ static void draw_oom(tide_picture_scene *scene, const tide_picture_oom *oom, int
                                                                 .h = plot->h,
                                                                 .colour = scene->theme.danger});
     if (x < *free_x) {
-        return; /* the one before is hatched here */
+        return; /* the previous one is hatched here */
     }
     int32_t bottom = tide_picture_row(scene, oom->total_bytes);
     int64_t room = scene->top_bytes > oom->total_bytes ? scene->top_bytes - oom->total_bytes : 0;

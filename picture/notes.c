@@ -1,4 +1,4 @@
-/* Notes below a picture: what of the recording is missing or may be wrong. */
+/* Notes below a picture: missing or possibly wrong parts of the recording. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static void note_end(tide_picture_scene *scene) {
     }
 }
 
-/* How the categories of what is alive at the peak are known; nothing where all are named. */
+/* How the categories of the live blocks at the peak are known; no note if all are named. */
 static void note_certainty(tide_picture_scene *scene) {
     int64_t n_bytes[TIDE_N_CERTAINTIES] = {0};
     char by_rule[TIDE_BYTES_TEXT];

@@ -110,7 +110,7 @@ static void add_subtitle(tide_picture_scene *scene) {
     }
 }
 
-/* With the axis; the bands come from it and the device. */
+/* Continues with the axis; the bands depend on it and the device. */
 static tide_status with_bands(tide_picture_scene *scene, const char *path, tide_error *error) {
     const tide_picture_options *options = scene->options;
     tide_picture_bands bands;

@@ -47,7 +47,7 @@ static void draw_rect(tide_raster *raster, const tide_picture_shape *shape, doub
     tide_raster_fill(raster, shape->colour);
 }
 
-/* A stroke from point to point; dashes, if any, begin anew at each. */
+/* A stroke from point to point; dashes, if any, restart at each. */
 static void draw_line(tide_raster *raster, const tide_picture_drawing *drawing,
                       const tide_picture_shape *shape, double scale) {
     double width = pixels(shape->stroke, scale);
@@ -141,7 +141,7 @@ static long filter(const uint8_t *row, const uint8_t *above, size_t n, int kind,
     return sum;
 }
 
-/* What compresses the rows. */
+/* State of the compression of rows. */
 typedef struct row_packer {
     z_stream stream;
     uint8_t out[CHUNK_BYTES];

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { STRIP_ROWS = 64 }; /* that are covered at once, so that the memory stays small */
+enum { STRIP_ROWS = 64 }; /* filled at a time, to keep the memory small */
 
 tide_status tide_raster_init(tide_raster *raster, size_t width, size_t height, uint32_t background,
                              const tide_hostmem *mem) {
@@ -51,7 +51,7 @@ void tide_raster_add(tide_raster *raster, double x, double y, bool is_start) {
 
 /* ---- one edge ---- */
 
-/* Adds what lies right of a piece of an edge within one row. `height` is signed by the edge's
+/* Adds the area right of a piece of an edge within one row. `height` is signed by the edge's
  * direction. */
 static void cover_row(float *row, double x_from, double x_to, double height) {
     double low = x_from < x_to ? x_from : x_to;
@@ -63,8 +63,8 @@ static void cover_row(float *row, double x_from, double x_to, double height) {
         row[first + 1] += (float)(height * left);
         return;
     }
-    /* What of the row lies right of the edge, up to the right side of each pixel; the pixel gets
-     * the difference to the one before. */
+    /* The area of the row right of the edge, up to the right side of each pixel; the pixel gets the
+     * difference to the previous pixel. */
     double slope = height / (high - low);
     double before = 0.0;
     for (size_t x = first; (double)x < high; x++) {

@@ -22,7 +22,7 @@ typedef struct tide_raster {
     size_t width, height;      /* pixels */
     uint8_t *pixels;           /* owned; red, green, blue by row */
     float *cover;              /* owned; of some rows while a shape is filled */
-    tide_raster_point *points; /* owned; of the shape that is made */
+    tide_raster_point *points; /* owned; of the current shape */
     size_t n_points, capacity;
     tide_status status; /* TIDE_NO_MEMORY: something is missing */
 } tide_raster;
@@ -31,8 +31,8 @@ TIDE_NODISCARD tide_status tide_raster_init(tide_raster *raster, size_t width, s
                                             uint32_t background, const tide_hostmem *mem);
 void tide_raster_fini(tide_raster *raster);
 
-/* The shape that is made: begin, add its corners, fill it. What subpaths of one direction cover
- * together is covered once. */
+/* The current shape: begin, add its corners, fill it. Overlapping subpaths of one direction are
+ * covered once. */
 void tide_raster_begin(tide_raster *raster);
 void tide_raster_add(tide_raster *raster, double x, double y, bool is_start);
 void tide_raster_fill(tide_raster *raster, uint32_t colour);

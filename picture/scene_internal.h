@@ -1,5 +1,5 @@
-/* scene_internal.h - a picture while it is laid out: its numbers, its measures, and the places that
- * are taken. Lengths are tenths of a pixel, as in a drawing.
+/* scene_internal.h - a picture while it is laid out: its numbers, its measures, and the occupied
+ * places. Lengths are tenths of a pixel, as in a drawing.
  */
 #ifndef TIDE_PICTURE_SCENE_INTERNAL_H
 #define TIDE_PICTURE_SCENE_INTERNAL_H
@@ -35,7 +35,7 @@ typedef struct tide_picture_scene {
     tide_picture_theme theme;
     tide_picture_box plot;
     int64_t capacity_bytes;              /* memory limit or the device's; -1: none */
-    const char *capacity_words;          /* what it is */
+    const char *capacity_words;          /* its description */
     bool draws_capacity, draws_reserved; /* the line fits into the picture */
     int64_t top_bytes;                   /* the highest that is drawn */
     double length_per_byte;
@@ -53,12 +53,12 @@ int32_t tide_picture_place(const tide_picture_scene *scene, size_t event);
 
 void tide_picture_note(tide_picture_scene *scene, const char *format, ...) TIDE_PRINTF(2, 3);
 
-/* Says what of the recording is missing or may be wrong (notes.c). */
+/* Adds notes on missing or possibly wrong parts of the recording (notes.c). */
 void tide_picture_note_flaws(tide_picture_scene *scene);
-/* "peak", or what it is called where events were lost. */
+/* "peak", or the other word for it if events were lost. */
 const char *tide_picture_peak_word(const tide_picture_scene *scene);
 
-/* Takes the first of the boxes that overlaps no taken one; false: all do. */
+/* Takes the first of the boxes that overlaps no occupied one; false if all do. */
 bool tide_picture_take(tide_picture_scene *scene, const tide_picture_box *choices, size_t n,
                        tide_picture_box *ret_box);
 
@@ -75,12 +75,12 @@ void tide_picture_draw_bands(tide_picture_scene *scene);
 void tide_picture_draw_reserved(tide_picture_scene *scene);
 void tide_picture_draw_marks(tide_picture_scene *scene);
 
-/* Rows of scopes below the plot (lanes.c), and how much room they take, after which the notes may
- * say what is left out. */
+/* Rows of scopes below the plot (lanes.c), and their height; the notes may then mention omitted
+ * rows. */
 int32_t tide_picture_lanes_height(tide_picture_scene *scene);
 void tide_picture_draw_lanes(tide_picture_scene *scene, int32_t y);
 
-/* Lays the whole out. TIDE_INVALID: the height has no room for the plot. */
+/* Lays the whole out. TIDE_INVALID if the height leaves no room for the plot. */
 TIDE_NODISCARD tide_status tide_picture_lay_out(tide_picture_scene *scene, tide_error *error);
 
 #endif

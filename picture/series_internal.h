@@ -1,6 +1,7 @@
-/* series_internal.h - what is drawn, as numbers: bands, the curve of their sum, and columns.
+/* series_internal.h - the numbers of a picture: bands, the curve of their sum, and columns.
  *
- * State s of a recording is what holds after its first s events; there is one more than events.
+ * State s of a recording is the state after its first s events; there is one more state than
+ * events.
  */
 #ifndef TIDE_PICTURE_SERIES_INTERNAL_H
 #define TIDE_PICTURE_SERIES_INTERNAL_H
@@ -21,17 +22,17 @@ enum {
 
 typedef struct tide_picture_band {
     const char *key;   /* a category's word, or the label; in the arena or of the snapshot */
-    const char *label; /* what the legend calls it */
+    const char *label; /* its name in the legend */
     uint32_t colour;   /* 0xRRGGBB */
     bool is_hidden;
-    int64_t peak_bytes; /* in the state of the peak of what is shown */
+    int64_t peak_bytes; /* at the peak of the shown bands */
 } tide_picture_band;
 
 typedef struct tide_picture_bands {
-    tide_arena arena;                                /* what the pointers below point to */
+    tide_arena arena;                                /* holds the data of the pointers below */
     tide_picture_band bands[TIDE_PICTURE_MAX_BANDS]; /* bottom first */
     size_t n_bands;
-    const uint8_t *of_lifetime; /* the band of each lifetime; those of other devices have any */
+    const uint8_t *of_lifetime; /* the band of each lifetime; undefined for other devices */
     bool is_by_line;
 } tide_picture_bands;
 
@@ -42,7 +43,7 @@ TIDE_NODISCARD tide_status tide_picture_bands_init(tide_picture_bands *bands,
                                                    tide_picture_by by);
 void tide_picture_bands_fini(tide_picture_bands *bands);
 
-/* Hides the bands of these names. TIDE_INVALID: there is no such band, or none would be left. */
+/* Hides the bands of these names. TIDE_INVALID if a band does not exist, or none would remain. */
 TIDE_NODISCARD tide_status tide_picture_bands_hide(tide_picture_bands *bands,
                                                    const char *const *names, size_t n_names,
                                                    tide_error *error);
@@ -63,25 +64,25 @@ static inline bool tide_picture_counts(const tide_lifetime *lifetime, size_t dev
     return lifetime->device == device && lifetime->freed > lifetime->born;
 }
 
-/* The axis: where events stand, and where it begins and ends. */
+/* The axis: the places of events, and where it begins and ends. */
 typedef struct tide_picture_axis {
     const tide_snapshot *snapshot; /* borrowed */
     bool is_time;
     int64_t begin, end; /* events, or ns; begin < end */
 } tide_picture_axis;
 
-/* TIDE_UNSUPPORTED: there is no clock. */
+/* TIDE_UNSUPPORTED if there is no clock. */
 TIDE_NODISCARD tide_status tide_picture_axis_init(tide_picture_axis *axis,
                                                   const tide_snapshot *snapshot, size_t device,
                                                   tide_picture_x kind, tide_error *error);
-/* Where an event stands. */
+/* The place of an event. */
 int64_t tide_picture_axis_place(const tide_picture_axis *axis, size_t event);
 
 /* An allocation that failed. */
 typedef struct tide_picture_oom {
     uint32_t event;
-    int64_t total_bytes;     /* of what is shown, then */
-    int64_t requested_bytes; /* asked for */
+    int64_t total_bytes;     /* of the shown bands at that time */
+    int64_t requested_bytes; /* requested bytes */
 } tide_picture_oom;
 
 /* The picture's numbers, a column for each pixel of the plot. */
@@ -95,10 +96,10 @@ typedef struct tide_picture_columns {
     int64_t *reserved; /* n: the most reserved bytes of the span */
     uint32_t peak_state;
     size_t peak_column; /* the first that shows it */
-    int64_t peak_bytes; /* of what is shown */
+    int64_t peak_bytes; /* of the shown bands */
     int64_t most_reserved;
     tide_picture_oom ooms[TIDE_PICTURE_MAX_OOMS]; /* the first ones */
-    size_t n_ooms; /* in the recording; there may be more than are kept */
+    size_t n_ooms;                                /* in the recording; may be more than are kept */
 } tide_picture_columns;
 
 /* Also sets the bands' bytes at the peak. The caller finishes the columns. */

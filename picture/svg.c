@@ -22,7 +22,7 @@ static void put(tide_output_file *file, const char *format, ...) {
     }
 }
 
-/* "12", "12.3", "-.4": as short as it can be. Returns `to`. */
+/* "12", "12.3", "-.4": as short as possible. Returns `to`. */
 static const char *length(int32_t tenths, char to[16]) {
     const char *sign = tenths < 0 ? "-" : "";
     int32_t size = abs(tenths);
@@ -104,7 +104,7 @@ static void put_path(tide_output_file *file, const tide_picture_drawing *drawing
     put(file, "/>\n");
 }
 
-/* The length is given, so that another font than Helvetica's likes still fits its place. */
+/* The length is stated, so a font with other widths than Helvetica's still fits its place. */
 static void put_text(tide_output_file *file, const tide_picture_shape *shape) {
     static const char *const ANCHORS[] = {"", " text-anchor=\"middle\"", " text-anchor=\"end\""};
     char x[16], y[16], size[16], w[16];

@@ -32,7 +32,7 @@ static uint32_t code_of(const unsigned char *text, size_t n) {
     return value;
 }
 
-/* Control characters, those that turn the direction of text, and what XML has no place for. */
+/* Control characters, those that change the direction of text, and those that XML forbids. */
 static bool is_harmful(uint32_t code) {
     return code < 0x20 || (code >= 0x7F && code < 0xA0) || (code >= 0x200B && code <= 0x200F) ||
            (code >= 0x2028 && code <= 0x202E) || (code >= 0x2060 && code <= 0x206F) ||
@@ -115,7 +115,7 @@ void tide_picture_text_fit(const char *text, int32_t width, int32_t font, bool i
     const char *place = place_of(text);
     int32_t place_width = tide_picture_text_width(place, font, is_bold);
     int32_t mark = tide_picture_text_width(ELLIPSIS, font, is_bold);
-    if (place_width + mark > width * 3 / 4) { /* a place too long to stay whole */
+    if (place_width + mark > width * 3 / 4) { /* the place is too long to be kept whole */
         place = "";
         place_width = 0;
     }

@@ -1,8 +1,8 @@
 /* copy.c - everything recorded so far, as plain tables.
  *
- * Rows are copied in chunks, so that a recording thread waits for one chunk at most. The last rows
- * are copied under one lock: that is the instant which the copy shows. The other tables are copied
- * afterwards, and what happened to them after the instant is removed from the copy again.
+ * Rows are copied in chunks, so a recording thread waits for at most one chunk. The last rows are
+ * copied under one lock: that is the instant of the copy. The other tables are copied afterwards,
+ * and later changes are removed from the copy.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <string.h>
@@ -14,10 +14,11 @@
 
 enum {
     CHUNK_ROWS = 4096, /* 192 KiB of events under one lock: some tens of microseconds */
-    SPARE_ROWS = 1024, /* rows that may be missing at the instant; there is room for them already */
-    MAX_CHUNKS = 64,   /* chunks of a long log grow to keep to this many: beside a thread that
+    SPARE_ROWS = 1024, /* rows that may be missing at the instant; there is already room for them */
+    MAX_CHUNKS = 64,   /* chunks of a long log grow to keep to this many: next to a thread that
                           allocates all the time, each chunk has to wait for the lock */
-    MAX_SLOW = 12,   /* chunks during which more rows came than were copied; then we stop trying */
+    MAX_SLOW = 12,     /* chunks during which more rows were added than copied, before we stop
+                          trying */
     PAUSE_NS = 10000 /* between two chunks: long enough for a waiting thread to retry and succeed */
 };
 
@@ -54,8 +55,8 @@ static void let_others_go_on(void) {
 
 /* ---- events ---- */
 
-/* Makes room for n_rows and for some more that may come. Zeroing the room makes the system provide
- * its pages now, and not under the lock when rows are copied to them. */
+/* Makes room for n_rows and some later rows. Zeroing the room makes the system provide its pages
+ * now, not under the lock when rows are copied to them. */
 static tide_status reserve_rows(tide_recorder_copying *copying, size_t n_rows) {
     const tide_hostmem *mem = copying->recording.mem;
     if (n_rows <= copying->capacity) {
@@ -74,7 +75,7 @@ static tide_status reserve_rows(tide_recorder_copying *copying, size_t n_rows) {
 }
 
 /* Called under the log lock: the number of rows that are not copied yet. If the ring has
- * overwritten rows that were not copied, the copy would have a hole: it begins anew at the oldest
+ * overwritten rows that were not copied, the copy would have a hole: it restarts at the oldest
  * row. */
 static size_t find_missing(const tide_recorder *recorder, tide_recorder_copying *copying) {
     uint64_t first = tide_event_log_first(&recorder->log);
@@ -107,8 +108,8 @@ static void copy_rows(const tide_recorder *recorder, tide_recorder_copying *copy
     recording->n_events += n_rows;
 }
 
-/* Copies rows until few are missing. Chunks double while rows come faster than they are copied. A
- * ring that is overwritten even faster makes the copy begin anew each time, so the number of
+/* Copies rows until few are missing. Chunks double while rows are added faster than they are
+ * copied. If the ring is overwritten even faster, the copy restarts each time, so the number of
  * attempts is limited; the missing rows are then copied at the instant, under one long lock. */
 static tide_status catch_up(tide_recorder *recorder, tide_recorder_copying *copying,
                             size_t n_missing) {
@@ -142,7 +143,7 @@ tide_status tide_recorder_copy_begin(tide_recorder *recorder, const tide_hostmem
     lock_log(recorder, &copying);
     size_t n_missing = find_missing(recorder, &copying);
     unlock_log(recorder, &copying);
-    /* There are few streams, so there is room for all that can come. */
+    /* There are few streams, so there is room for all possible streams. */
     copying.recording.streams = tide_hostmem_zeroed(mem, TIDE_MAX_STREAMS, sizeof(tide_stream_row));
     if (copying.recording.streams == NULL || reserve_rows(&copying, n_missing) != TIDE_OK) {
         tide_recording_fini(&copying.recording);
@@ -157,7 +158,7 @@ tide_status tide_recorder_copy_begin(tide_recorder *recorder, const tide_hostmem
     return TIDE_OK;
 }
 
-/* The caller holds the log lock: what is copied here, and when, is the instant of the copy. */
+/* The caller holds the log lock: this moment is the instant of the copy. */
 tide_status tide_recorder_copy_instant(tide_recorder *recorder, tide_recorder_copying *copying) {
     tide_recording *recording = &copying->recording;
     size_t n_missing = find_missing(recorder, copying);
@@ -178,8 +179,8 @@ tide_status tide_recorder_copy_instant(tide_recorder *recorder, tide_recorder_co
     return status;
 }
 
-/* Removes rows that the ring had overwritten by the instant: the log no longer had them then, and
- * the base contains what they left alive. */
+/* Removes rows that the ring had overwritten by the instant: the log no longer contained them, and
+ * the base contains the blocks they left alive. */
 static void trim_rows(tide_recorder_copying *copying) {
     tide_recording *recording = &copying->recording;
     size_t n_lost = (size_t)(copying->first_kept - copying->first_row);
@@ -192,7 +193,7 @@ static void trim_rows(tide_recorder_copying *copying) {
 
 /* ---- scopes and kernels ---- */
 
-/* Turns a scope back to what it was at the instant: one that was closed later was open. */
+/* Restores a scope to its state at the instant: a scope closed later was open. */
 static void reopen(tide_scope_row *row, int64_t instant_ns) {
     if (row->duration_ns >= 0 && row->begin_ns + row->duration_ns > instant_ns) {
         row->duration_ns = -1;

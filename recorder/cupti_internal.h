@@ -1,8 +1,8 @@
 /* cupti_internal.h - the functions of CUPTI that we use, as a table.
  *
- * The library is opened when a kernel trace is created, and not before. Tests open one of their
- * own. The declarations are ours, so that compiling needs no CUDA toolkit; where there is one, a
- * test compares them with its header. Every function returns a CUptiResult, 0 for success.
+ * The library is opened only when a kernel trace is created. Tests open one of their own. The
+ * declarations are ours, so compiling needs no CUDA toolkit; if there is one, a test compares them
+ * with its header. Every function returns a CUptiResult, 0 for success.
  */
 #ifndef TIDE_RECORDER_CUPTI_INTERNAL_H
 #define TIDE_RECORDER_CUPTI_INTERNAL_H
@@ -33,7 +33,7 @@ enum {
     TIDE_CUPTI_RECORD_ALIGNMENT = 8
 };
 
-/* The beginning of CUpti_ActivityKernel, which is the same in all versions since the third: later
+/* The first part of CUpti_ActivityKernel, which is the same in all versions since the third: later
  * versions add fields at the end. Fields without a comment are not used. */
 typedef struct tide_cupti_kernel {
     uint32_t kind; /* CONCURRENT_KERNEL */
@@ -53,7 +53,7 @@ typedef struct tide_cupti_kernel {
 typedef struct tide_cupti_external {
     uint32_t kind;          /* EXTERNAL_CORRELATION */
     uint32_t external_kind; /* CUSTOM0 is ours */
-    uint64_t external;      /* the innermost number that was pushed at the time of the call */
+    uint64_t external;      /* the innermost number on the stack at the time of the call */
     uint32_t correlation;   /* number of the call */
     uint32_t reserved;
 } tide_cupti_external;
@@ -75,8 +75,8 @@ typedef struct tide_cupti {
 } tide_cupti;
 
 /* Opens the library that TIDEMARK_CUPTI names, or libcupti.so.13 or .12 from the loader's or the
- * toolkit's places. TIDE_UNSUPPORTED says what was tried. The library is never closed: its threads
- * would go on running in code that is gone. */
+ * toolkit's places. The message of TIDE_UNSUPPORTED lists the names tried. The library is never
+ * closed, because its threads would continue in unmapped code. */
 TIDE_NODISCARD tide_status tide_cupti_load(tide_cupti *ret_table, tide_error *error);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
-/* event_log.c - rows, the ring, and the base that keeps what the ring overwrites.
+/* event_log.c - rows, the ring, and the base that keeps the live blocks of overwritten rows.
  *
- * When the log lies in a file, the process may be killed between any two instructions here, and a
- * reader must understand what is left. So every change is one store (an action or a counter), made
+ * If the log is in a file, the process may be killed between any two instructions here, and a
+ * reader must understand the file. So every change is one store (an action or a counter), made
  * after the stores that it depends on.
  */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS, MAP_NORESERVE */
@@ -14,8 +14,8 @@
 #include "common/bytes.h"
 #include "recorder/log_format_friend.h"
 
-/* Rows of base beyond those of the log: more may be alive than a small ring has rows. This is
- * address space only; the system provides pages when they are used. */
+/* Rows of the base beyond those of the log: more blocks may be alive than a small ring has rows.
+ * This is only address space; the system provides pages when they are used. */
 enum { MORE_BASE = 65536 };
 
 /* Rows whose pages are requested together, 48 KiB: this takes some microseconds every 1,024 events.
@@ -74,7 +74,7 @@ tide_status tide_event_log_init(tide_event_log *log, const tide_hostmem *mem, si
     log->mapping = rows;
     log->mapped_bytes = (max_events + max_base) * sizeof(tide_event);
 #ifdef MADV_HUGEPAGE
-    /* Huge pages, where the system has any: recording adds 64 ns to a pair of the benchmark's step
+    /* Huge pages, if the system has any: recording adds 64 ns to a pair of the benchmark's step
      * with them and 91 ns without (tidemark bench recorder, 2 cores of an AMD EPYC). */
     (void)madvise(rows, max_events * sizeof(tide_event), MADV_HUGEPAGE);
 #endif
@@ -91,8 +91,8 @@ void tide_event_log_fini(tide_event_log *log) {
 }
 
 /* Stores a counter after everything that it counts, and before everything that follows. Only the
- * compiler must be kept from changing that order: a process is killed between two instructions, and
- * the stores of all earlier instructions still reach the file. */
+ * compiler must not change that order: a process is killed between two instructions, and the stores
+ * of all earlier instructions still reach the file. */
 static void publish(_Atomic(uint64_t) *counter, uint64_t value) {
     atomic_store_explicit(counter, value, memory_order_release);
     atomic_signal_fence(memory_order_acq_rel);
@@ -100,8 +100,8 @@ static void publish(_Atomic(uint64_t) *counter, uint64_t value) {
 
 /* ---- the base ---- */
 
-/* A segment, its first block and what the driver gave for it may have the same address, so the
- * lowest bits tell them apart. */
+/* A segment, its first block and the driver's memory for it may have the same address, so the
+ * lowest bits distinguish them. */
 static uint64_t key_of(const tide_event *event) {
     enum { BLOCK = 0, SEGMENT = 1, OF_DRIVER = 2 };
     unsigned kind = event->action >= TIDE_LOG_DRIVER_FIRST       ? OF_DRIVER
@@ -116,8 +116,8 @@ static void base_remove(tide_event_log *log, const tide_event *event) {
         return;
     }
     tide_map_remove(&log->base_at, key_of(event));
-    /* The row must be unused before its address becomes a link of the list: a reader would take the
-     * link for the address of a block. */
+    /* The row must be unused before its address becomes a link of the list: otherwise a reader
+     * would mistake the link for the address of a block. */
     base_at(log, row)->action = TIDE_BASE_UNUSED;
     atomic_signal_fence(memory_order_acq_rel);
     base_at(log, row)->address = log->base_unused;
@@ -125,9 +125,8 @@ static void base_remove(tide_event_log *log, const tide_event *event) {
     log->n_base--;
 }
 
-/* False: there is no room. The action is stored last, so that the row is unused until it is
- * complete.
- */
+/* False if there is no room. The action is stored last, so the row is unused until it is
+ * complete. */
 static bool base_add(tide_event_log *log, const tide_event *event) {
     base_remove(log, event); /* an address has one block: an older row of it is outdated */
     bool is_new = log->base_unused == 0;
@@ -159,15 +158,15 @@ static void base_request_free(tide_event_log *log, const tide_event *event) {
     }
 }
 
-/* A row with all that may lie behind it. */
+/* A row with the extra bytes after it. */
 typedef struct piece {
     tide_event event;
     unsigned char behind[TIDE_EVENT_MAX_EXTRA];
 } piece;
 
-/* Removes [event->address, + block_bytes) from the mapped pieces. What is unmapped may be a part of
- * one piece, or span several. This is rare, so it searches all rows. False: there might be no room
- * for the pieces that are left over, and nothing is changed. */
+/* Removes [event->address, + block_bytes) from the mapped pieces. The unmapped range may be a part
+ * of one piece or span several. This is rare, so it searches all rows. False, with nothing changed,
+ * if there may be no room for the remaining pieces. */
 static bool base_unmap(tide_event_log *log, const tide_event *event) {
     uint64_t begin = event->address;
     uint64_t end = begin + event->block_bytes;
@@ -201,8 +200,8 @@ static bool base_unmap(tide_event_log *log, const tide_event *event) {
     return true;
 }
 
-/* A block whose row does not say how large it is: in the base its block_bytes is how far it could
- * reach, if it is a large one and another stands behind it. */
+/* A block whose row does not state its size: in the base, the block_bytes of a large block with
+ * another block after it is how far it could reach. */
 static bool base_add_block(tide_event_log *log, const tide_event *event) {
     piece block;
     uint64_t most_bytes = 0;
@@ -223,8 +222,8 @@ static bool base_add_block(tide_event_log *log, const tide_event *event) {
     return base_add(log, &block.event);
 }
 
-/* The block keeps what a row said of it. What is known by a rule replaces nothing, as it does not
- * where the rows are read one by one (launch/document_tensors.c). */
+/* Stores the label of a row in the block. A label by rule replaces no earlier one, as when the rows
+ * are read one by one (programs/launch/document/document_tensors.c). */
 static void base_label(tide_event_log *log, const tide_event *event) {
     uint64_t row = 0;
     if (tide_map_find(&log->base_at, event->address << 2, &row)) {
@@ -243,7 +242,7 @@ static void base_label(tide_event_log *log, const tide_event *event) {
     }
 }
 
-/* Applies one event to the base. False: there is no room. */
+/* Applies one event to the base. False if there is no room. */
 static bool fold(tide_event_log *log, const tide_event *event) {
     if (event->action == TIDE_LOG_LABEL_ACTION) {
         base_label(log, event);
@@ -282,9 +281,9 @@ static bool fold(tide_event_log *log, const tide_event *event) {
 
 /* ---- the rows ---- */
 
-/* Folds the oldest row into the base, so that the next event can overwrite it: in a full ring both
- * are the same row. False: the base is full. The log then stops for good, since a base without some
- * of the live blocks would be wrong, while a log that says where it stops is only short. */
+/* Folds the oldest row into the base, so the next event can overwrite it: in a full ring both are
+ * the same row. False: the base is full. The log then stops for good: a base without some of the
+ * live blocks would be wrong, while a log that states where it stops is only short. */
 static bool drop_oldest(tide_event_log *log) {
     if (!log->keep_newest || log->is_frozen) {
         return false;
@@ -301,8 +300,8 @@ static bool drop_oldest(tide_event_log *log) {
     return true;
 }
 
-/* Asks the system for the pages of the next rows in one call. Otherwise the first write to each
- * page costs a page fault. If the call fails, that is what happens. */
+/* Asks the system for the pages of the next rows in one call. Without the call, or if it fails, the
+ * first write to each page costs a page fault. */
 static void touch_more(tide_event_log *log) {
     size_t n_rows = log->max_events - log->n_touched;
     n_rows = n_rows < TOUCHED_ROWS ? n_rows : TOUCHED_ROWS;
@@ -355,7 +354,7 @@ uint64_t tide_event_log_first(const tide_event_log *log) {
     return log->n_folded;
 }
 
-/* Rows that lie one behind the other. */
+/* Contiguous rows. */
 static void copy_rows(const tide_event_log *log, size_t slot, size_t n_rows,
                       tide_event *ret_events) {
     if (log->row_bytes == sizeof(*ret_events)) {
@@ -372,7 +371,7 @@ static void copy_rows(const tide_event_log *log, size_t slot, size_t n_rows,
 void tide_event_log_copy(const tide_event_log *log, uint64_t first, size_t n_rows,
                          tide_event *ret_events) {
     size_t slot = (size_t)(first % log->max_events);
-    size_t n_left = log->max_events - slot; /* up to where a ring goes on at its begin */
+    size_t n_left = log->max_events - slot; /* up to where a ring continues at its beginning */
     size_t n_front = n_rows < n_left ? n_rows : n_left;
     copy_rows(log, slot, n_front, ret_events);
     copy_rows(log, 0, n_rows - n_front, ret_events + n_front);

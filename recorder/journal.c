@@ -49,8 +49,8 @@ void tide_journal_destroy(tide_journal *journal) {
 
 void tide_journal_put(tide_journal *journal, tide_log_record_kind kind, const void *head,
                       size_t n_head_bytes, const void *tail, size_t n_tail_bytes) {
-    /* Records begin at multiples of 8 bytes, so that a reader that meets a damaged one can look for
-     * the next mark. */
+    /* Records begin at multiples of 8 bytes, so a reader can find the next mark after a damaged
+     * record. */
     uint64_t n_payload = (uint64_t)n_head_bytes + n_tail_bytes;
     uint64_t n_bytes = sizeof(tide_log_record) + (n_payload + 7) / 8 * 8;
     if (n_payload > TIDE_LOG_MAX_PAYLOAD || n_bytes > journal->capacity - journal->n_used) {
@@ -69,8 +69,8 @@ void tide_journal_put(tide_journal *journal, tide_log_record_kind kind, const vo
     if (n_tail_bytes > 0) {
         memcpy(to + sizeof(record) + n_head_bytes, tail, n_tail_bytes);
     }
-    /* Only now does the record exist for a reader: if the process is killed earlier, the next
-     * record of a recovered log never begins with half of this one. */
+    /* Publishes the record to readers last: if the process is killed earlier, half a record is
+     * never visible. */
     journal->n_used += n_bytes;
     atomic_store_explicit(&journal->counters->journal_used_bytes, journal->n_used,
                           memory_order_release);
@@ -102,7 +102,7 @@ void tide_journal_stack(tide_journal *journal, uint32_t number, const uint64_t *
     const tide_log_numbered head = {.number = number};
     pthread_mutex_lock(&journal->lock);
     /* The stack may be the first with frames in a library that was just loaded. The module must be
-     * listed while it is still there. */
+     * listed while it is still loaded. */
     if (has_code(pcs, n_pcs)) {
         tide_journal_list_modules(journal, &journal->modules);
     }

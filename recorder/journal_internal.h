@@ -1,10 +1,10 @@
-/* journal_internal.h - writes what rows of the log refer to as records of the log file: call
+/* journal_internal.h - writes records of the log file for the objects that rows refer to: call
  * stacks, strings, streams, loaded code, and texts that describe the run.
  *
- * Each function is called where such a thing gets its number, before any row can refer to it.
- * Thread-safe. A function takes the journal's lock and, while it holds it, none of the recorder's,
- * so it may be called under those. With a NULL journal nothing happens. A record that does not fit
- * is counted and dropped.
+ * Each function is called when such an object gets its number, before any row can refer to it.
+ * Thread-safe. A function takes the journal's lock and, under it, none of the recorder's locks, so
+ * it may be called while those are held. With a NULL journal the functions do nothing. A record
+ * that does not fit is counted and dropped.
  */
 #ifndef TIDE_RECORDER_JOURNAL_INTERNAL_H
 #define TIDE_RECORDER_JOURNAL_INTERNAL_H
@@ -18,7 +18,7 @@
 
 typedef struct tide_journal tide_journal;
 
-/* Opens the journal of the file, which outlives it, and lists the code that is loaded now. The
+/* Opens the journal of the file, which must outlive it, and lists the code that is loaded now. The
  * caller destroys it. */
 TIDE_NODISCARD tide_status tide_journal_create(const tide_hostmem *mem, const tide_log_file *file,
                                                tide_journal **ret_journal);
@@ -35,7 +35,7 @@ void tide_journal_stream(tide_journal *journal, uint32_t number, uint32_t device
 /* A key such as "run.command" and its value. The last value of a key counts. */
 void tide_journal_text(tide_journal *journal, const char *key, const char *value);
 
-/* A record that needs nothing else (log_format_friend.h). */
+/* A record that refers to no other (log_format_friend.h). */
 void tide_journal_record(tide_journal *journal, tide_log_record_kind kind, const void *payload,
                          size_t n_bytes);
 
@@ -46,14 +46,14 @@ void tide_journal_record(tide_journal *journal, tide_log_record_kind kind, const
 void tide_journal_put(tide_journal *journal, tide_log_record_kind kind, const void *head,
                       size_t n_head_bytes, const void *tail, size_t n_tail_bytes);
 
-/* Which loaded code has been listed. */
+/* The loaded code that has been listed. */
 typedef struct tide_journal_modules {
     tide_map known;    /* hash of path and load address -> 1 */
     uint64_t n_loaded; /* the dynamic linker's counts of loaded and */
     uint64_t n_gone;   /* unloaded modules when code was last listed */
 } tide_journal_modules;
 
-/* Called under the journal's lock: writes a record for each module that has none yet. */
+/* Called under the journal's lock: writes a record for each module that is not listed yet. */
 void tide_journal_list_modules(tide_journal *journal, tide_journal_modules *modules);
 
 #endif

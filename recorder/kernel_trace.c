@@ -2,7 +2,7 @@
  *
  * CUPTI reports a kernel with the number of the call that launched it, and, for each call, the
  * "external" number that was pushed last on the calling thread. We push the scope's number when a
- * scope begins, so the two records together say which scope launched the kernel.
+ * scope begins, so the two records together identify the scope that launched the kernel.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "recorder/kernel_trace.h"
@@ -16,12 +16,12 @@
 #include "recorder/kernel_trace_internal.h"
 #include "recorder/state_internal.h"
 
-#define BUFFER_BYTES ((size_t)1 << 20) /* of records, as CUPTI asks for them */
+#define BUFFER_BYTES ((size_t)1 << 20) /* of records, as CUPTI requests them */
 
 /* A kernel that ran. */
 typedef struct launch {
     uint32_t correlation; /* number of the call that launched it */
-    uint32_t name;        /* string of the recorder; TIDE_NONE: there was no memory for it */
+    uint32_t name;        /* string of the recorder; TIDE_NONE: no memory for it */
     int64_t duration_ns;
 } launch;
 
@@ -42,20 +42,20 @@ struct tide_kernel_trace {
 
     /* CUPTI returns buffers on a thread of its own. */
     pthread_mutex_t lock; /* guards everything below */
-    launch *launches;     /* owned; those not added up yet */
+    launch *launches;     /* owned; launches not added up yet */
     size_t n_launches;
     size_t launches_capacity;
     call_scope *calls; /* owned; in the order of CUPTI's records */
     size_t n_calls;
-    size_t n_older_calls; /* how many of these were known before the last collection */
+    size_t n_older_calls; /* of these, calls known before the last collection */
     size_t calls_capacity;
     tide_map names;     /* address of a kernel's name -> string of the recorder */
     tide_status status; /* the first failure; the next collection returns it */
 };
 
-/* CUPTI exists once in a process, and its callbacks get no pointer of ours. So there can be only
- * one trace, and it is found here. A callback holds the lock while it uses the trace, which
- * therefore cannot be destroyed meanwhile. */
+/* CUPTI exists once in a process, and its callbacks get no pointer from us. So there can be only
+ * one trace, which they find here. A callback holds the lock while it uses the trace, so the trace
+ * cannot be destroyed meanwhile. */
 static pthread_mutex_t current_lock = PTHREAD_MUTEX_INITIALIZER;
 static tide_kernel_trace *current;
 
@@ -167,7 +167,7 @@ static tide_status keep_launch(tide_kernel_trace *trace, const tide_cupti_kernel
         return TIDE_NO_MEMORY;
     }
     trace->launches = launches;
-    /* CUPTI sets both times to 0 where it could not measure them. */
+    /* CUPTI sets both times to 0 if it could not measure them. */
     int64_t duration_ns =
         kernel->end_ns > kernel->start_ns ? (int64_t)(kernel->end_ns - kernel->start_ns) : 0;
     launches[trace->n_launches++] =
@@ -228,7 +228,8 @@ static int compare_calls(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-/* Called under the trace's lock, with the calls sorted. NULL: no call with that number is known. */
+/* Called under the trace's lock, with the calls sorted. NULL if no call with that number is
+ * known. */
 static const call_scope *find_call(const tide_kernel_trace *trace, uint32_t correlation) {
     const call_scope key = {.correlation = correlation};
     return trace->n_calls == 0
@@ -238,7 +239,7 @@ static const call_scope *find_call(const tide_kernel_trace *trace, uint32_t corr
 
 /* CUPTI delivers calls and kernels in separate buffers, in no particular order. So a kernel whose
  * call is not known yet waits for the next collection, and calls are kept for one more collection.
- * In the last one, a kernel without a call was launched outside every scope. */
+ * In the last collection, a kernel without a call was launched outside every scope. */
 static tide_status add_up(tide_kernel_trace *trace, bool is_last) {
     size_t n_waiting = 0;
     if (trace->n_calls > 0) {
@@ -306,7 +307,7 @@ void tide_kernel_trace_push(tide_kernel_trace *trace, tide_scope scope) {
 }
 
 void tide_kernel_trace_pop(tide_kernel_trace *trace, tide_scope scope) {
-    /* Scopes opened later have higher numbers, so these are the scope and those inside it. */
+    /* Scopes opened later have higher numbers, so these are `scope` and the scopes inside it. */
     while (trace->n_open > 0 && trace->open[trace->n_open - 1] >= scope) {
         uint64_t id = 0;
         (void)trace->cupti.pop_external(TIDE_CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, &id);
@@ -316,8 +317,8 @@ void tide_kernel_trace_pop(tide_kernel_trace *trace, tide_scope scope) {
 
 /* ---- life ---- */
 
-/* Enabled in this order and disabled in reverse, so that calls are recorded whenever kernels are: a
- * kernel finds its scope only by the record of its call. */
+/* Enabled in this order and disabled in reverse, so calls are recorded whenever kernels are: a
+ * kernel's scope is found only by the record of its call. */
 static const int KINDS[] = {TIDE_CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
                             TIDE_CUPTI_ACTIVITY_KIND_RUNTIME, TIDE_CUPTI_ACTIVITY_KIND_DRIVER,
                             TIDE_CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL};

@@ -1,4 +1,5 @@
-/* kernel_trace.h - which kernels a GPU ran for the scopes of a thread, how often and for how long.
+/* kernel_trace.h - the kernels that a GPU ran for the scopes of a thread, how often and for how
+ * long.
  *
  * The data comes from CUPTI, the CUDA toolkit's library for tools, which is opened when a trace is
  * created. While the trace is on, every kernel that the thread launches counts for its innermost
@@ -6,9 +7,9 @@
  * steps and without the numbers of layers ("forward > layer > attention"). The rows are part of the
  * recording.
  *
- * Tracing costs the host time for every launch, and times of phases measured meanwhile include it.
- * CUPTI serves one tool in a process, so this does not work under Nsight Systems. A trace belongs
- * to the thread that creates it. There can be one at a time in a process.
+ * Tracing costs host time for every launch, and times of phases measured meanwhile include it.
+ * CUPTI serves one tool per process, so this does not work under Nsight Systems. A trace belongs to
+ * the thread that creates it. A process can have one at a time.
  */
 #ifndef TIDE_RECORDER_KERNEL_TRACE_H
 #define TIDE_RECORDER_KERNEL_TRACE_H
@@ -22,19 +23,19 @@ extern "C" {
 
 typedef struct tide_kernel_trace tide_kernel_trace;
 
-/* Opens CUPTI; nothing is traced yet. TIDE_UNSUPPORTED: CUPTI was not found. TIDE_INVALID: the
- * process has a trace already. The recorder is borrowed and outlives the trace. */
+/* Opens CUPTI; nothing is traced yet. TIDE_UNSUPPORTED if CUPTI was not found. TIDE_INVALID if the
+ * process already has a trace. The recorder is borrowed and outlives the trace. */
 TIDE_NODISCARD tide_status tide_kernel_trace_create(tide_recorder *recorder,
                                                     tide_kernel_trace **ret_trace,
                                                     tide_error *error);
 /* Traces kernels from now on. Call it outside every scope of the thread. */
 TIDE_NODISCARD tide_status tide_kernel_trace_begin(tide_kernel_trace *trace, tide_error *error);
-/* Adds what was traced to the recording. Call it after a synchronisation of the device. */
+/* Adds the traced kernels to the recording. Call it after synchronising the device. */
 TIDE_NODISCARD tide_status tide_kernel_trace_collect(tide_kernel_trace *trace, tide_error *error);
 /* Does the same and stops tracing. Call it outside every scope. Does nothing when tracing is off.
  */
 TIDE_NODISCARD tide_status tide_kernel_trace_end(tide_kernel_trace *trace, tide_error *error);
-/* Ends the trace, too. NULL is allowed. */
+/* Also ends the trace. NULL is allowed. */
 void tide_kernel_trace_destroy(tide_kernel_trace *trace);
 
 #ifdef __cplusplus

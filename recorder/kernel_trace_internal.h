@@ -1,4 +1,5 @@
-/* kernel_trace_internal.h - how scopes reach the trace, and the trace the recording. */
+/* kernel_trace_internal.h - how scopes are passed to the trace, and the trace's results to the
+ * recording. */
 #ifndef TIDE_RECORDER_KERNEL_TRACE_INTERNAL_H
 #define TIDE_RECORDER_KERNEL_TRACE_INTERNAL_H
 
@@ -9,9 +10,8 @@
 void tide_kernel_trace_push(tide_kernel_trace *trace, tide_scope scope);
 void tide_kernel_trace_pop(tide_kernel_trace *trace, tide_scope scope);
 
-/* Attaches the trace to the calling thread's scopes. TIDE_NO_MEMORY: no memory for the thread's
- * state.
- */
+/* Attaches the trace to the calling thread's scopes. TIDE_NO_MEMORY without memory for the thread's
+ * state. */
 TIDE_NODISCARD tide_status tide_recorder_attach_trace(tide_recorder *recorder,
                                                       tide_kernel_trace *trace);
 void tide_recorder_detach_trace(tide_recorder *recorder);

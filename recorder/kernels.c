@@ -1,5 +1,5 @@
 /* kernels.c - the table of kernels: launches, added up by kernel and place. The scopes lock guards
- * it, since places are paths of scopes. */
+ * it, because places are paths of scopes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -47,7 +47,7 @@ static void place_of(tide_recorder *recorder, tide_scope scope, uint32_t *ret_ph
     *ret_path = tide_recorder_intern(recorder, path);
 }
 
-/* Called under the scopes lock: a new row without launches; NULL: no memory. */
+/* Called under the scopes lock: a new row without launches; NULL without memory. */
 static tide_kernel_row *add_row(tide_recorder *recorder, uint64_t key, tide_kernel_row row) {
     tide_kernel_row *kernels =
         tide_hostmem_grow(recorder->mem, recorder->kernels, &recorder->kernels_capacity,

@@ -1,5 +1,5 @@
-/* log_describe.c - writes the properties of the device to the log file, so that a recovered
- * recording names them as a snapshot does. */
+/* log_describe.c - writes the properties of the device to the log file, so a recovered recording
+ * has them like a snapshot. */
 #include <inttypes.h>
 #include <stdio.h>
 

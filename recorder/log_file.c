@@ -1,9 +1,9 @@
 /* log_file.c - makes the log file under a temporary name, reserves and maps it, and gives it its
  * name.
  *
- * Several processes may start with the same log path at once, and a log of a crashed process may be
- * there, which must survive. So the path is never opened for writing: a complete file replaces what
- * is there, after a look at it under its lock.
+ * Several processes may start with the same log path at the same time, and the log of a crashed
+ * process, which must survive, may be at the path. So the path is never opened for writing: a
+ * complete file replaces the old one, after checking the old one under its lock.
  */
 #define _GNU_SOURCE /* flock, realpath, O_TMPFILE */
 #include "recorder/log_file_internal.h"
@@ -56,8 +56,8 @@ tide_log_layout tide_log_layout_make(const tide_log_areas *areas) {
 }
 
 /* In eighths of the file: four for events, one for the base. Our own runs open many scopes, which
- * get two; programs of others open few, but refer to more stacks and names, so the journal has two
- * and a half instead of one. A log that stops needs no base; its events get that share, too. */
+ * get two; other programs open few, but refer to more stacks and names, so the journal has two and
+ * a half instead of one. A log that stops needs no base; its events also get that share. */
 tide_log_areas tide_log_areas_share(size_t file_bytes, size_t event_bytes, uint32_t full_policy) {
     const uint64_t most = UINT64_C(1) << 32; /* numbers of scopes have 32 bits */
     uint64_t part_bytes = (file_bytes - TIDE_LOG_HEADER_BYTES - (size_t)3 * ALIGNMENT) / 8;
@@ -73,7 +73,7 @@ tide_log_areas tide_log_areas_share(size_t file_bytes, size_t event_bytes, uint3
                             .full_policy = full_policy};
 }
 
-/* ---- what the path holds already ---- */
+/* ---- the existing file at the path ---- */
 
 static tide_status no_log(const char *path, const char *what, tide_error *error) {
     return tide_fail(error, TIDE_IO, "the log %s cannot be made: %s: choose another file", path,
@@ -88,8 +88,8 @@ static bool is_at(int descriptor, const char *path) {
            opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-/* Looks at the locked file. TIDE_OK: it is empty or a log, and *ret_is_left tells whether a crash
- * left it behind with events in it. */
+/* Looks at the locked file. TIDE_OK: it is empty or a log, and *ret_is_left is true if a crash left
+ * it with events in it. */
 static tide_status look_at(int descriptor, const char *path, bool *ret_is_left, tide_error *error) {
     tide_log_header header;
     struct stat status;
@@ -111,9 +111,8 @@ static tide_status look_at(int descriptor, const char *path, bool *ret_is_left, 
     return TIDE_OK;
 }
 
-/* Moves the log that a crash left to PATH.old. An older log there is replaced; any other file is
- * not.
- */
+/* Moves the log that a crash left to PATH.old. An older log at that path is replaced; any other
+ * file is not. */
 static tide_status keep(const char *path, tide_error *error) {
     char old[PATH_BYTES + 8];
     char magic[8] = "";
@@ -136,16 +135,16 @@ static tide_status keep(const char *path, tide_error *error) {
 
 /* ---- the file before it has its name ---- */
 
-/* Without any name where the system can do that: a process that is killed now leaves nothing. */
+/* Unnamed if the system supports it: a process that is killed now leaves nothing. */
 typedef struct unfinished {
     int fd;
     bool has_name;
     tide_temporary_file named; /* if it has one */
-    char self[32];             /* if it has none: what leads to it */
+    char self[32];             /* if unnamed: the path that leads to it */
 } unfinished;
 
-/* Returns 0 or errno. Readable by the owner alone: the log contains names and paths of the program.
- */
+/* Returns 0 or errno. Readable only by the owner: the log contains names and paths of the
+ * program. */
 static int begin(const char *target, unfinished *ret) {
     char folder[PATH_BYTES];
     const char *slash = strrchr(target, '/');
@@ -165,7 +164,7 @@ static int begin(const char *target, unfinished *ret) {
     return reason;
 }
 
-/* Puts it in the place of the file at the path. False: errno says why not. */
+/* Replaces the file at the path. On false, errno has the reason. */
 static bool replace(const unfinished *from, const char *path) {
     char name[PATH_BYTES];
     if (from->has_name) {
@@ -175,7 +174,8 @@ static bool replace(const unfinished *from, const char *path) {
         errno = ENAMETOOLONG;
         return false;
     }
-    (void)unlink(name); /* of an earlier process with this number, killed between the next two */
+    (void)unlink(name); /* left by an earlier process with this ID, killed between the next two
+                           calls */
     return linkat(AT_FDCWD, from->self, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0 &&
            rename(name, path) == 0;
 }
@@ -188,12 +188,12 @@ static bool put(const unfinished *from, const char *path) {
 
 static void forget(unfinished *of) {
     if (of->has_name) {
-        tide_temporary_file_remove(&of->named); /* the file keeps the name that it was given */
+        tide_temporary_file_remove(&of->named); /* the file keeps its final name */
     }
 }
 
 /* Gives the finished file its name; by a link it then has two. *ret_again: another process was
- * faster, so the path must be looked at again. */
+ * faster, so the path must be checked again. */
 static tide_status take_name(const unfinished *from, const char *path, bool *ret_again,
                              tide_error *error) {
     bool is_left = false;
@@ -210,8 +210,8 @@ static tide_status take_name(const unfinished *from, const char *path, bool *ret
         return *ret_again || replace(from, path) ? TIDE_OK : no_log(path, strerror(errno), error);
     }
     tide_status status = TIDE_OK;
-    /* A writer holds the lock as long as it lives, however it ends: the lock says whether the file
-     * is in use better than anything written into it could. */
+    /* A writer holds the lock until it ends, in whatever way: the lock is a more reliable sign of
+     * use than anything written into the file. */
     if (flock(there, LOCK_EX | LOCK_NB) != 0) {
         status = no_log(path, "a running process writes it", error);
     } else if (!is_at(there, path)) {
@@ -336,7 +336,8 @@ tide_status tide_log_file_open_as(const tide_hostmem *mem, const char *path,
         goto fail_make;
     }
     file.descriptor = from.fd;
-    (void)flock(file.descriptor, LOCK_EX | LOCK_NB); /* succeeds: no other process knows the file */
+    (void)flock(file.descriptor, LOCK_EX | LOCK_NB); /* succeeds: no other process has opened the
+                                                        file */
     status = reserve(file.descriptor, path, (size_t)layout->file_bytes, error);
     if (status != TIDE_OK) {
         goto fail_reserve;
@@ -395,7 +396,7 @@ void tide_log_file_close(tide_log_file *file) {
     if (!is_at(file->descriptor, file->path) || tide_log_file_compact(file) != TIDE_OK) {
         uint64_t n_rows = atomic_load(&file->header->counters.n_written);
         n_rows = n_rows < layout->max_events ? n_rows : layout->max_events;
-        /* The unused rest only takes room, so failing to cut it off is no loss. */
+        /* The unused rest only wastes disk space, so a failure to cut it off does not matter. */
         int ignored = ftruncate(file->descriptor,
                                 (off_t)(layout->events_offset + n_rows * layout->event_bytes));
         (void)ignored;

@@ -1,4 +1,4 @@
-/* log_file_close.c - replaces a complete log by a copy without the room that it did not need. */
+/* log_file_close.c - replaces a complete log by a copy without its unused room. */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static bool put(int descriptor, const void *data, size_t n_bytes) {
 }
 
 /* The header of a file whose areas are as large as their contents. A full ring keeps its length,
- * since event i lies in row i % max_events. */
+ * because event i is in row i % max_events. */
 static void shrink(const tide_log_file *file, tide_log_header *ret_header) {
     const tide_log_header *from = file->header;
     memcpy(ret_header, from, sizeof(*ret_header));
@@ -72,6 +72,6 @@ tide_status tide_log_file_compact(const tide_log_file *file) {
     bool is_written = copy(file, temporary.fd);
     is_written = close(temporary.fd) == 0 && is_written;
     is_written = is_written && rename(temporary.path, file->path) == 0;
-    tide_temporary_file_remove(&temporary); /* renamed by now, or of no use */
+    tide_temporary_file_remove(&temporary); /* already renamed, or useless */
     return is_written ? TIDE_OK : TIDE_IO;
 }

@@ -1,9 +1,9 @@
 /* log_file_internal.h - the event log as a mapped file, for its writer.
  *
- * The file is reserved at its full size before anything is recorded, so that a full disk is an
- * error at the start and not a signal later. It is mapped once, and gets its name when its header
- * is complete. The process holds a lock on it as long as it lives. The event log, the scopes and
- * the journal each write their own area. docs/decisions/0006 says why the log is such a file.
+ * The file is reserved at its full size before anything is recorded, so a full disk is an error at
+ * the start and not a signal later. It is mapped once, and gets its name when its header is
+ * complete. The process holds a lock on it until it ends. The event log, the scopes and the journal
+ * each write their own area. docs/decisions/0006 explains this design.
  */
 #ifndef TIDE_RECORDER_LOG_FILE_INTERNAL_H
 #define TIDE_RECORDER_LOG_FILE_INTERNAL_H
@@ -30,9 +30,9 @@ typedef struct tide_log_file {
     tide_event *events;      /* header->layout.max_events */
 } tide_log_file;
 
-enum { TIDE_LOG_MIN_BYTES = 1 << 20 }; /* smallest file that a recorder is given */
+enum { TIDE_LOG_MIN_BYTES = 1 << 20 }; /* smallest file of a recorder */
 
-/* The areas that a layout gives room to. */
+/* The sizes of the areas of a layout. */
 typedef struct tide_log_areas {
     uint64_t journal_bytes;
     uint64_t max_scopes;  /* rows */
@@ -45,15 +45,15 @@ typedef struct tide_log_areas {
 /* A layout with these areas, one after the other. */
 tide_log_layout tide_log_layout_make(const tide_log_areas *areas);
 
-/* Shares file_bytes out among the areas. event_bytes: of a row; a log with longer rows than a
- * tide_event is one of another program, which opens few scopes of ours. */
+/* Divides file_bytes among the areas. event_bytes: of a row; rows longer than a tide_event mean a
+ * log of another program, which opens few of our scopes. */
 tide_log_areas tide_log_areas_share(size_t file_bytes, size_t event_bytes, uint32_t full_policy);
 
 /* Makes a file of file_bytes (at least TIDE_LOG_MIN_BYTES) at `path`, and reserves, maps and locks
- * it. "%p" in the path stands for the process ID. At least half of the file is for events. A log
- * that was closed is replaced; one that a crash left behind is kept as PATH.old.
- * TIDE_IO: the path holds something else, another process writes this log, or the disk has no room;
- * the message names the remedy. The caller closes the file. */
+ * it. "%p" in the path is replaced by the process ID. At least half of the file is for events. A
+ * closed log is replaced; the log of a crashed process is kept as PATH.old. TIDE_IO: the path holds
+ * something else, another process writes this log, or the disk has no room; the message names the
+ * remedy. The caller closes the file. */
 TIDE_NODISCARD tide_status tide_log_file_open(const tide_hostmem *mem, const char *path,
                                               size_t file_bytes, size_t event_bytes,
                                               uint32_t full_policy, tide_log_file *ret_file,
@@ -68,8 +68,8 @@ TIDE_NODISCARD tide_status tide_log_file_open_as(const tide_hostmem *mem, const 
  */
 void tide_log_file_close(tide_log_file *file);
 
-/* In a process that fork() made: unmaps the file and closes its descriptor. The parent keeps its
- * own, and the lock. */
+/* In a forked process: unmaps the file and closes its descriptor. The parent keeps its own, and the
+ * lock. */
 void tide_log_file_abandon(tide_log_file *file);
 
 /* log_file_close.c. Replaces the file by a copy of its used parts. TIDE_IO leaves it as it was. */

@@ -50,20 +50,20 @@ typedef struct tide_log_layout {
     uint32_t checksum;        /* CRC-32 of everything before it */
 } tide_log_layout;
 
-/* How far each area is filled. A counter is raised after what it counts has been written, so that
- * the process may be killed between any two instructions. */
+/* How far each area is filled. A counter is raised after the counted item has been written, so the
+ * process may be killed between any two instructions. */
 typedef struct tide_log_counters {
     /* Events ever written. Those from n_folded on are kept, event i in row i % max_events. */
     _Atomic(uint64_t) n_written;
-    _Atomic(uint64_t) n_folded;         /* overwritten; the base has what they left alive */
-    _Atomic(uint64_t) n_refused;        /* events that came after the log had stopped */
+    _Atomic(uint64_t) n_folded;         /* overwritten; the base holds the blocks they left alive */
+    _Atomic(uint64_t) n_refused;        /* events that arrived after the log had stopped */
     _Atomic(uint64_t) n_base_used;      /* rows of the base that were ever used */
     _Atomic(uint64_t) n_scopes;         /* rows */
     _Atomic(uint64_t) n_scopes_refused; /* scopes that did not fit */
     _Atomic(uint64_t) journal_used_bytes;
     _Atomic(uint64_t) n_records_refused; /* records that did not fit into the journal */
-    _Atomic(uint64_t) paused_at; /* first event after a pause; TIDE_LOG_NEVER: there was none */
-    _Atomic(uint64_t) is_closed; /* 1: the recorder was destroyed; nothing is missing */
+    _Atomic(uint64_t) paused_at;         /* first event after a pause; TIDE_LOG_NEVER: no pause */
+    _Atomic(uint64_t) is_closed;         /* 1: the recorder was destroyed; the log is complete */
 } tide_log_counters;
 
 typedef struct tide_log_header {
@@ -103,17 +103,17 @@ typedef struct tide_log_stream {
 
 /* Code that was loaded when the record was written. */
 typedef struct tide_log_module {
-    uint64_t bias;           /* address in memory minus address in the file's own terms */
+    uint64_t bias;           /* address in memory minus address in the file */
     uint64_t begin;          /* first address of its loaded parts */
     uint64_t end;            /* one past the last */
     uint64_t file_bytes;     /* of the file; 0: unknown */
     int64_t modified_s;      /* the file's time of modification, Unix; 0: unknown */
-    uint32_t build_id_bytes; /* 0: it has none */
+    uint32_t build_id_bytes; /* 0: no build-id */
     uint32_t reserved;       /* 0 */
 } tide_log_module;
 
-/* A frame of Python's. In stacks its number stands with TIDE_LOG_PYTHON_BIT set, where an address
- * of code would stand. */
+/* A Python frame. In stacks its number, with TIDE_LOG_PYTHON_BIT set, takes the place of a code
+ * address. */
 typedef struct tide_log_python_frame {
     uint32_t number;
     uint32_t line;     /* 0: unknown */
@@ -123,29 +123,29 @@ typedef struct tide_log_python_frame {
 
 #define TIDE_LOG_PYTHON_BIT (UINT64_C(1) << 63)
 
-/* A private pool of PyTorch's. */
+/* A private pool of PyTorch. */
 typedef struct tide_log_pool {
     uint32_t number;   /* from 1 on */
     uint32_t reserved; /* 0 */
     uint64_t id[2];    /* as PyTorch numbers it */
 } tide_log_pool;
 
-/* The action of a row that says what the block is that is alive at its address: its name is the
- * tensor's, node is the category's string, and category its certainty (tide_certainty). */
+/* The action of a row that labels the live block at its address: `name` is the tensor's name,
+ * `node` the string of the category, and `category` its certainty (tide_certainty). */
 enum { TIDE_LOG_LABEL_ACTION = 31 };
 
-/* Rows about calls of the driver have actions from this one on: an even number more for memory that
- * was taken, an odd one for memory that was given back (tide_log_call). */
+/* Rows about calls of the driver have actions from this one on: plus an even number for allocated
+ * memory, plus an odd one for freed memory (tide_log_call). */
 enum { TIDE_LOG_DRIVER_FIRST = 32 };
 
-/* A row of a log that live/ wrote. */
+/* A row of a log that programs/live/ wrote. */
 typedef struct tide_live_row {
-    tide_event event;  /* its block_bytes repeats requested_bytes of a block: the reader works out
-                          how large the block was */
-    uint32_t sequence; /* autograd's: the number of the node that runs, or that the next one gets */
-    uint32_t node;     /* string: class of the node that runs; of a driver's row, the owner; of a
+    tide_event event;  /* its block_bytes repeats requested_bytes of a block: the reader computes
+                          the size of the block */
+    uint32_t sequence; /* from autograd: the number of the running node, or of the next one */
+    uint32_t node;     /* string: class of the running node; in a driver's row, the owner; in a
                           label, the category */
-    uint32_t module;   /* string: path of the innermost module that is being called */
+    uint32_t module;   /* string: path of the innermost module being called */
     uint16_t pool;     /* number of a private pool; 0: none */
     uint16_t thread;   /* 0, 1, ... in the order of their first rows */
 } tide_live_row;

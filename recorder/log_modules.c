@@ -1,5 +1,5 @@
-/* log_modules.c - lists the loaded code in the journal, with what is needed to find its files again
- * when the log is recovered: path, size, time of modification and build-id. */
+/* log_modules.c - lists the loaded code in the journal, with the path, size, time of modification
+ * and build-id that recovery needs to find its files. */
 #define _GNU_SOURCE /* dl_iterate_phdr */
 #include <link.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 enum { PATH_BYTES = 4096 };
 
-/* What dl_iterate_phdr hands to list_one. */
+/* The argument that dl_iterate_phdr passes to list_one. */
 typedef struct lister {
     tide_journal *journal;         /* borrowed */
     tide_journal_modules *modules; /* borrowed */
@@ -75,7 +75,7 @@ static int list_one(struct dl_phdr_info *info, size_t n_bytes, void *data) {
     if (module.begin < module.end) {
         write_record(list, &module, id, path);
     }
-    /* Without memory to remember it, the module is listed again next time, which does no harm. */
+    /* Without memory to remember it, the module is listed again next time, which is harmless. */
     return tide_map_put(&list->modules->known, key, 1) == TIDE_OK ? 0 : 1;
 }
 

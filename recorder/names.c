@@ -1,33 +1,33 @@
-/* names.c - numbers of names that a thread gives again and again, without a lock.
+/* names.c - numbers of names that a thread uses again and again, without a lock.
  *
- * A program names its tensors with texts that stay in one place, so each thread remembers the
- * numbers of the pointers that it was given. The text at a pointer may have changed since; it is
- * therefore compared with the recorder's copy before the number is used.
+ * A program names its tensors with texts at fixed addresses, so each thread remembers the numbers
+ * of the pointers it has seen. The text at a pointer may have changed since; it is therefore
+ * compared with the recorder's copy before the number is used.
  */
 #include <string.h>
 
 #include "recorder/state_internal.h"
 
-/* Names are kept in sets of WAYS, by a hash of the pointer. A program with some hundred names has
+/* Names are kept in sets of WAYS, by a hash of the pointer. A program with a few hundred names has
  * more than one in many sets: with one place in each, 18 % of the names of a training step were
  * looked up by their text every time. */
 enum { N_SETS = 256, SET_SHIFT = 56 /* 64 - log2(N_SETS) */, WAYS = 4 };
 
-/* A pointer that was given before. */
+/* A pointer seen before. */
 typedef struct known_name {
     const char *given; /* never dereferenced; NULL: empty */
-    const char *text;  /* the recorder's own copy of what stood there */
+    const char *text;  /* the recorder's copy of the text at that pointer */
     uint32_t number;   /* of that text */
 } known_name;
 
-/* The names that a thread gave a recorder. Not thread-local: that memory would be taken from the
- * stack of every thread of a program that is recorded. */
+/* The names that a thread passed to a recorder. Not thread-local: that memory would come out of the
+ * stack of every thread of a recorded program. */
 typedef struct tide_name_cache {
     known_name sets[N_SETS][WAYS]; /* in a set the newest comes first */
 } name_cache;
 
-/* Puts a name at the front of its set, in the place of its pointer's older text or of the set's
- * oldest name. */
+/* Puts a name at the front of its set, replacing its pointer's older text or the set's oldest
+ * name. */
 static void keep(known_name *set, known_name name) {
     size_t place = 0;
     while (place < WAYS - 1 && set[place].given != name.given) {

@@ -18,7 +18,7 @@
 enum { MAX_OPEN = 64, NAME_BYTES = 128, INDEX_BYTES = 12 };
 
 /* The ranges that a thread has open. NVTX can only end the innermost one; to end another, all
- * inside it are ended first, and this list says how many those are. */
+ * ranges inside it are ended first, and this list gives their number. */
 typedef struct open_ranges {
     size_t n_open; /* ranges deeper than MAX_OPEN are counted, but not remembered */
     struct {
@@ -29,8 +29,8 @@ typedef struct open_ranges {
 
 static _Thread_local open_ranges mine;
 
-/* NVTX keeps the tool of the process in a global variable. The domain under which the tool knows us
- * is therefore one for the process, too. It is set once. */
+/* NVTX keeps the tool of the process in a global variable. So the process also has a single domain,
+ * which is set once. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static nvtxDomainHandle_t domain; /* NULL: no tool listens */
 static atomic_int is_deaf;        /* 1: no tool listens; then a scope costs one branch */
@@ -83,7 +83,7 @@ void tide_nvtx_begin(const tide_recorder *recorder, tide_scope scope, const char
     mine.n_open++;
 }
 
-/* How many ranges are open outside the one that is to be ended; SIZE_MAX: it is not open. */
+/* The number of ranges that are open outside the one to be ended; SIZE_MAX if it is not open. */
 static size_t find_range(const tide_recorder *recorder, tide_scope scope) {
     for (size_t i = mine.n_open < MAX_OPEN ? mine.n_open : MAX_OPEN; i > 0; i--) {
         if (mine.ranges[i - 1].recorder == recorder && mine.ranges[i - 1].scope == scope) {

@@ -38,7 +38,7 @@ static tide_status check_config(const tide_recorder_config *config, tide_error *
     return TIDE_OK;
 }
 
-/* A missing libunwind is no error. The reason is kept for tide_recorder_stacks_missing. */
+/* A missing libunwind is not an error. The reason is kept for tide_recorder_stacks_missing. */
 static tide_status open_unwinder(tide_recorder *recorder, tide_error *error) {
     tide_error reason = {"call stacks are off: the recorder was created without them"};
     if (recorder->config.capture_stacks) {
@@ -243,8 +243,8 @@ uint32_t tide_recorder_intern(tide_recorder *recorder, const char *text) {
 }
 
 void tide_recorder_take_note(tide_recorder *recorder, const char *name, tide_note *ret_note) {
-    /* Nothing here takes a lock, as long as stack, scope and name are not the thread's first of
-     * their kind: the allocator's lock, which comes next, is then held for the row alone. */
+    /* Nothing here takes a lock unless stack, scope or name is the thread's first of its kind: the
+     * allocator's lock, which comes next, is then held only for the row. */
     if (recorder == NULL || tide_recorder_is_paused(recorder)) {
         *ret_note = (tide_note){TIDE_NONE, TIDE_NONE, TIDE_NONE};
         return;
@@ -283,9 +283,8 @@ tide_event *tide_recorder_row_begin(tide_recorder *recorder) {
     tide_event *row = tide_event_log_row_begin(&recorder->log);
     if (row != NULL) {
         int64_t now_ns = tide_tick_clock_read_and_anchor(&recorder->clock) - recorder->created_ns;
-        /* The processor may read its time stamp counter before the lock is really taken, and so
-         * read a time before that of the row which the previous holder wrote. Rows must not go back
-         * in time. */
+        /* The processor may read its time stamp counter before it holds the lock, and so get a time
+         * before that of the row written by the previous holder. Rows must not go back in time. */
         recorder->last_ns = now_ns > recorder->last_ns ? now_ns : recorder->last_ns;
         row->time_ns = recorder->last_ns;
     }

@@ -9,7 +9,7 @@
 #include "recorder/state_internal.h"
 
 enum {
-    N_TRIES = 16,         /* for an anchor: in the first tries the device may still be waking up */
+    N_TRIES = 16,         /* for an anchor: the device may still be waking up in the first tries */
     N_COST = 32,          /* marks by which the cost of one is measured */
     MAX_SHARED_NS = 10000 /* host time between two ends of scopes that may share an event */
 };
@@ -51,9 +51,9 @@ struct tide_scope_times {
     pending *pendings; /* owned; in the order in which the scopes began */
     size_t n_pendings;
     size_t pendings_capacity;
-    tide_device_event *base; /* owned; elapsed times are measured from here. It moves along with the
-                                collections: the runtime returns times in single precision, which
-                                is exact only for short ones */
+    tide_device_event *base;  /* owned; elapsed times are measured from here. It advances with the
+                                 collections: the runtime returns times in single precision, which is
+                                 exact only for short times */
     tide_device_event *spare; /* owned; for anchors */
     bool is_paused;           /* scopes that begin now are not timed */
     tide_scope_kind deepest;  /* scopes up to this kind are timed, deeper ones are not */
@@ -88,8 +88,8 @@ static void swap_events(tide_device_event **a, tide_device_event **b) {
     *b = event;
 }
 
-/* Called on an idle device, so that the event is reached between the two readings of the host's
- * clock. The narrowest try wins; *kept becomes the event of that try. */
+/* Called on an idle device, so the event is reached between the two readings of the host's clock.
+ * The narrowest try counts; *kept becomes the event of that try. */
 static tide_status take_anchor(tide_scope_times *times, tide_device_event **kept,
                                anchor *ret_anchor, tide_error *error) {
     anchor best = {0, INT64_MAX};
@@ -108,9 +108,9 @@ static tide_status take_anchor(tide_scope_times *times, tide_device_event **kept
 }
 
 /* Whether the latest mark can be used once more. If nothing was submitted since, the device would
- * reach a further mark directly after it, or, when idle, as much later as the host submits it.
- * Sharing pays: most scopes of a step begin where another one ends, and each event costs the host a
- * call and the device some work. */
+ * reach another mark directly after it or, when idle, as soon as the host submits it. Sharing pays:
+ * most scopes of a step begin where another one ends, and each event costs the host a call and the
+ * device some work. */
 static bool shares_mark(tide_scope_times *times) {
     uint64_t n_submitted = atomic_load_explicit(&times->device->n_submitted, memory_order_relaxed);
     int64_t now_ns = tide_recorder_now_ns(times->recorder);
@@ -359,8 +359,8 @@ tide_status tide_scope_times_finish(tide_scope_times *times, tide_error *error) 
     TIDE_TRY(device_time(times, times->marks[kept].event, &device_ns, &rounding_ns, error));
     times->n_marks = kept;
     int64_t host_ns = last.host_ns - times->first.host_ns;
-    /* The device's clock may run faster or slower than the host's; between the two anchors it is
-     * taken as a straight line. */
+    /* The device's clock may run faster or slower than the host's; between the two anchors its rate
+     * is assumed constant. */
     double factor = device_ns > 0 && host_ns > 0 ? (double)host_ns / (double)device_ns : 1;
     int64_t width_ns = last.half_width_ns > times->first.half_width_ns ? last.half_width_ns
                                                                        : times->first.half_width_ns;

@@ -4,15 +4,15 @@
  * while this object is attached records a device event where it begins and one where it ends. After
  * a synchronisation, the times between events become the device begin and duration of the scope.
  *
- * The device's clock is tied to the recorder's by two anchors, one when the object is created and
- * one when it is finished. For an anchor, an event is recorded on the idle device and waited for,
- * so that its time lies between two readings of the host's clock; the narrowest of several tries
- * counts. Between the anchors the device's clock is taken to run at a constant rate. The recording
- * states the remaining uncertainty in ns.
+ * The device's clock is related to the recorder's by two anchors, one when the object is created
+ * and one when it is finished. For an anchor, an event is recorded on the idle device and waited
+ * for, so its time is between two readings of the host's clock; the narrowest of several tries
+ * counts. Between the anchors, the device's clock is assumed to run at a constant rate. The
+ * recording states the remaining uncertainty in ns.
  *
- * Where a scope begins or ends directly after another one, with nothing submitted in between, both
- * share one event. The cost of an event is measured when the object is created, so that a caller
- * with short steps can leave out scopes whose events would cost too much (tide_scope_times_limit).
+ * If a scope begins or ends directly after another one, with nothing submitted in between, both
+ * share one event. The cost of an event is measured when the object is created, so a caller with
+ * short steps can omit scopes whose events would cost too much (tide_scope_times_limit).
  *
  * The object belongs to the thread that creates it, except where noted. A recorder can have one at
  * a time.
@@ -37,26 +37,26 @@ extern "C" {
 typedef struct tide_scope_times tide_scope_times;
 
 /* Waits for the device, takes the first anchor, and times the calling thread's scopes from now on.
- * TIDE_INVALID: the recorder has such an object already. Device and recorder are borrowed and
+ * TIDE_INVALID if the recorder already has such an object. Device and recorder are borrowed and
  * outlive the object. */
 TIDE_NODISCARD tide_status tide_scope_times_create(tide_recorder *recorder, tide_device *device,
                                                    tide_stream stream, tide_scope_times **ret_times,
                                                    tide_error *error);
 
-/* From now on times scopes only to the depth at which the events of the last collection cost at
+/* From now on, times scopes only to the depth at which the events of the last collection cost at
  * most `share` of span_ns: all scopes; or steps, phases and layers; or steps and phases, which are
  * always timed. The depth never grows again. */
 void tide_scope_times_limit(tide_scope_times *times, int64_t span_ns, double share);
 /* Scopes that begin while it is paused get no times, as in a captured step, whose events have none.
- * Call it in pairs, inside one scope. NULL: does nothing. */
+ * Call it in pairs, inside one scope. NULL does nothing. */
 void tide_scope_times_pause(tide_scope_times *times, bool is_paused);
 
-/* Call it after a synchronisation of the device. Gives the scopes that have ended their times,
- * based on the first anchor alone, and frees their events for reuse. Returns the first failure
- * since the last call; after one, no further scope is timed. */
+/* Call it after synchronising the device. Sets the times of the scopes that have ended, based on
+ * the first anchor only, and frees their events for reuse. Returns the first failure since the last
+ * call; after a failure, no further scope is timed. */
 TIDE_NODISCARD tide_status tide_scope_times_collect(tide_scope_times *times, tide_error *error);
 
-/* Waits for the device, collects, takes the second anchor, corrects every time given so far, and
+/* Waits for the device, collects, takes the second anchor, corrects all times set so far, and
  * states the uncertainty. Call it once. Scopes that end later get uncorrected times. */
 TIDE_NODISCARD tide_status tide_scope_times_finish(tide_scope_times *times, tide_error *error);
 

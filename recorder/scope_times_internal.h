@@ -1,4 +1,5 @@
-/* scope_times_internal.h - how scopes reach the object that times them, and times the recording. */
+/* scope_times_internal.h - how scopes are passed to the object that times them, and its times to
+ * the recording. */
 #ifndef TIDE_RECORDER_SCOPE_TIMES_INTERNAL_H
 #define TIDE_RECORDER_SCOPE_TIMES_INTERNAL_H
 
@@ -11,8 +12,8 @@ void tide_scope_times_begin(tide_scope_times *times, tide_scope scope, tide_scop
 void tide_scope_times_end(tide_scope_times *times, tide_scope scope);
 
 /* Attaches the object to the calling thread's scopes. *ret_first is the number that the next scope
- * will have. TIDE_INVALID: another object is attached. TIDE_NO_MEMORY: no memory for the thread's
- * state. */
+ * will have. TIDE_INVALID if another object is attached. TIDE_NO_MEMORY without memory for the
+ * thread's state. */
 TIDE_NODISCARD tide_status tide_recorder_attach_times(tide_recorder *recorder,
                                                       tide_scope_times *times,
                                                       tide_scope *ret_first);

@@ -16,8 +16,8 @@
 
 enum { N_CACHED = 4 }; /* recorders that one thread uses in turn without taking a lock */
 
-/* The recorders that this thread used last. The time of creation tells a recorder from an earlier
- * one at the same address, whose state of this thread is gone. */
+/* The recorders that this thread used last. The time of creation distinguishes a recorder from an
+ * earlier one at the same address, whose state of this thread no longer exists. */
 typedef struct thread_cache {
     int64_t birth_ns; /* first use by this thread; 0: not used yet */
     struct {
@@ -41,7 +41,7 @@ static tide_recorder_thread *find_cached(const tide_recorder *recorder) {
 }
 
 /* Called under the scopes lock. NULL: this thread has not opened a scope of this recorder. A later
- * thread may have the address of an earlier one's cache, so the time of birth is compared, too. */
+ * thread may have the address of an earlier one's cache, so the time of birth is also compared. */
 static tide_recorder_thread *find_listed(const tide_recorder *recorder) {
     tide_recorder_thread *thread = recorder->threads;
     while (thread != NULL && (thread->address != &cache || thread->birth_ns != cache.birth_ns)) {
@@ -58,8 +58,8 @@ static void remember(const tide_recorder *recorder, tide_recorder_thread *thread
     cache.next = (entry + 1) % N_CACHED;
 }
 
-/* Called under the scopes lock: the calling thread's state, made at its first use; NULL: no memory.
- */
+/* Called under the scopes lock: the calling thread's state, made at its first use; NULL without
+ * memory. */
 static tide_recorder_thread *entry_of(tide_recorder *recorder) {
     tide_recorder_thread *thread = find_cached(recorder);
     if (thread != NULL) {
@@ -119,7 +119,7 @@ uint32_t tide_recorder_innermost(tide_recorder *recorder) {
     return thread == NULL ? TIDE_NONE : thread->innermost;
 }
 
-/* Called under the scopes lock. TIDE_NONE: there is no memory, or the table is full. */
+/* Called under the scopes lock. TIDE_NONE without memory or if the table is full. */
 static tide_scope append_scope(tide_recorder *recorder, tide_recorder_thread *thread,
                                tide_scope_row row) {
     if (thread == NULL || recorder->n_scopes >= recorder->max_scopes) {
@@ -203,7 +203,7 @@ tide_scope tide_scope_begin(tide_recorder *recorder, tide_scope_kind kind, const
     return tide_scope_begin_as(recorder, kind, name, index, name);
 }
 
-/* No recorder's scope is a string's, so that no scope is taken for this range. */
+/* The address stands in for a recorder, so no scope is mistaken for this range. */
 static const char RANGE[] = "range";
 
 void tide_range_begin(const char *name) {

@@ -1,4 +1,4 @@
-/* state_internal.h - the parts of a recorder, for its own source files alone.
+/* state_internal.h - the parts of a recorder, only for its own source files.
  *
  * There are three locks: the log's, which is also the cache's, the strings', and the scopes'. The
  * strings' and the scopes' locks are never held together. Only the journal's lock is taken under
@@ -25,12 +25,12 @@
 
 enum { TIDE_MAX_STREAMS = 255, TIDE_REASON_TEXT = 512 };
 
-/* What a recorder knows about one thread. Only that thread reads and writes `innermost`. */
+/* A recorder's state of one thread. Only that thread reads and writes `innermost`. */
 typedef struct tide_recorder_thread {
     struct tide_recorder_thread *next; /* owned list; newest first */
     const void *address; /* of the thread's cache (scopes.c); with birth_ns its identity */
     int64_t birth_ns; /* when that cache was first used: a later thread may get the same address */
-    struct tide_name_cache *names; /* owned; NULL: it has named nothing yet (names.c) */
+    struct tide_name_cache *names; /* owned; NULL: no names yet (names.c) */
     uint32_t innermost;            /* open scope, or TIDE_NONE */
     bool is_numbered;              /* it has had a scope */
     uint16_t number; /* 0, 1, 2, ...; threads beyond the range share the last number */
@@ -54,14 +54,14 @@ struct tide_recorder {
     tide_journal *journal; /* owned; in that file; NULL without one */
 
     /* Unused. The fields above are read without a lock, on every request; the fields below are
-     * written under it. In one cache line each write would take the line away from all readers. */
+     * written under it. In one cache line, each write would take the line away from all readers. */
     unsigned char apart[TIDE_LINES_APART];
     tide_lock log_lock; /* guards log, last_ns, streams, n_streams and is_claimed */
     tide_event_log log;
     int64_t last_ns; /* time of the newest row; the next one is not earlier */
     tide_stream_row streams[TIDE_MAX_STREAMS];
     size_t n_streams;
-    bool is_claimed; /* a cache records here, or did */
+    bool is_claimed; /* a cache records here, or did once */
 
     unsigned char apart_too[TIDE_LINES_APART]; /* unused, for the same reason */
     pthread_mutex_t strings_lock;              /* guards strings */
@@ -71,7 +71,7 @@ struct tide_recorder {
     tide_scope_row *scopes;      /* owned, or in the file; n_scopes of scopes_capacity */
     size_t n_scopes;
     size_t scopes_capacity;
-    size_t max_scopes; /* so that the table takes no more bytes than the event log may */
+    size_t max_scopes; /* limits the table to the size of the event log */
     uint64_t n_scopes_dropped;
     tide_recorder_thread *threads; /* owned */
     size_t n_threads;
@@ -94,12 +94,12 @@ static inline bool tide_recorder_is_paused(tide_recorder *recorder) {
  * this recorder recently. */
 uint32_t tide_recorder_innermost(tide_recorder *recorder);
 
-/* What the recorder knows about the calling thread; NULL: no memory. Takes no lock when the thread
+/* The recorder's state of the calling thread; NULL without memory. Takes no lock when the thread
  * has used this recorder recently. */
 tide_recorder_thread *tide_recorder_this_thread(tide_recorder *recorder);
 
-/* As tide_recorder_intern, of a name that the calling thread has probably given before: then no
- * lock is taken. */
+/* Like tide_recorder_intern, but takes no lock for a name that the calling thread has used
+ * before. */
 uint32_t tide_recorder_name(tide_recorder *recorder, const char *name);
 
 void tide_recorder_scopes_fini(tide_recorder *recorder);

@@ -1,5 +1,5 @@
-/* text.c - what error messages need from a recording that is going on: texts, scopes, and what
- * happened to an address. */
+/* text.c - data of a running recording for error messages: texts, scopes, and the history of an
+ * address. */
 #include <stdio.h>
 #include <string.h>
 
@@ -49,7 +49,7 @@ void tide_recorder_scope_path(tide_recorder *recorder, uint32_t scope, char *tex
     }
 }
 
-/* Looks at one more row; rows come newest first. True: older rows cannot add anything. */
+/* Looks at one more row; rows come newest first. True if older rows cannot add anything. */
 static bool look_at(const tide_event *event, uint64_t number, uint64_t address,
                     tide_address_history *history) {
     if (!tide_action_has_address(event->action) || address - event->address >= event->block_bytes) {
@@ -85,8 +85,7 @@ void tide_recorder_look_back(tide_recorder *recorder, uint64_t address, size_t m
     tide_address_history history = {.now_ns = 0};
     if (recorder != NULL) {
         const tide_event_log *log = &recorder->log;
-        /* A log that has stopped does not have the latest events, so its answers would be outdated.
-         */
+        /* A log that has stopped lacks the latest events, so its answers would be outdated. */
         size_t n_rows = tide_event_log_has_newest(log) ? tide_event_log_n_kept(log) : 0;
         n_rows = n_rows < max_rows ? n_rows : max_rows;
         for (size_t i = 0; i < n_rows; i++) {

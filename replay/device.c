@@ -1,22 +1,22 @@
 /* The device below a replayed cache.
  *
- * With a script it behaves as the recorded device did during the request at hand: it sells at the
- * recorded addresses, and refuses where the recorded device must have refused. Where the replay's
- * allocator asks for something that was not recorded it gets made-up addresses, so that the
- * comparison goes on and reports the difference instead of ending. */
+ * With a script, it behaves like the recorded device during the current request: it allocates at
+ * the recorded addresses, and refuses where the recorded device must have refused. If the replay's
+ * allocator requests memory that was not recorded, it gets invented addresses, so the comparison
+ * continues and reports the difference. */
 #include <string.h>
 
 #include "replay/replay_internal.h"
 
-/* Where made-up addresses begin: above those of any device, and below 2^62, so that sums of an
- * address and a size stay positive in a file. */
+/* Where invented addresses begin: above those of any device, and below 2^62, to keep sums of an
+ * address and a size positive in a file. */
 #define MADE_UP UINT64_C(0x2000000000000000)
 
 static tide_device *inner_of(tide_device *device) {
     return ((tide_replay_device *)device)->inner;
 }
 
-/* The row of the script that answers the current call. False: the last one has. */
+/* The row of the script that answers the current call. False if the script has no more rows. */
 static bool next_row(const tide_replay_device *device, tide_event *ret_row) {
     if (device->at == device->n_script) {
         return false;
@@ -31,13 +31,13 @@ static bool is_next(const tide_replay_device *device, tide_action action) {
 }
 
 /* Whether the recorded device refused at this point. A refusal leaves no row of its own, but the
- * allocator reacts to it by giving something back, or reports out of memory. */
+ * allocator reacts by releasing memory or reports out of memory. */
 static bool refuses(const tide_replay_device *device) {
     tide_event row;
     return next_row(device, &row) ? tide_replay_is_return(row.action) : device->ends_in_oom;
 }
 
-/* The place of the first sold piece at or above the address. */
+/* The index of the first allocated piece at or above the address. */
 static size_t place_of(const tide_replay_device *device, uint64_t address) {
     size_t low = 0;
     size_t high = device->n_sold;
@@ -177,7 +177,7 @@ static tide_status replay_stream_wait(tide_device *base, tide_stream stream,
     return tide_device_stream_wait(inner_of(base), stream, event, error);
 }
 
-/* Never ready, so that the cache's polls free nothing: the recording says when a free completes. */
+/* Never ready, so the cache's polls free nothing: the recording shows when a free completes. */
 static tide_status replay_event_query(tide_device *base, tide_device_event *event,
                                       tide_error *error) {
     (void)base;
@@ -219,7 +219,7 @@ static tide_status replay_reserve(tide_device *base, size_t n_bytes, uint64_t *r
     }
     device->range_address = 0;
     if (address == 0 && device->ends_in_oom) {
-        return refuse(error); /* its place is set when something is mapped */
+        return refuse(error); /* its place is set at the first mapping */
     }
     if (address == 0 || overlaps(device, address, n_bytes)) {
         address = made_up(device, n_bytes);

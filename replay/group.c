@@ -1,24 +1,24 @@
-/* The rows about segments and completed frees before a request: this finds out why they are there,
- * and makes the replay's allocator do the same.
+/* The rows about segments and completed frees before a request: finds their cause and makes the
+ * replay's allocator do the same.
  *
- * The rows record what the allocator did, and the replay's allocator does the same by itself if it
- * has the same reason. So the replay must find the reason, which lies in what the program did.
+ * The rows record the allocator's actions, and the replay's allocator repeats them if it has the
+ * same cause. So the replay must find the cause, which is an action of the program.
  *
- * Segments go back because the allocator has to buy and cannot, or because the program emptied the
- * cache. Frees complete because the allocator polled, which it does before anything else, or
- * because it waited for all streams, which it does before its last attempt to buy and where the
- * cache is emptied.
+ * Segments are released because an allocation of a segment failed, or because the program emptied
+ * the cache. Frees complete because the allocator polled, which it does before anything else, or
+ * because it waited for all streams, which it does before its last attempt and when the cache is
+ * emptied.
  */
 #include "replay/replay_internal.h"
 
-/* The properties of a group of rows that show the reason for them. */
+/* The properties of a group of rows that show their cause. */
 typedef struct group {
     size_t n_completed;   /* frees */
     bool completes_all;   /* after the group no block waits for a stream */
-    size_t first_return;  /* place of the first row that gives memory back; n_pending: none */
-    bool has_buy_after;   /* something was bought after the last such row */
-    bool has_segment;     /* a whole segment went back, not only a part of a range */
-    bool is_other_caller; /* memory went back under another call stack than the request's */
+    size_t first_return;  /* index of the first row that releases memory; n_pending: none */
+    bool has_buy_after;   /* memory was allocated after the last such row */
+    bool has_segment;     /* a whole segment was released, not only a part of a range */
+    bool is_other_caller; /* memory was released under another call stack than the request's */
     bool is_oom;          /* the request ran out of memory */
 } group;
 
@@ -26,7 +26,7 @@ static bool stacks_differ(const tide_event *a, const tide_event *b) {
     return a->stack != TIDE_NONE && b->stack != TIDE_NONE && a->stack != b->stack;
 }
 
-/* `request` NULL: no request for memory follows. */
+/* `request` NULL if no request for memory follows. */
 static group look_at(const tide_replay_lane *lane, const tide_event *request) {
     group of = {.first_return = lane->n_pending,
                 .is_oom = request != NULL && request->action == TIDE_ACTION_OOM};
@@ -52,14 +52,13 @@ static tide_cache_wanted wanted_by(const tide_replay_lane *lane, const tide_even
                                 lane->replay->snapshot->streams[request->stream].handle);
 }
 
-/* Under these settings the allocator may give back only a part of its cached segments. */
+/* Whether these settings let the allocator release only a part of its cached segments. */
 static bool is_selective(const tide_replay_lane *lane) {
     const tide_cache_config *config = tide_cache_get_config(lane->cache);
     return config->max_split_bytes != TIDE_UNLIMITED || config->garbage_collection_threshold > 0.0;
 }
 
-/* Whether the group gives back all segments that it could, in the order in which emptying the cache
- * does so. */
+/* Whether the group releases all segments that it could, in the order of emptying the cache. */
 static bool gives_back_all(const tide_replay_lane *lane) {
     const tide_cache_segment *segment = NULL;
     for (size_t i = 0; i < lane->n_script; i++) {
@@ -96,11 +95,11 @@ static bool must_have_waited(const tide_replay_lane *lane, const tide_event *req
 typedef struct origin {
     bool is_emptied; /* the program emptied the cache before the request */
     size_t n_polled; /* pending rows before the allocator waited for all streams; n_pending: it did
-                        not */
+                        not wait */
 } origin;
 
-/* Emptying the cache gives back all segments. Fewer of them mean that the allocator made room for
- * the request, before it waited for the streams. */
+/* Emptying the cache releases all segments. Fewer mean that the allocator made room for the request
+ * before it waited for the streams. */
 static origin find_selective_origin(const tide_replay_lane *lane, const group *of,
                                     const tide_event *request) {
     if (!gives_back_all(lane)) {
@@ -117,24 +116,24 @@ static origin find_origin(const tide_replay_lane *lane, const group *of,
     const origin emptied = {.is_emptied = true, .n_polled = lane->n_pending};
     const origin waited = {.n_polled = 0};
     bool has_return = of->first_return < lane->n_pending;
-    /* Waiting for streams completes every free, and only a need for memory leads to it. */
+    /* Waiting for streams completes every free, and happens only when memory is needed. */
     if (!of->completes_all || !(has_return || of->is_oom)) {
         return polled;
     }
-    /* A request that gave memory back must have bought some afterwards. The exception is an
-     * expandable segment, where the last attempt may find room without mapping more. */
+    /* A request that released memory must have allocated some afterwards, except in an expandable
+     * segment, where the last attempt may find room without mapping more. */
     bool may_buy = of->has_buy_after || of->is_oom || !of->has_segment;
     if (has_return && (of->is_other_caller || !may_buy)) {
         return emptied;
     }
-    /* The tests below look at the cache, which is as the recorded one was only when verifying. */
+    /* The tests below look at the cache, which equals the recorded one only when verifying. */
     if (!has_return || !lane->options->verify) {
         return waited;
     }
     if (is_selective(lane)) {
         return find_selective_origin(lane, of, request);
     }
-    /* Had a cached block served the request, the cache would have given nothing back for it. */
+    /* If a cached block had served the request, the cache would have released nothing for it. */
     const tide_cache_wanted wanted = wanted_by(lane, request);
     return tide_cache_has_cached(lane->cache, &wanted) ? emptied : waited;
 }
@@ -179,7 +178,7 @@ static tide_status set_script(tide_replay_lane *lane, const tide_event *request,
     return TIDE_OK;
 }
 
-/* Empties the cache as the program did, on behalf of the last row that gives something back. */
+/* Empties the cache as the program did, on behalf of the last row that releases memory. */
 static tide_status empty(tide_replay_lane *lane, tide_error *error) {
     size_t row = 0;
     for (size_t i = 0; i < lane->n_pending; i++) {

@@ -1,9 +1,9 @@
-/* One device of a replay: its cache, and what each row of the snapshot asks of it.
+/* One device of a replay: its cache, and the replay of each row of the snapshot.
  *
- * A recorded address names a block until its free completes; `addresses` leads from it to the block
- * of the replay, which may lie elsewhere. Rows about segments and completed frees are results, not
- * requests: they are kept until the next request, because only together with it do they show why
- * they are there (group.c). */
+ * A recorded address names a block until its free completes; `addresses` maps it to the block of
+ * the replay, which may be elsewhere. Rows about segments and completed frees are results, not
+ * requests: they are kept until the next request, because their cause shows only together with it
+ * (group.c). */
 #include <inttypes.h>
 #include <string.h>
 
@@ -21,8 +21,8 @@ static tide_status no_memory(tide_error *error) {
 /* ---- making one ---- */
 
 /* The replayed rows come from a recorder of the lane's own. Its log reserves addresses for eight
- * times the recorded rows, since settings that buy and give back more often give more rows; memory
- * is taken page by page as rows come, so that the excess costs nothing. */
+ * times the recorded rows, because settings that allocate and release more often cause more rows;
+ * memory is used page by page as rows are added, so the excess costs nothing. */
 static tide_status make_recorder(tide_replay_lane *lane, size_t n_rows, tide_error *error) {
     const tide_snapshot *snapshot = lane->replay->snapshot;
     tide_recorder_config config;
@@ -66,13 +66,13 @@ tide_status tide_replay_lane_init(tide_replay_lane *lane, tide_replay *replay,
         tide_replay_range_total(replay->snapshot, number, mem, &room_bytes) != TIDE_OK) {
         return no_memory(error);
     }
-    /* A smaller device makes the ranges of expandable segments smaller, so that they fit side by
-     * side at the recorded addresses. This size does not decide when memory runs out; the script
-     * does (device.c). */
+    /* A smaller device makes the ranges of expandable segments smaller, so they fit side by side at
+     * the recorded addresses. This size does not decide when memory runs out; the script does
+     * (device.c). */
     if (room_bytes >= 0 && (total_bytes < 0 || room_bytes < total_bytes)) {
         total_bytes = room_bytes;
-        /* The recorded limit already includes the fraction of the device; applied to the smaller
-         * device the fraction would count twice. */
+        /* The recorded limit already includes the fraction of the device, which would count twice
+         * if applied to the smaller device. */
         if (config.memory_limit_bytes != TIDE_UNLIMITED) {
             config.per_process_memory_fraction = 1.0;
         }
@@ -101,7 +101,7 @@ void tide_replay_lane_fini(tide_replay_lane *lane) {
     *lane = (tide_replay_lane){.replay = NULL};
 }
 
-/* ---- rows that the cache gives ---- */
+/* ---- rows of the cache ---- */
 
 /* Turns a row of the recorder into one of the snapshot: time and caller are those of `row`, which
  * caused it, and numbers refer to the snapshot's tables. */
@@ -212,8 +212,8 @@ tide_status tide_replay_lane_request(tide_replay_lane *lane, size_t row,
 tide_status tide_replay_lane_wait(tide_replay_lane *lane, uint64_t recorded, uint64_t address,
                                   tide_error *error) {
     /* A block that another stream uses is not free on release, but waits for an event on that
-     * stream. The replay's device reaches no event by itself, so the block waits until the row of
-     * its completion is met. */
+     * stream. The replay's device reaches no event on its own, so the block waits until the row of
+     * its completion. */
     if (address != 0) {
         TIDE_TRY(tide_cache_record_stream(lane->cache, address, TIDE_REPLAY_STREAM, error));
         TIDE_TRY(tide_cache_release(lane->cache, address, error));
@@ -253,8 +253,8 @@ tide_status tide_replay_find_waiting(tide_replay_lane *lane, size_t row, uint64_
         (address & TIDE_REPLAY_WAITING) == 0) {
         return contradiction(lane, row, "no block waits there", error);
     }
-    /* The cache may have waited for all streams since, which freed the block; it may even have
-     * given its address to another one. If the count of such waits has not changed, it has not. */
+    /* The cache may have waited for all streams since, which freed the block, and may even have
+     * reused its address. If the count of such waits has not changed, it has done neither. */
     address &= ~TIDE_REPLAY_WAITING;
     lane->n_waiting--;
     tide_map_remove(&lane->addresses, tide_replay_event(lane, row).address);
@@ -309,8 +309,8 @@ static tide_status push(tide_replay_lane *lane, size_t row, tide_error *error) {
     return TIDE_OK;
 }
 
-/* A segment was bought for a request whose row has not come yet: the row of another thread came
- * between. A free then must not end the group. */
+/* Whether a segment was allocated for a request whose row has not followed yet, because the row of
+ * another thread came between. A free must not end the group then. */
 static bool is_buying(const tide_replay_lane *lane) {
     return lane->n_pending > 0 &&
            tide_replay_is_buy(tide_replay_event(lane, lane->pending[lane->n_pending - 1]).action);

@@ -1,9 +1,9 @@
-/* How much memory a recorded run had. Only a row that ran out of memory shows it: the free bytes
- * plus those that the allocator had reserved are all that there was. */
+/* The memory of a recorded run. Only a row that ran out of memory shows it: the total is the free
+ * bytes plus those that the allocator had reserved. */
 #include "replay/replay_internal.h"
 
-/* The sizes of a made-up file may add up to more than 64 bits hold. Then the sum stays at
- * UINT64_MAX, even when segments are given back, because what is left of it is unknown. */
+/* The sizes in a forged file may exceed 64 bits in sum. Then the sum stays at UINT64_MAX, even when
+ * segments are released, because the remainder is unknown. */
 static uint64_t add_bytes(uint64_t sum_bytes, uint64_t n_bytes) {
     return n_bytes < UINT64_MAX - sum_bytes ? sum_bytes + n_bytes : UINT64_MAX;
 }

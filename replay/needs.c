@@ -1,9 +1,9 @@
-/* How much memory a device would need, where no settings let the recorded run survive: by replays
+/* The memory that a device would need if no settings let the recorded run survive, found by replays
  * with other limits. */
 #include "replay/needs_internal.h"
 
-/* What the allocator buys at least, and rounds large segments to: a limit between two multiples
- * serves no more than the lower one. */
+/* The smallest segment, and the unit to which large segments are rounded: a limit between two
+ * multiples serves no more than the lower one. */
 #define STEP_BYTES (UINT64_C(2) << 20)
 
 /* Between a limit that is too small and one that is not, both multiples of STEP_BYTES. */
@@ -24,9 +24,9 @@ static tide_status bisect(const tide_replay_trials *trials, size_t entry, uint64
 }
 
 /* Finds a limit above low_bytes at which the entry survives, low_bytes + first_gap_bytes or more.
- * The gap doubles until a replay survives, because a limit can make a run take more than it takes
- * without one, as by collecting garbage. Limits of bound_bytes and more are of no interest;
- * *ret_bytes is 0 if no limit below that was found to be enough. */
+ * The gap doubles until a replay survives, because a limit can make a run need more than it needs
+ * without one, for example by garbage collection. Limits of bound_bytes and more do not matter;
+ * *ret_bytes is 0 if no lower limit was enough. */
 static tide_status find_enough(const tide_replay_trials *trials, size_t entry, uint64_t low_bytes,
                                uint64_t first_gap_bytes, uint64_t bound_bytes, uint64_t *ret_bytes,
                                tide_error *error) {
@@ -47,9 +47,9 @@ static tide_status find_enough(const tide_replay_trials *trials, size_t entry, u
     return TIDE_OK;
 }
 
-/* The smallest limit above low_bytes and below `*bound` at which the entry survives goes to
- * `*bound`, and true to ret_found. It was replayed: the entry's peak without a limit only says
- * where the search begins. */
+/* Stores in `*bound` the smallest limit above low_bytes and below `*bound` at which the entry
+ * survives, and true in ret_found. The limit was replayed: the entry's peak without a limit is only
+ * the start of the search. */
 static tide_status improve(const tide_replay_trials *trials, size_t entry, uint64_t low_bytes,
                            uint64_t *bound, bool *ret_found, tide_error *error) {
     bool survives = false;

@@ -9,11 +9,11 @@
 /* In place of a limit: none. */
 #define TIDE_REPLAY_NO_LIMIT ((uint64_t)INT64_MAX)
 
-/* What the search asks about. */
+/* The runs that the search tries. */
 typedef struct tide_replay_trials {
-    void *ctx;             /* borrowed; the first argument of `run` */
+    void *ctx;             /* In place of a limit: unlimited. */
     size_t n_entries;      /* settings */
-    uint64_t in_use_bytes; /* the limit under which every one of them ran out of memory */
+    uint64_t in_use_bytes; /* the limit under which all entries ran out of memory */
     /* Runs an entry with a limit; its peak is that of the reserved bytes. */
     tide_status (*run)(void *ctx, size_t entry, uint64_t limit_bytes, bool *ret_survives,
                        int64_t *ret_peak_bytes, tide_error *error);

@@ -26,7 +26,8 @@ static tide_status run_rows(tide_replay *replay, const tide_replay_options *opti
     }
     for (size_t i = 0; i < snapshot->n_events; i++) {
         size_t device = snapshot->events.device[i];
-        if (!tide_snapshot_is_pinned(snapshot, device)) { /* no caching allocator gave it */
+        if (!tide_snapshot_is_pinned(snapshot, device)) { /* it did not come from a caching
+                                                             allocator */
             TIDE_TRY(tide_replay_lane_row(&lanes[device], i, error));
         }
         if (replay->n_samples < n_samples &&

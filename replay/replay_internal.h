@@ -14,29 +14,30 @@
 #define TIDE_REPLAY_STREAM UINT64_MAX
 
 /* A bit that marks, in an address, a block that waits for another stream. Addresses are multiples
- * of 512, so that the bit is free. */
+ * of 512, so the bit is free. */
 #define TIDE_REPLAY_WAITING UINT64_C(1)
 
-/* Memory that the device handed out under a script. */
+/* Memory that the device allocated under a script. */
 typedef struct tide_replay_sold {
     uint64_t address;
     uint64_t n_bytes;
 } tide_replay_sold;
 
-/* A device without memory whose events are reached only by waiting. Without a script it buys from
- * `inner`; with one it does what the recorded device did: the next row of the script answers each
+/* A device without memory whose events are reached only by waiting. Without a script, it allocates
+ * from `inner`; with one, it repeats the recorded device: the next row of the script answers each
  * call. */
 typedef struct tide_replay_device {
     tide_device base;              /* the first member, so that &device->base is a tide_device */
     tide_device *inner;            /* owned; a virtual device */
     bool has_script;               /* the rows of the script answer the calls */
-    const tide_snapshot *snapshot; /* borrowed; to whose events `script` refers */
+    const tide_snapshot *snapshot; /* borrowed; `script` refers to its events */
     const size_t *script;          /* borrowed; rows about segments, up to the request */
     size_t n_script;               /* of them */
     size_t at;                     /* next one */
     bool ends_in_oom;              /* the recorded device refused after the script's last row */
     uint64_t range_address;   /* where the next reserved range begins; 0: where the script maps */
-    uint64_t made_up_address; /* next address for what the recorded device did not sell */
+    uint64_t made_up_address; /* next address for memory that the recorded device did not
+                                 allocate */
     tide_replay_sold *sold;   /* owned; of a script: segments and ranges, by address */
     size_t n_sold;            /* of them */
     size_t capacity;          /* of sold */
@@ -46,7 +47,7 @@ typedef struct tide_replay_device {
 TIDE_NODISCARD tide_status tide_replay_device_open(const tide_hostmem *mem, int64_t total_bytes,
                                                    bool has_script, tide_replay_device **ret_device,
                                                    tide_error *error);
-/* Marks these addresses as handed out before the first event. */
+/* Marks these addresses as allocated before the first event. */
 TIDE_NODISCARD tide_status tide_replay_device_sell(tide_replay_device *device, uint64_t address,
                                                    uint64_t n_bytes, tide_error *error);
 void tide_replay_device_close(tide_replay_device *device);
@@ -77,11 +78,11 @@ typedef struct tide_replay_lane {
     tide_map waiting_since; /* address of a waiting block -> num_sync_all_streams when it began to
                                wait */
     size_t n_waiting;       /* blocks that wait according to the recorded rows */
-    size_t *pending;        /* owned; rows since the last request about segments and completions */
+    size_t *pending;        /* owned; rows about segments and completions since the last request */
     size_t n_pending, pending_capacity;
-    size_t *script; /* owned; those of them about segments */
+    size_t *script; /* owned; of these, rows about segments */
     size_t n_script, script_capacity;
-    tide_event *group; /* owned; rows that the current request gave */
+    tide_event *group; /* owned; rows that the current request caused */
     size_t n_group, group_capacity;
     uint64_t n_taken;             /* rows of the recorder that were read */
     tide_cache_stats base;        /* of the start */
@@ -102,26 +103,26 @@ TIDE_NODISCARD tide_status tide_replay_lane_row(tide_replay_lane *lane, size_t r
                                                 tide_error *error);
 /* After the last row. */
 TIDE_NODISCARD tide_status tide_replay_lane_end(tide_replay_lane *lane, tide_error *error);
-/* Requests a block on behalf of a row (SIZE_MAX: of a rebuilt start); `ret_address` 0: memory ran
+/* Requests a block on behalf of a row (SIZE_MAX: of a rebuilt start); `ret_address` 0 if memory ran
  * out. */
 TIDE_NODISCARD tide_status tide_replay_lane_request(tide_replay_lane *lane, size_t row,
                                                     const tide_block_row *block, tide_stream stream,
                                                     uint64_t *ret_address, tide_error *error);
-/* Lets the allocated block wait until a row says that its free completed. */
+/* Makes the allocated block wait until the row of its completed free. */
 TIDE_NODISCARD tide_status tide_replay_lane_wait(tide_replay_lane *lane, uint64_t recorded,
                                                  uint64_t address, tide_error *error);
 
 /* Takes the rows that the cache recorded since the last call; `row` caused them. */
 TIDE_NODISCARD tide_status tide_replay_take_rows(tide_replay_lane *lane, size_t row,
                                                  tide_error *error);
-/* Forgets the waiting block of a completed free; `ret_address` 0: it no longer waits. */
+/* Forgets the waiting block of a completed free; `ret_address` 0 if it no longer waits. */
 TIDE_NODISCARD tide_status tide_replay_find_waiting(tide_replay_lane *lane, size_t row,
                                                     uint64_t *ret_address, tide_error *error);
 /* Repeats the request of an alloc or oom row. */
 TIDE_NODISCARD tide_status tide_replay_ask(tide_replay_lane *lane, size_t row, tide_error *error);
 
-/* group.c. Replays the pending rows together with the request that ends them, or without one: then
- * the program emptied the cache, or frees completed. */
+/* group.c. Replays the pending rows together with the request that ends them, or without a request,
+ * if the program emptied the cache or frees completed. */
 TIDE_NODISCARD tide_status tide_replay_group_request(tide_replay_lane *lane, size_t row,
                                                      tide_error *error);
 TIDE_NODISCARD tide_status tide_replay_group_end(tide_replay_lane *lane, tide_error *error);
@@ -129,13 +130,13 @@ TIDE_NODISCARD tide_status tide_replay_group_end(tide_replay_lane *lane, tide_er
 /* start.c. Makes the blocks that were allocated before the first event. */
 TIDE_NODISCARD tide_status tide_replay_lane_start(tide_replay_lane *lane, bool is_rebuilt,
                                                   tide_error *error);
-/* The size of a device on which the ranges of expandable segments are large enough for what was
- * mapped, and do not overlap; -1: no bound. */
+/* The size of a device on which the ranges of expandable segments are large enough for the mapped
+ * memory, and do not overlap; -1: no bound. */
 TIDE_NODISCARD tide_status tide_replay_range_total(const tide_snapshot *snapshot, uint8_t device,
                                                    const tide_hostmem *mem, int64_t *ret_bytes);
 
-/* verify.c. Compares the rows that the current request gave with the recorded rows in `script` and
- * the request itself. */
+/* verify.c. Compares the rows that the current request caused with the recorded rows in `script`
+ * and the request itself. */
 void tide_replay_compare(tide_replay_lane *lane, size_t row);
 
 /* figures.c */
@@ -151,7 +152,7 @@ static inline tide_event tide_replay_event(const tide_replay_lane *lane, size_t 
     return tide_event_at(lane->replay->snapshot, row);
 }
 
-/* Whether a row about a segment says that the device handed out memory, or got it back. */
+/* Whether a row about a segment is an allocation from the device, not a release. */
 static inline bool tide_replay_is_buy(uint8_t action) {
     return action == TIDE_ACTION_SEGMENT_ALLOC || action == TIDE_ACTION_SEGMENT_MAP;
 }

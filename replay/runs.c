@@ -8,8 +8,8 @@
 #include "allocator/ranges.h"
 #include "replay/needs_internal.h"
 
-/* Settings that change the reserved bytes of a run, one by one and together. The grid has those of
- * them that the recorded PyTorch accepts. */
+/* Settings that change the reserved bytes of a run, one by one and together. The grid has those
+ * that the recorded PyTorch accepts. */
 static const char *const GRID[] = {
     "expandable_segments:True",
     "expandable_segments:False",
@@ -113,8 +113,7 @@ tide_status tide_replay_runs_replay(tide_replay_runs *runs, const tide_replay_pr
                                              .limits_bytes = runs->limits_bytes};
         tide_status status = tide_replay_run(runs->snapshot, &options, &entry->replay, error);
         if (status != TIDE_OK) {
-            if (status !=
-                TIDE_FORMAT) { /* that error is about the file, whatever the settings are */
+            if (status != TIDE_FORMAT) { /* that error is about the file, not the settings */
                 tide_error_prefix(error, "%s", entry->name);
             }
             return status;
@@ -140,7 +139,7 @@ tide_status tide_replay_runs_verify(tide_replay_runs *runs, const char *conf, ti
     return tide_replay_run(runs->snapshot, &options, &runs->verified, error);
 }
 
-/* Reads what was recorded on each device, and its limit from its rows if nothing else states it. */
+/* Reads the recorded figures of each device, and its limit from its rows if it is not stated. */
 static tide_status look_at_devices(tide_replay_runs *runs, tide_error *error) {
     const tide_hostmem *mem = tide_hostmem_default();
     size_t n = runs->snapshot->n_devices;
@@ -178,7 +177,7 @@ uint64_t tide_replay_limit_in_use(const tide_replay_runs *runs, size_t device) {
 
 /* ---- ranks ---- */
 
-/* An entry as it ran on one device. */
+/* The result of an entry on one device. */
 typedef struct ranked {
     size_t entry;
     const tide_replay_figures *figures; /* borrowed; of that device */
@@ -215,7 +214,7 @@ void tide_replay_runs_rank(const tide_replay_runs *runs, size_t device,
     }
 }
 
-/* ---- what is needed ---- */
+/* ---- the memory needed ---- */
 
 /* A search on one device. */
 typedef struct search {

@@ -99,7 +99,7 @@ tide_status tide_replay_settings(const tide_snapshot *snapshot, tide_cache_confi
     size_t n_told = 0;
     tide_cache_config_init(&config);
     /* The divisions come last: they go through the allocator's own parser, which checks the whole
-     * configuration and would refuse a half-filled one. */
+     * configuration and would refuse a partly filled one. */
     for (size_t pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < snapshot->n_settings; i++) {
             const known *what = find_known(snapshot->settings[i].name);

@@ -1,9 +1,9 @@
 /* The start of a replay: the blocks that were allocated before the first event.
  *
- * They are either adopted where they were recorded, with the segments around them, or requested
- * anew. Expandable segments need a third step, because a snapshot records which memory is mapped,
- * but not the reserved range that it is mapped into: the ranges are worked out from all memory that
- * the file shows to be mapped at any time.
+ * They are either adopted at their recorded addresses, with the segments around them, or requested
+ * again. Expandable segments need a third step, because a snapshot records the mapped memory, but
+ * not the reserved range around it: the ranges are computed from all memory that the file shows as
+ * mapped at any time.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ typedef struct range {
 
 enum { MAX_RANGES = 64 };
 #define BOUGHT UINT32_MAX
-/* The allocator's defaults: a recording names neither constant where it leaves out the pool. */
+/* The allocator's defaults: a recording that omits the pool has neither constant. */
 #define SMALL_BYTES (UINT64_C(1) << 20)         /* of the largest block of the small pool */
 #define SMALL_SEGMENT_BYTES (UINT64_C(2) << 20) /* of its segments */
 
@@ -40,9 +40,9 @@ static int pool_for(uint64_t block_bytes) {
     return block_bytes <= SMALL_BYTES ? TIDE_POOL_SMALL : TIDE_POOL_LARGE;
 }
 
-/* The pool of a start segment. A file that does not name it still shows it: a segment serves blocks
- * of one pool only, so any block in it decides, present now or, in mapped memory, later. A segment
- * without any block is judged by its size. */
+/* The pool of a start segment. A file that does not name the pool still shows it: a segment has
+ * blocks of only one pool, so any block in it decides, one present now or, in mapped memory, a
+ * later one. Without any block, the size of the segment decides. */
 static int pool_of(const tide_snapshot *snapshot, const tide_segment_row *segment) {
     if (segment->pool != TIDE_SEGMENT_UNKNOWN) {
         return segment->pool == TIDE_SEGMENT_SMALL ? TIDE_POOL_SMALL : TIDE_POOL_LARGE;
@@ -66,11 +66,11 @@ static int pool_of(const tide_snapshot *snapshot, const tide_segment_row *segmen
 
 /* ---- ranges ---- */
 
-/* Memory that was mapped or bought at some time of the run. */
+/* Memory that was mapped or allocated at some time of the run. */
 typedef struct piece {
     uint64_t address;
     uint64_t end;
-    uint32_t key; /* stream and pool, which a range serves; BOUGHT: not part of a range */
+    uint32_t key; /* stream and pool of a range; BOUGHT: not part of a range */
 } piece;
 
 static uint32_t key_of(uint8_t stream, int pool) {
@@ -84,8 +84,8 @@ static int by_address(const void *a, const void *b) {
 }
 
 /* All pieces of the device, by address. The row of a map does not name its pool, but the request
- * that follows it does: memory is mapped for nothing else. Maps after the last request stay
- * unknown and are left out. */
+ * after it does: memory is mapped only for requests. Maps after the last request are unknown and
+ * are left out. */
 static tide_status find_pieces(const tide_snapshot *snapshot, uint8_t device,
                                const tide_hostmem *mem, piece **ret_pieces, size_t *ret_n) {
     size_t n = 0;
@@ -137,7 +137,7 @@ tide_status tide_replay_range_total(const tide_snapshot *snapshot, uint8_t devic
     size_t first = 0; /* the pieces of one range */
     /* The allocator reserves a range of 9/8 of the device's memory, rounded up. Two ranges that are
      * neighbours in the recording must not overlap in the replay, so the smallest distance between
-     * the beginning of a range and whatever follows bounds the device. */
+     * the beginning of a range and the next piece limits the size of the device. */
     for (size_t i = 1; i < n; i++) {
         if (pieces[i].key != pieces[first].key) {
             uint64_t gap = pieces[i].address - pieces[first].address;
@@ -150,8 +150,8 @@ tide_status tide_replay_range_total(const tide_snapshot *snapshot, uint8_t devic
     return TIDE_OK;
 }
 
-/* Where the range around a start segment begins: going down from the segment, the last piece for
- * the same stream and pool before one for another. */
+/* Where the range around a start segment begins: going down from the segment, the last piece of the
+ * same stream and pool before one of another. */
 static tide_status find_beginning(starter *s, const tide_segment_row *segment,
                                   uint64_t *ret_address) {
     const tide_replay_lane *lane = s->lane;
@@ -175,7 +175,7 @@ static tide_status find_beginning(starter *s, const tide_segment_row *segment,
 }
 
 /* The range of an expandable start segment. The first segment of a range makes it; the others find
- * it, as they lead to the same beginning. */
+ * it, because they have the same beginning. */
 static tide_status range_of(starter *s, const tide_segment_row *segment, range *ret_range,
                             tide_error *error) {
     tide_replay_lane *lane = s->lane;
@@ -196,7 +196,7 @@ static tide_status range_of(starter *s, const tide_segment_row *segment, range *
                          MAX_RANGES);
     }
     range *found = &s->ranges[s->n_ranges++];
-    /* Tells the device in advance where the next reservation must lie. */
+    /* Sets in advance where the device must place the next reservation. */
     *found = (range){.stream = segment->stream, .pool = pool, .recorded = beginning};
     lane->device->range_address = beginning;
     TIDE_TRY(tide_cache_adopt_range(lane->cache, snapshot_of(lane)->streams[segment->stream].handle,
@@ -209,8 +209,8 @@ static tide_status range_of(starter *s, const tide_segment_row *segment, range *
 
 /* Blocks as the cache adopts them, into `rows`, which is large enough: neighbouring free blocks
  * become one, because the allocator always merges them and refuses others, and blocks that wait for
- * a stream are allocated at first, because adopting knows no waiting (remember() lets them wait).
- */
+ * a stream are allocated at first, because adopting cannot create waiting blocks (remember() makes
+ * them wait). */
 static size_t copy_blocks(const tide_snapshot *snapshot, const tide_segment_row *segment,
                           tide_block_row *rows) {
     size_t n = 0;
@@ -229,8 +229,8 @@ static size_t copy_blocks(const tide_snapshot *snapshot, const tide_segment_row 
     return n;
 }
 
-/* From now on the recorded address means the block at `address`; 0: it ran out of memory, and its
- * free is skipped. */
+/* From now on the recorded address means the block at `address`; 0: the request ran out of memory,
+ * and its free is skipped. */
 static tide_status remember(tide_replay_lane *lane, uint64_t recorded, uint64_t address,
                             bool is_waiting, tide_error *error) {
     if (is_waiting) {
@@ -297,9 +297,9 @@ static tide_status adopt_segment(starter *s, const tide_segment_row *segment, ti
     return status;
 }
 
-/* ---- blocks requested anew ---- */
+/* ---- blocks requested again ---- */
 
-/* A block that runs out of memory here is counted, and the replay goes on without it. */
+/* A block that runs out of memory here is counted, and the replay continues without it. */
 static tide_status request_blocks(tide_replay_lane *lane, const tide_segment_row *segment,
                                   tide_error *error) {
     const tide_snapshot *snapshot = snapshot_of(lane);
@@ -309,7 +309,7 @@ static tide_status request_blocks(tide_replay_lane *lane, const tide_segment_row
         if (block.state == TIDE_BLOCK_FREE) {
             continue;
         }
-        if (block.requested_bytes == 0) { /* not told */
+        if (block.requested_bytes == 0) { /* unknown */
             block.requested_bytes = block.block_bytes;
         }
         TIDE_TRY(tide_replay_lane_request(
@@ -346,7 +346,7 @@ tide_status tide_replay_lane_start(tide_replay_lane *lane, bool is_rebuilt, tide
     }
     tide_cache_reset_peaks(lane->cache);
     tide_cache_get_stats(lane->cache, &lane->base);
-    /* The start counts as one row, so that a recording without events has figures, too. */
+    /* The start counts as one row, so a recording without events also has figures. */
     lane->most_reserved_bytes = -1;
     tide_replay_count(lane);
     return TIDE_OK;

@@ -1,4 +1,4 @@
-/* Compares the rows that a request gave in the replay with the recorded ones. */
+/* Compares the rows that a request caused in the replay with the recorded ones. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -9,7 +9,7 @@ static bool is_compared(uint8_t action) {
            tide_replay_is_return(action);
 }
 
-/* The next row of the group that counts, from *at on; NULL after the last one. */
+/* The next relevant row of the group, from *at on; NULL after the last one. */
 static const tide_event *next_given(const tide_replay_lane *lane, size_t *at) {
     while (*at < lane->n_group) {
         const tide_event *row = &lane->group[(*at)++];
@@ -91,9 +91,9 @@ void tide_replay_compare(tide_replay_lane *lane, size_t row) {
     const tide_event *given = next_given(lane, &at);
     for (size_t i = 0; i < lane->n_script; i++) {
         const tide_event expected = tide_event_at(lane->replay->snapshot, lane->script[i]);
-        /* A row of another kind stays for the next comparison: if the replay bought no segment, its
-         * block is still compared with the recorded block, and only the segment counts as missing.
-         */
+        /* A row of another kind stays for the next comparison: if the replay allocated no segment,
+         * its block is still compared with the recorded block, and only the segment counts as
+         * missing. */
         bool fits = given != NULL &&
                     tide_replay_is_buy(given->action) == tide_replay_is_buy(expected.action) &&
                     tide_replay_is_return(given->action) == tide_replay_is_return(expected.action);

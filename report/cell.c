@@ -17,7 +17,7 @@ static tide_cell real_cell(tide_cell_kind kind, double real) {
     return (tide_cell){.kind = kind, .real = real};
 }
 
-/* A quantity that is measured or counted: below 0 it is not known. */
+/* A quantity that is measured or counted: unknown below 0. */
 static tide_cell known_real(tide_cell_kind kind, double real) {
     return real_cell(real < 0.0 ? TIDE_CELL_NONE : kind, real);
 }
@@ -99,7 +99,7 @@ static tide_cell double_cell(tide_field_kind kind, double value) {
     }
 }
 
-/* Members are copied out byte by byte: the compiler cannot know their types from an offset. */
+/* Members are copied byte by byte: the compiler cannot know their types from an offset. */
 tide_cell tide_as_field(const tide_field *field, const void *row) {
     const char *member = (const char *)row + field->offset;
     const char *text = NULL;

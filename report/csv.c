@@ -1,4 +1,4 @@
-/* A report as CSV (RFC 4180): one table, so that every reader of CSV takes it as it is. */
+/* A report as CSV (RFC 4180): one table, for every reader of CSV. */
 #include <string.h>
 
 #include "common/text.h"
@@ -20,7 +20,7 @@ static void csv_field(FILE *out, const char *text) {
     fputc('"', out);
 }
 
-/* Exact for programs; a terminal gets what people may see. */
+/* Exact for programs; a terminal gets the harmless text. */
 static void csv_cell(FILE *out, const tide_cell *cell) {
     char buffer[TIDE_CELL_BYTES_TEXT];
     bool is_seen = cell->kind == TIDE_CELL_TEXT && tide_terminal_is_one(out);
@@ -37,7 +37,7 @@ static void csv_rows(const tide_table *table, FILE *out) {
     }
 }
 
-/* What one table has no place for: every sentence, and which other tables there are. */
+/* The parts that do not fit in a table: every sentence, and the names of the other tables. */
 static void tell_rest(const tide_report *report, const tide_table *printed, FILE *notes) {
     char others[512];
     tide_text to = tide_text_in(others, sizeof(others));
@@ -71,7 +71,7 @@ void tide_report_print_csv(const tide_report *report, const char *table, FILE *o
         }
     }
     if (table == NULL) {
-        (void)fflush(out); /* the notes come after the table where both go to one place */
+        (void)fflush(out); /* the notes follow the table if both go to the same file */
         tell_rest(report, first, notes);
     }
 }

@@ -51,7 +51,7 @@ size_t tide_control_bytes(const char *text) {
     return bidirectional_bytes(at);
 }
 
-/* Bytes of the character at the text's beginning; 0 where it is no UTF-8. */
+/* Bytes of the character at the text's beginning; 0 if it is not UTF-8. */
 static size_t character_bytes(const char *text) {
     return tide_utf8_length((const unsigned char *)text, strnlen(text, MAX_CHARACTER_BYTES));
 }
@@ -64,7 +64,7 @@ void tide_text_harmless(const char *text, char *ret_text, size_t n_room) {
         if (n_control > 0 || n_bytes == 0) {
             ret_text[n++] = '?';
             text += n_control > 0 ? n_control : 1;
-        } else if (n + n_bytes < n_room) { /* no half character at the cut */
+        } else if (n + n_bytes < n_room) { /* never cuts a character in half */
             memcpy(ret_text + n, text, n_bytes);
             n += n_bytes;
             text += n_bytes;
@@ -109,7 +109,7 @@ void tide_harmless_begin(tide_harmless *to, FILE *out) {
     *to = (tide_harmless){.out = out, .is_terminal = tide_terminal_is_one(out)};
 }
 
-/* The bytes may be the beginning of a character that has to be escaped. */
+/* The bytes may be the beginning of a character that must be escaped. */
 static bool may_become_one(const unsigned char *held, size_t n) {
     if (n == 1) {
         return held[0] == 0xC2 || held[0] == 0xD8 || held[0] == 0xE2;
@@ -123,7 +123,7 @@ static void write_held(tide_harmless *to) {
 }
 
 static void write_byte(tide_harmless *to, char byte) {
-    if (((unsigned char)byte & 0xC0) != 0x80) { /* goes on with nothing that is held */
+    if (((unsigned char)byte & 0xC0) != 0x80) { /* not a continuation of held bytes */
         write_held(to);
     }
     if (byte == '\n' || byte == '\t' || byte == '\0') {

@@ -6,7 +6,7 @@
 #include "report/table_internal.h"
 #include "snapshot/format/json_writer.h"
 
-enum { REPORT_VERSION = 1 }; /* of the JSON; a name that changes its meaning raises it */
+enum { REPORT_VERSION = 1 }; /* of the JSON; raised if a name changes its meaning */
 
 static tide_status to_file(void *ctx, const char *text, size_t n_bytes) {
     tide_harmless *to = ctx;
@@ -27,7 +27,7 @@ static void json_cell(tide_json_writer *json, const tide_cell *cell) {
     case TIDE_CELL_NONE:
         tide_json_null(json);
         break;
-    default: /* JSON has no word for a number that is not finite */
+    default: /* JSON cannot express a number that is not finite */
         if (isfinite(cell->real)) {
             tide_json_real(json, cell->real);
         } else {
@@ -92,7 +92,7 @@ static const tide_report_item *first_sentence(const tide_report *report, const c
     return item;
 }
 
-/* Several sentences may have one key, so that each key has a list. */
+/* Several sentences may have one key, so each key has a list. */
 static void json_sentences(tide_json_writer *json, const tide_report *report) {
     tide_json_key(json, "sentences");
     tide_json_begin_object(json);
@@ -148,6 +148,6 @@ tide_status tide_report_print_json(const tide_report *report, FILE *out) {
     tide_harmless_end(&to);
     fputc('\n', out);
     mem->release(mem->ctx, json);
-    /* What could not be written, the caller finds in `out`. */
+    /* The caller checks `out` for failed writes. */
     return status == TIDE_IO ? TIDE_OK : status;
 }

@@ -218,7 +218,7 @@ void tide_report_figure_ns(tide_report *report, const char *key, int64_t ns) {
 }
 
 void tide_report_figure_ns_of_ms(tide_report *report, const char *key, double ms) {
-    /* 2^62 ns are 146 years: what is longer, or not a number, is no time. */
+    /* 2^62 ns are 146 years: anything longer, or NaN, is not a time. */
     bool is_known = ms >= 0.0 && ms < 0x1p62 * 1e-6;
     tide_report_figure_ns(report, key, is_known ? llround(ms * 1e6) : -1);
 }

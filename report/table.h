@@ -1,14 +1,14 @@
 /* table.h - reports: figures, tables and sentences, printed as text, Markdown, CSV, LaTeX or JSON
  * with the same rows in the same order.
  *
- * Text, Markdown and LaTeX are for people: bytes are shown as "1.93 GiB", and figures are left out,
- * as sentences and tables hold them. CSV and JSON are for programs: bytes are integers, columns
- * have the names of keys, and docs/json.md lists all names. CSV is one table; JSON is everything.
- * Texts may come from a file that nobody checked: what has a meaning in the format is escaped, and
- * what a terminal would obey is replaced (harmless.h), except in the cells of CSV and JSON written
- * to a file or pipe: those are exact.
+ * Text, Markdown and LaTeX are for people: bytes are shown as "1.93 GiB", and figures are omitted,
+ * because sentences and tables contain them. CSV and JSON are for programs: bytes are integers,
+ * columns have the names of keys, and docs/json.md lists all names. CSV is one table; JSON is
+ * everything. Texts may come from an unchecked file: characters with a meaning in the format are
+ * escaped, and those that a terminal would obey are replaced (harmless.h), except in the cells of
+ * CSV and JSON written to a file or pipe, which are exact.
  * On a terminal the tables of text fit its width, unless the format is wide.
- * A failed allocation sticks; tide_report_print returns it.
+ * A failed allocation is remembered; tide_report_print returns it.
  */
 #ifndef TIDE_REPORT_TABLE_H
 #define TIDE_REPORT_TABLE_H
@@ -36,13 +36,13 @@ typedef enum tide_format_kind {
     TIDE_N_FORMATS
 } tide_format_kind;
 
-/* How a report is printed. Zero is text, whole. */
+/* How a report is printed. Zero means the whole report as text. */
 typedef struct tide_format {
     tide_format_kind kind;
-    bool is_wide;      /* text with every cell whole, also on a narrow terminal */
+    bool is_wide;      /* text with every cell complete, also on a narrow terminal */
     const char *table; /* the one table to print, borrowed; NULL: all, in CSV the first */
-    size_t columns;    /* width that text keeps within, whatever it is written to; 0: that of the
-                          terminal, where it is written to one */
+    size_t columns;    /* maximal width of text, on any output; 0: that of the terminal, if the
+                          output is one */
 } tide_format;
 
 /* "text", "markdown", ...; NULL past the last: the choices of an option. */
@@ -50,7 +50,7 @@ const char *tide_format_name(size_t i);
 /* The number of a name, or -1. */
 int tide_format_from_name(const char *name);
 
-/* The format is read by a program, which gets columns that people have no use for. */
+/* Whether the format is for programs, which get columns that people do not need. */
 bool tide_format_is_for_programs(tide_format format);
 
 typedef enum tide_cell_kind {
@@ -63,16 +63,16 @@ typedef enum tide_cell_kind {
     TIDE_CELL_MS,      /* real, milliseconds: 12.5 is "12.500 ms"; below 0: none */
     TIDE_CELL_RATIO,   /* real: 0.5 is "0.500"; below 0: none */
     TIDE_CELL_REAL,    /* real, of any unit: 99999 is "99999.000"; below 0: none */
-    TIDE_CELL_NS,   /* real, a figure whose unit the column's title says: 61.34 is "61.3"; below 0:
+    TIDE_CELL_NS,   /* real, a figure whose unit is in the column's title: 61.34 is "61.3"; below 0:
                        none */
     TIDE_CELL_LOSS, /* real: 9.28 is "9.280000"; NaN is "nan", null in JSON */
     TIDE_CELL_ERROR /* real: 2.5e-7 is "2.5e-07"; NaN is "nan", null in JSON */
 } tide_cell_kind;
 
 typedef struct tide_cell {
-    tide_cell_kind kind; /* says which of the others counts */
+    tide_cell_kind kind; /* determines which of the others is valid */
     const char *text;    /* of a cell in a table: in the report's arena; harmless */
-    const char *exact;   /* the same, as it was given */
+    const char *exact;   /* the same, as given */
     int64_t integer;
     double real;
 } tide_cell;
@@ -83,8 +83,8 @@ typedef struct tide_column {
     bool is_number;    /* set to the right */
 } tide_column;
 
-/* How a column shows a member of a struct, and what type the member has. A text is set to the left,
- * a number to the right. */
+/* How a column shows a member of a struct, and what type the member has. Text is aligned left,
+ * numbers right. */
 typedef enum tide_field_kind {
     TIDE_FIELD_TEXT = 0, /* const char *; NULL: none */
     TIDE_FIELD_CHARS,    /* char[]; "": none */
@@ -96,7 +96,7 @@ typedef enum tide_field_kind {
     TIDE_FIELD_SHARE     /* double: 0.125 is "12.5 %" */
 } tide_field_kind;
 
-/* A column of a table whose rows are structs: a table of these is the whole table. */
+/* A column of a table whose rows are structs: an array of fields describes the whole table. */
 typedef struct tide_field {
     const char *key;   /* in CSV and JSON */
     const char *title; /* for people */
@@ -110,7 +110,7 @@ typedef struct tide_field {
 typedef struct tide_table_row tide_table_row;
 struct tide_table_row {
     tide_table_row *next; /* in the arena */
-    size_t n_cells;       /* filled so far; the rest are NONE */
+    size_t n_cells;       /* filled so far; the others are NONE */
     tide_cell *cells;     /* as many as columns */
 };
 
@@ -141,8 +141,8 @@ struct tide_report {
 void tide_report_init(tide_report *report, const char *command);
 void tide_report_fini(tide_report *report);
 
-/* Texts for the report, such as parts of a sentence, a title, a cell: valid until it ends. "" where
- * there is no memory. */
+/* Texts for the report, such as parts of a sentence, a title, a cell: valid until it ends. ""
+ * without memory. */
 const char *tide_report_text(tide_report *report, const char *format, ...) TIDE_PRINTF(2, 3);
 /* "1.93 GiB" */
 const char *tide_report_bytes(tide_report *report, int64_t n_bytes);
@@ -151,8 +151,8 @@ const char *tide_report_bytes(tide_report *report, int64_t n_bytes);
 void tide_report_say(tide_report *report, const char *key, const char *format, ...)
     TIDE_PRINTF(3, 4);
 
-/* A main figure of the report under a stable name; only JSON prints it. A value that is not known
- * (below 0; NULL or "") is null there. */
+/* A main figure of the report under a stable name; only JSON prints it. An unknown value (below 0;
+ * NULL or "") is null there. */
 void tide_report_figure_bytes(tide_report *report, const char *key, int64_t n_bytes);
 void tide_report_figure_count(tide_report *report, const char *key, int64_t count);
 void tide_report_figure_ns(tide_report *report, const char *key, int64_t ns);
@@ -161,15 +161,15 @@ void tide_report_figure_ns_of_ms(tide_report *report, const char *key, double ms
 void tide_report_figure_real(tide_report *report, const char *key, double number);
 void tide_report_figure_text(tide_report *report, const char *key, const char *text);
 
-/* An empty table; NULL when there is no memory, which the functions below accept. Titles, keys and
- * texts are copied. */
+/* An empty table; NULL without memory, which the functions below accept. Titles, keys and texts are
+ * copied. */
 tide_table *tide_report_table(tide_report *report, const char *key, const char *title);
 /* Columns, before the first row. */
 void tide_table_column(tide_table *table, const char *key, const char *title, bool is_number);
 void tide_table_columns(tide_table *table, const tide_column *columns, size_t n);
 void tide_table_fields(tide_table *table, const tide_field *fields, size_t n);
 /* TIDE_COLUMNS(table, TIDE_TEXT("name", "name"), TIDE_NUMBER("bytes", "size"), ...) adds columns of
- * these keys and titles; texts are set to the left, numbers to the right. */
+ * these keys and titles; texts are aligned left, numbers right. */
 #define TIDE_TEXT(key, title)                                                                      \
     { (key), (title), false }
 #define TIDE_NUMBER(key, title)                                                                    \
@@ -186,7 +186,7 @@ tide_cell tide_as_bytes(int64_t n_bytes);
 tide_cell tide_as_count(int64_t count);
 tide_cell tide_as_change(int64_t n_bytes);
 tide_cell tide_as_percent(double percent);
-tide_cell tide_as_share(double part, double whole); /* in percent; 0 of nothing */
+tide_cell tide_as_share(double part, double whole); /* in percent; 0 if `whole` is 0 */
 tide_cell tide_as_ms(double ms);
 tide_cell tide_as_ratio(double ratio);
 tide_cell tide_as_real(double number);
@@ -194,16 +194,16 @@ tide_cell tide_as_ns(double ns);
 tide_cell tide_as_loss(double loss);
 tide_cell tide_as_error(double error);
 tide_cell tide_as_none(void);
-/* The member of a struct that a field shows. */
+/* The struct member of a field, as a cell. */
 tide_cell tide_as_field(const tide_field *field, const void *row);
 
-/* The next cells of the row at hand. What is beyond the last column is left out. */
+/* The next cells of the current row. Cells beyond the last column are dropped. */
 void tide_table_cells(tide_table *table, const tide_cell *cells, size_t n);
-/* The next cells of the row at hand, as those fields show a struct. */
+/* The next cells of the current row: the fields of a struct. */
 void tide_table_cells_of(tide_table *table, const tide_field *fields, size_t n, const void *row);
 
-/* TIDE_CELLS(table, tide_as_text(name), tide_as_bytes(n_bytes), ...) adds cells to the row at hand;
- * TIDE_ROW does in a new row. */
+/* TIDE_CELLS(table, tide_as_text(name), tide_as_bytes(n_bytes), ...) adds cells to the current row;
+ * TIDE_ROW begins a new row. */
 #define TIDE_CELLS(table, ...)                                                                     \
     tide_table_cells((table), (const tide_cell[]){__VA_ARGS__},                                    \
                      sizeof((const tide_cell[]){__VA_ARGS__}) / sizeof(tide_cell))
@@ -214,9 +214,9 @@ const char *tide_report_table_key(const tide_report *report, size_t i);
 const char *tide_report_sentence(const tide_report *report, const char *key, size_t i);
 
 /* Prints the report. With CSV, `out` gets one table, and `notes` the sentences and the names of the
- * other tables, each behind "tidemark COMMAND: ". TIDE_NO_MEMORY when the report is incomplete, and
- * TIDE_INVALID when it has no table of the name that the format asks for: then nothing is printed.
- * Errors of `out` are the caller's to find. */
+ * other tables, each after "tidemark COMMAND: ". TIDE_NO_MEMORY if the report is incomplete, and
+ * TIDE_INVALID if it has no table of the requested name: then nothing is printed. The caller checks
+ * `out` for errors. */
 TIDE_NODISCARD tide_status tide_report_print(const tide_report *report, tide_format format,
                                              FILE *out, FILE *notes, tide_error *error);
 

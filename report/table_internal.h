@@ -1,5 +1,4 @@
-/* table_internal.h - between building a report and printing it.
- */
+/* table_internal.h - the data between building a report and printing it. */
 #ifndef TIDE_REPORT_TABLE_INTERNAL_H
 #define TIDE_REPORT_TABLE_INTERNAL_H
 
@@ -31,13 +30,13 @@ const char *tide_cell_shown(const tide_cell *cell, char buffer[TIDE_CELL_BYTES_T
 /* A cell as programs read it in CSV. */
 const char *tide_cell_plain(const tide_cell *cell, char buffer[TIDE_CELL_BYTES_TEXT]);
 
-/* The first table of that key (NULL: of any); NULL: there is none. */
+/* The first table of that key (NULL: of any); NULL if there is none. */
 const tide_table *tide_report_find(const tide_report *report, const char *key);
-/* Whether the item is printed when `table` is asked for (NULL: everything is). */
+/* Whether the item is printed if `table` is requested (NULL: everything). */
 bool tide_report_item_is_printed(const tide_report_item *item, const char *table);
 
 void tide_report_print_text(const tide_report *report, const tide_format *format, FILE *out);
-/* The same on a terminal of that many columns; 0: no bound. `is_utf8`: it shows an ellipsis. */
+/* The same on a terminal with that many columns; 0: no limit. `is_utf8`: it shows an ellipsis. */
 void tide_report_print_within(const tide_report *report, const char *table, size_t room,
                               bool is_utf8, FILE *out);
 

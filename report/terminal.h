@@ -1,5 +1,4 @@
-/* terminal.h - what is known of the terminal that a stream writes to.
- */
+/* terminal.h - the properties of the terminal to which a stream writes. */
 #ifndef TIDE_REPORT_TERMINAL_H
 #define TIDE_REPORT_TERMINAL_H
 
@@ -13,11 +12,11 @@ extern "C" {
 
 bool tide_terminal_is_one(FILE *out);
 
-/* Columns of the terminal behind `out`: $COLUMNS where it is a number above 0, else what the
- * terminal says of itself. 0: `out` is no terminal, or nobody knows its width. */
+/* Columns of the terminal to which `out` writes: $COLUMNS if it is a number above 0, else the width
+ * that the terminal reports. 0 if `out` is not a terminal or its width is unknown. */
 size_t tide_terminal_columns(FILE *out);
 
-/* Whether the locale of the environment says that text is UTF-8. */
+/* Whether the locale of the environment is UTF-8. */
 bool tide_terminal_is_utf8(void);
 
 #ifdef __cplusplus

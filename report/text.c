@@ -1,6 +1,6 @@
-/* Reports as text. On a terminal tables keep within its columns: texts are cut in the middle, the
- * longest first, and a table of too many columns goes on below, in a further part that begins with
- * the columns by which its rows are told apart, or with the rows' numbers. Numbers are never cut.
+/* Reports as text. On a terminal, tables fit its columns: texts are cut in the middle, the longest
+ * first, and a table with too many columns continues below, in another part that begins with the
+ * columns that distinguish its rows, or with the rows' numbers. Numbers are never cut.
  */
 #include <string.h>
 
@@ -10,22 +10,22 @@
 
 enum {
     GAP = 2,          /* before each column */
-    LABEL_FLOOR = 30, /* a table goes on below before its rows' names get less than this, */
+    LABEL_FLOOR = 30, /* a table continues below before its rows' names get less than this, */
     TEXT_FLOOR = 18,  /* and its other texts less than this */
-    SMALLEST = 7,     /* what is left of a text where there is no room for one column of numbers */
-    MANY_ROWS = 256   /* of more rows it is not asked what tells them apart */
+    SMALLEST = 7,     /* width of a text if there is no room for one column of numbers */
+    MANY_ROWS = 256   /* with more rows, distinguishing columns are not searched */
 };
 
 /* How the columns of a table are laid out. */
 typedef struct layout {
     const tide_table *table;                /* borrowed */
     size_t room;                            /* columns of the terminal; 0: no bound */
-    const char *dots;                       /* in the place of what is cut */
+    const char *dots;                       /* in place of the cut part */
     size_t natural[TIDE_TABLE_MAX_COLUMNS]; /* columns of the widest cell */
-    size_t widths[TIDE_TABLE_MAX_COLUMNS];  /* what is given to it; natural at most */
+    size_t widths[TIDE_TABLE_MAX_COLUMNS];  /* the width assigned to it; at most natural */
     bool is_text[TIDE_TABLE_MAX_COLUMNS];   /* may be cut */
     size_t n_labels;                        /* leading columns that every part begins with */
-    size_t number_width;                    /* of the rows' numbers before them; 0: none */
+    size_t number_width;                    /* width of the row numbers before them; 0: none */
 } layout;
 
 /* Columns of a part: the labels, then those from first to end. */
@@ -64,7 +64,7 @@ static size_t floors_of(const layout *of, size_t first, size_t end) {
     return sum;
 }
 
-/* ---- which columns tell the rows apart ---- */
+/* ---- the columns that distinguish rows ---- */
 
 static bool is_same_row(const tide_table_row *a, const tide_table_row *b, size_t n_columns) {
     char text[TIDE_CELL_BYTES_TEXT];
@@ -115,7 +115,7 @@ static bool is_in(const layout *of, const part *at, size_t i) {
     return i < of->n_labels || (i >= at->first && i < at->end);
 }
 
-/* As many columns as the room holds, one at the least. */
+/* As many columns as fit in the room, at least one. */
 static part next_part(const layout *of, size_t first) {
     size_t sum = number_room(of) + floors_of(of, 0, of->n_labels);
     part next = {.first = first, .end = first};
@@ -140,7 +140,7 @@ static size_t width_with(const layout *of, const part *at, size_t longest) {
     return sum;
 }
 
-/* Texts get one common limit, the highest with which the part keeps within the room. */
+/* Texts get one common limit, the highest with which the part fits in the room. */
 static void fit_part(layout *of, const part *at) {
     size_t longest = of->room;
     while (longest > SMALLEST && width_with(of, at, longest) > of->room) {

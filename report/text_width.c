@@ -66,7 +66,7 @@ size_t tide_text_width(const char *text) {
     return width;
 }
 
-/* The longest beginning of at most `columns`: its bytes, and the columns that it takes. */
+/* The longest prefix of at most `columns`: its bytes, and its width in columns. */
 static size_t beginning(const char *text, size_t columns, size_t *ret_width) {
     size_t at = 0;
     size_t n_bytes = 0;
@@ -91,7 +91,7 @@ size_t tide_text_fit(const char *text, size_t columns) {
     return n_bytes;
 }
 
-/* The longest end of at most `columns`, which begins with no combining mark. */
+/* The longest suffix of at most `columns` that does not begin with a combining mark. */
 static const char *end_of(const char *text, size_t columns, size_t *ret_width) {
     size_t width = tide_text_width(text);
     size_t n_bytes = 0;
@@ -116,13 +116,13 @@ size_t tide_text_put_cut(FILE *out, const char *text, size_t columns, const char
     size_t n_dots = tide_text_width(dots);
     if (columns <= n_dots) {
         size_t n = beginning(text, columns, &width);
-        (void)fwrite(text, 1, n, out); /* errors of `out` are the caller's to find */
+        (void)fwrite(text, 1, n, out); /* the caller checks `out` for errors */
         return width;
     }
     size_t end_width = 0;
     size_t n = beginning(text, (columns - n_dots + 1) / 2, &width);
     const char *end = end_of(text, (columns - n_dots) / 2, &end_width);
-    (void)fwrite(text, 1, n, out); /* errors of `out` are the caller's to find */
+    (void)fwrite(text, 1, n, out); /* the caller checks `out` for errors */
     fputs(dots, out);
     fputs(end, out);
     return width + n_dots + end_width;

@@ -1,4 +1,4 @@
-/* Runs what a snapshot describes as PyTorch, eager, would run it. */
+/* Runs the workload of a snapshot as PyTorch in eager mode would run it. */
 #include "run/as_pytorch.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static bool has_no_head(const tide_snapshot_model *model, const tide_model_confi
            (uint64_t)model->n_parameters == tide_model_n_parameters(&without);
 }
 
-/* What the snapshot says of it; all else is the default. */
+/* Reads the values that the snapshot states; all others are defaults. */
 static tide_status read_workload(const tide_snapshot_run *run, tide_workload_config *workload,
                                  tide_error *error) {
     const tide_snapshot_model *model = &run->model;

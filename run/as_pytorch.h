@@ -1,5 +1,4 @@
-/* as_pytorch.h - the run that a snapshot describes, as PyTorch would have run it.
- */
+/* as_pytorch.h - the run that a snapshot describes, as PyTorch would run it. */
 #ifndef TIDE_RUN_AS_PYTORCH_H
 #define TIDE_RUN_AS_PYTORCH_H
 
@@ -11,9 +10,10 @@
 extern "C" {
 #endif
 
-/* The run that a snapshot describes as PyTorch, eager, has it: naive attention, no recompute, no
- * clipping; recorded, on the card that the snapshot names, if that is known. TIDE_INVALID: it does
- * not say what was run, or no forecast of that is possible. The caller destroys it. */
+/* The run that a snapshot describes, as PyTorch in eager mode would run it: naive attention, no
+ * recompute, no clipping; recorded, on the card that the snapshot names, if known. TIDE_INVALID if
+ * the snapshot does not describe the run, or a forecast of it is impossible. The caller destroys
+ * it. */
 TIDE_NODISCARD tide_status tide_run_as_pytorch(const tide_snapshot *snapshot, tide_edition edition,
                                                tide_snapshot **ret_snapshot, tide_error *error);
 

@@ -1,4 +1,4 @@
-/* What a snapshot says of the run that made it. */
+/* The description of a run in its snapshot. */
 #include "model/peak.h"
 #include "run/run_internal.h"
 
@@ -63,7 +63,7 @@ void tide_run_describe(const tide_run_config *config, const tide_cache_config *c
     case TIDE_RUN_MODEL:
         describe_workload(&config->workload.of.model, ret_run);
         break;
-    case TIDE_RUN_PROGRAM: /* launch/ describes it */
+    case TIDE_RUN_PROGRAM: /* programs/launch/ describes it */
     case TIDE_N_RUN_KINDS:
         break;
     }

@@ -1,5 +1,4 @@
-/* Snapshots while a run goes on: on a signal, every k steps, and where something ends the process.
- */
+/* Snapshots during a run: on a signal, every k steps, and at exit or abort. */
 #include <stdio.h>
 
 #include "run/run_internal.h"
@@ -19,7 +18,7 @@ tide_status tide_run_dumps_begin(tide_run_session *session, tide_error *error) {
     config.path = recording->snapshot_path;
     config.signal_number = recording->snapshot_signal;
     config.every_steps = recording->snapshot_every;
-    /* The operators' libraries may end a process that asks too much of them. */
+    /* The operators' libraries may end a process that exceeds their limits. */
     config.on_exit = true;
     config.on_abort = true;
     config.strip_private = recording->strip_private;

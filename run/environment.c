@@ -47,7 +47,7 @@ void tide_run_environment_set_device(tide_run_environment *environment,
              tide_device_kind_name(device->kind));
     snprintf(environment->device_name, sizeof(environment->device_name), "%s", device->name);
     /* The cpu device's total is the host's free memory at the moment. It differs from run to run,
-     * so with it every run would have an environment of its own. */
+     * so every run would get its own environment. */
     environment->device_total_bytes = device->kind == TIDE_DEVICE_CPU ? -1 : device->total_bytes;
     environment->compute_capability = device->compute_capability;
     environment->driver_version = device->driver_version;

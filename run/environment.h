@@ -1,5 +1,4 @@
-/* environment.h - where and by what a run was computed.
- */
+/* environment.h - the machine, device and software of a run. */
 #ifndef TIDE_RUN_ENVIRONMENT_H
 #define TIDE_RUN_ENVIRONMENT_H
 
@@ -16,7 +15,7 @@ extern "C" {
 /* Texts are "" and numbers -1 if unknown. */
 typedef struct tide_run_environment {
     char device_kind[16];             /* cuda, cpu, virtual */
-    char device_name[128];            /* as the driver calls it */
+    char device_name[128];            /* as named by the driver */
     int64_t device_total_bytes;       /* capacity; -1: unlimited, or the host's */
     int compute_capability;           /* 90 for 9.0 */
     int driver_version;               /* the CUDA version that the driver supports: 12080 */
@@ -31,7 +30,7 @@ typedef struct tide_run_environment {
     tide_host_info host;              /* the machine */
 } tide_run_environment;
 
-/* Makes an environment of which nothing is known. */
+/* Makes an environment in which everything is unknown. */
 void tide_run_environment_init(tide_run_environment *environment);
 
 /* Fills in the device, and the kernels and libraries that computed. */
@@ -41,8 +40,8 @@ void tide_run_environment_set_device(tide_run_environment *environment,
 /* Fills in this program and this machine. Reads a few files of /proc. */
 void tide_run_environment_set_program(tide_run_environment *environment);
 
-/* True: both may be the same environment, because everything that both state is equal; `place` then
- * has what either of them states. */
+/* True if both may be the same environment, because everything that both state is equal; `place`
+ * then has the values that either states. */
 bool tide_run_environment_join(tide_run_environment *place, const tide_run_environment *other);
 
 #ifdef __cplusplus

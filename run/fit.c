@@ -4,10 +4,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Values of a search: 1 stands for multiple_of, 2 for twice that, and so on. */
+/* Values of a search: 1 means multiple_of, 2 means twice that, and so on. */
 typedef struct search {
     const tide_fit_question *question; /* borrowed */
-    tide_fit_answer *answer;           /* borrowed: what is known so far */
+    tide_fit_answer *answer;           /* borrowed: the result so far */
     tide_error *error;                 /* borrowed; may be NULL */
 } search;
 
@@ -37,7 +37,7 @@ tide_status tide_fit_apply(const tide_fit_question *question, uint64_t value,
     return tide_run_workload_set(&ret_config->workload, question->quantity, value, error);
 }
 
-/* Checks that a run may have this value, and gives a lower bound of its bytes. */
+/* Checks that a run may have this value, and computes a lower bound of its bytes. */
 static tide_status least_bytes(const search *at, uint64_t value, uint64_t *ret_bytes,
                                tide_error *error) {
     tide_run_config config;
@@ -112,9 +112,9 @@ static tide_status bisect(const search *at, uint64_t unit, uint64_t low, uint64_
     return TIDE_OK;
 }
 
-/* The values above that are tried: all up to `near`, then every `step`-th up to `last`. */
+/* The higher values that are tried: all up to `near`, then every `step`-th up to `last`. */
 typedef struct above {
-    uint64_t near; /* low + TIDE_FIT_MAX_ABOVE / 2, last at most */
+    uint64_t near; /* low + TIDE_FIT_MAX_ABOVE / 2, at most last */
     uint64_t step; /* 1 and more */
     uint64_t last; /* that may fit */
 } above;
@@ -141,7 +141,7 @@ static tide_status try_above(const search *at, uint64_t unit, uint64_t low, cons
 }
 
 /* Tries TIDE_FIT_MAX_ABOVE values above the pair that bisection found, up to the last multiple that
- * may fit. If one of them fits, bisection goes on from there. */
+ * may fit. If one of them fits, bisection continues from there. */
 static tide_status look_above(const search *at, uint64_t unit, uint64_t low, uint64_t last) {
     while (true) {
         const above range = divide_above(low, last);
@@ -172,8 +172,8 @@ static tide_status find_multiple(const search *at, uint64_t unit) {
     return look_above(at, unit, low, last);
 }
 
-/* Tries the presets from the largest down: they are ordered by parameters, and a later one may take
- * less of something else. */
+/* Tries the presets from the largest down: they are ordered by parameters, but a later one may need
+ * less memory for something else. */
 static tide_status find_preset(const search *at) {
     size_t n_presets = 0;
     while (tide_model_preset_name(n_presets) != NULL) {
@@ -201,9 +201,9 @@ static tide_status fits_in(const search *at, uint64_t value, uint64_t units, boo
     return run_within(at, &limits, value, ret_fits, &memory);
 }
 
-/* Finds by runs how much the next value would need, which is more than the usable bytes. The search
- * begins with what it takes without a limit. A limit can make a run take more, for example by
- * collecting garbage, so the gap doubles until a run fits. */
+/* Finds by runs the memory that the next value would need, which is more than the usable bytes. The
+ * search begins with its peak without a limit. A limit can make a run need more, for example by
+ * garbage collection, so the gap doubles until a run fits. */
 static tide_status find_needed(const search *at, uint64_t value) {
     tide_fit_answer *answer = at->answer;
     tide_run_limits limits = at->question->config.limits;

@@ -1,4 +1,4 @@
-/* Finds out whether PyTorch's run fits a card, and what would make it fit. */
+/* Determines whether PyTorch's run fits a card, and which change would make it fit. */
 #include "run/forecast.h"
 
 #include <stdio.h>
@@ -52,7 +52,7 @@ static void set_value(tide_run_config *config, tide_forecast_change_kind kind, s
     }
 }
 
-/* Finds the largest value below the run's that fits, by bisection; 0: none does. */
+/* Finds the largest value below the run's that fits, by bisection; 0 if none does. */
 static tide_status largest_below(const tide_forecast *f, tide_forecast_change_kind kind,
                                  size_t step, size_t *ret_value, tide_error *error) {
     const tide_model_config *model = &f->config.workload.of.model.model;

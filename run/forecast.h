@@ -1,5 +1,5 @@
 /* forecast.h - forecasts a run of PyTorch, eager, on a card: whether it fits, where its peak is and
- * what is alive then, and which change of the run would make it fit.
+ * what is alive there, and which change would make it fit.
  *
  * Every figure comes from a run on the virtual device (run/run.h, model/eager/eager.h), none from a
  * formula.
@@ -14,8 +14,8 @@
 extern "C" {
 #endif
 
-/* What may be changed, the mildest change first: flash attention computes the same numbers,
- * recomputation takes more time for them, and another batch or context trains on other data. */
+/* The possible changes, mildest first: flash attention computes the same numbers, recomputation
+ * needs more time for them, and another batch or context trains on other data. */
 typedef enum tide_forecast_change_kind {
     TIDE_CHANGE_FLASH = 0, /* scaled_dot_product_attention */
     TIDE_CHANGE_RECOMPUTE, /* a checkpoint around each block */
@@ -28,16 +28,17 @@ typedef enum tide_forecast_change_kind {
 enum { TIDE_FORECAST_CONTEXT_STEP = 64, TIDE_FORECAST_TEXT_BYTES = 64 };
 
 typedef struct tide_forecast_change {
-    bool applies;                        /* false: the run has it, or nothing smaller is left */
+    bool applies;                        /* false: the run already has it, or no smaller value
+                                            remains */
     char text[TIDE_FORECAST_TEXT_BYTES]; /* "flash attention", "batch 3" */
     bool fits;                           /* within the limits */
     tide_run_memory memory; /* its peaks; if it does not fit, those with unlimited memory */
 } tide_forecast_change;
 
 typedef struct tide_forecast {
-    tide_run_config config;           /* the run, and the limits that it has to fit */
+    tide_run_config config;           /* the run, and the limits in which it must fit */
     tide_device_info device;          /* the device that the limits name */
-    uint64_t usable_bytes;            /* how much may be reserved; UINT64_MAX: no bound */
+    uint64_t usable_bytes;            /* limit of the reserved bytes; UINT64_MAX: no bound */
     bool fits;                        /* within the limits */
     tide_run_memory memory;           /* within the limits */
     tide_run_memory unlimited_memory; /* with unlimited memory */

@@ -36,7 +36,7 @@ static const tide_json_field FIELDS[] = {
 #define OF_MODEL(key, kind, member) CONFIG(key, kind, workload.of.model.member)
 #define OF_MODEL_CHOICE(key, member, n) CHOICE(key, workload.of.model.member, n)
 
-/* AdamW's settings are those of every run: no option sets them. */
+/* AdamW's settings are the same in every run, so no option sets them. */
 static const tide_json_field MODEL_FIELDS[] = {
     OF_MODEL_CHOICE("architecture", architecture, TIDE_N_ARCHITECTURES),
     OF_MODEL("size", TIDE_JSON_FIELD_TEXT, model.size),

@@ -58,7 +58,7 @@ void tide_run_here(const tide_run_config *config, const tide_run_hooks *hooks,
     }
 }
 
-/* Whether the outcome answers "does it fit?"; if not, its status and message. */
+/* TIDE_OK if the outcome answers "does it fit?"; otherwise its status and message. */
 static tide_status answer_of(const tide_run_result *result, tide_error *error) {
     if (result->outcome == TIDE_OUTCOME_COMPLETED || result->outcome == TIDE_OUTCOME_OOM) {
         return TIDE_OK;
@@ -96,7 +96,7 @@ tide_status tide_run_record(const tide_run_config *config, tide_run_memory *ret_
     tide_recorder_config_init(&recorded.recording.recorder);
     recorded.recording.recorder.capture_stacks = false;
     recorded.recording.recorder.log_path =
-        ""; /* the log stays in memory, whatever the environment names */
+        ""; /* the log stays in memory, even if the environment names a file */
     tide_run_here(&recorded, NULL, &result);
     tide_status status = answer_of(&result, error);
     if (status == TIDE_OK) {

@@ -3,7 +3,7 @@
 
 #include "run/run_internal.h"
 
-/* The samples of all results in a row; NULL: none has any, or there is no memory. */
+/* The samples of all results in a row; NULL if there are none, or without memory. */
 static double *joined(const tide_run_result *results, size_t n, bool is_device, size_t phase,
                       size_t n_samples) {
     double *samples = NULL;

@@ -39,7 +39,7 @@ static tide_status look_at(tide_device *device, const tide_run_limits *limits, u
     TIDE_TRY(tide_run_limits_cache(limits, &config, error));
     TIDE_TRY(tide_device_memory_info(device, &free_bytes, &total_bytes, error));
     free_bytes += free_bytes == UINT64_MAX ? 0 : limits->spill_bytes; /* opening has checked it */
-    /* The cache itself knows which is lower: the limit in bytes or the one as a fraction. */
+    /* The cache determines which is lower: the limit in bytes or the one as a fraction. */
     TIDE_TRY(tide_cache_create(device, NULL, &config, &cache, error));
     size_t limit_bytes = tide_cache_get_config(cache)->memory_limit_bytes;
     tide_cache_destroy(cache);

@@ -1,4 +1,5 @@
-/* limits.h - the limits that a run must fit: a device, the allocator's settings and a memory limit.
+/* limits.h - the limits within which a run must fit: a device, the allocator's settings and a
+ * memory limit.
  */
 #ifndef TIDE_RUN_LIMITS_H
 #define TIDE_RUN_LIMITS_H
@@ -17,16 +18,16 @@ extern "C" {
 #define TIDE_RUN_UNLIMITED UINT64_MAX
 
 typedef struct tide_run_limits {
-    const char *device;          /* borrowed: what tide_device_open takes; never "auto" */
-    uint64_t memory_limit_bytes; /* limit of the reserved bytes; TIDE_RUN_UNLIMITED: none */
+    const char *device;          /* borrowed: a spec for tide_device_open; never "auto" */
+    uint64_t memory_limit_bytes; /* limit of the reserved bytes; TIDE_RUN_UNLIMITED: no limit */
     const char *alloc_conf;      /* borrowed; settings added to $TIDEMARK_ALLOC_CONF; NULL: none */
     uint64_t spill_bytes; /* on a virtual card: further bytes in the host's memory; 0: none */
-    bool ignores_device;  /* on the virtual device: neither its capacity nor a fraction of it
-                             bounds the run; only memory_limit_bytes does */
+    bool ignores_device;  /* on the virtual device: neither its capacity nor a fraction of it limits
+                             the run; only memory_limit_bytes does */
 } tide_run_limits;
 
 /* The settings of a cache within these limits: the environment's, then alloc_conf, then the memory
- * limit. TIDE_INVALID, TIDE_UNSUPPORTED: a setting that is not valid. */
+ * limit. TIDE_INVALID, TIDE_UNSUPPORTED for a setting that is not valid. */
 TIDE_NODISCARD tide_status tide_run_limits_cache(const tide_run_limits *limits,
                                                  tide_cache_config *ret_cache, tide_error *error);
 
@@ -34,8 +35,8 @@ TIDE_NODISCARD tide_status tide_run_limits_cache(const tide_run_limits *limits,
 TIDE_NODISCARD tide_status tide_run_limits_open(const tide_run_limits *limits,
                                                 tide_device **ret_device, tide_error *error);
 
-/* The bytes that a cache may reserve there: the device's total without context and libraries and
- * what may lie in the host's memory, or the memory limit if that is lower; UINT64_MAX: no bound.
+/* The bytes that a cache may reserve there: the device's total minus context and libraries, plus
+ * the bytes that may spill to the host, or the memory limit if that is lower; UINT64_MAX: no bound.
  * `ret_info` may be NULL. */
 TIDE_NODISCARD tide_status tide_run_limits_usable(const tide_run_limits *limits,
                                                   uint64_t *ret_usable_bytes,

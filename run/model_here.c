@@ -9,8 +9,8 @@
 #include "model/peak.h"
 #include "run/run_internal.h"
 
-/* Notes the first step in which a segment was put into the host's memory, which is looked for
- * before the first step (n_done SIZE_MAX) and after each. */
+/* Notes the first step in which a segment was placed in the host's memory; checked before the first
+ * step (n_done SIZE_MAX) and after each. */
 static void note_spill(tide_run_session *session, size_t n_done) {
     tide_device_spill spill;
     tide_device_get_spill(session->device, &spill);
@@ -39,7 +39,7 @@ static bool go_on(void *ctx, size_t n_done, size_t n_total) {
 
 /* ---- before anything is allocated ---- */
 
-/* On the cpu the device's memory is the host's: a run that the kernel would kill on the way is not
+/* On the cpu, the device's memory is the host's: a run that the kernel would kill midway is not
  * started. */
 static tide_status check_host(tide_run_session *session, tide_error *error) {
     tide_run_result *result = session->result;
@@ -50,7 +50,7 @@ static tide_status check_host(tide_run_session *session, tide_error *error) {
     }
     TIDE_TRY(tide_device_memory_info(session->device, &free_bytes, &total_bytes, error));
     uint64_t need_bytes = tide_run_workload_least_bytes(&session->config->workload);
-    /* Under a lower memory limit the run ends at that limit and not at the host's. */
+    /* Under a lower memory limit, the run ends at that limit, not at the host's. */
     if (need_bytes <= free_bytes || session->limits.memory_limit_bytes <= free_bytes) {
         return TIDE_OK;
     }
@@ -66,7 +66,7 @@ static tide_status check_host(tide_run_session *session, tide_error *error) {
                      tide_bytes_format((int64_t)free_bytes, have));
 }
 
-/* Bytes in use on the whole device; -1 if it does not say. */
+/* Bytes in use on the whole device; -1 if the device does not report them. */
 static int64_t used_bytes(tide_device *device) {
     uint64_t free_bytes = 0;
     uint64_t total_bytes = 0;
@@ -96,8 +96,7 @@ static tide_status create_recorder(tide_run_session *session, tide_error *error)
     return TIDE_OK;
 }
 
-/* The description of the run goes into the log at once, because after a crash only the log is left.
- */
+/* The description of the run is logged immediately, because after a crash only the log remains. */
 static tide_status describe_in_log(tide_run_session *session, tide_error *error) {
     tide_snapshot_run description;
     tide_run_describe(session->config, &session->limits, &session->result->environment,
@@ -207,7 +206,7 @@ static void read_oom(tide_run_session *session) {
     tide_cache_oom oom;
     tide_run_result *result = session->result;
     if (tide_cache_get_oom(session->cache, &oom)) {
-        /* A device without a bound has more free bytes than a file can state. */
+        /* A device without a limit has more free bytes than a file can state. */
         result->asked_bytes = oom.requested_bytes > INT64_MAX ? -1 : (int64_t)oom.requested_bytes;
         result->segment_bytes = oom.segment_bytes > INT64_MAX ? -1 : (int64_t)oom.segment_bytes;
         result->free_bytes = oom.free_bytes > INT64_MAX ? -1 : (int64_t)oom.free_bytes;

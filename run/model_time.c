@@ -1,13 +1,13 @@
-/* The forecast of time of our own model on a virtual card: its operators write what they would
- * launch, and step_time/ forecasts from that. */
+/* The forecast of time of our own model on a virtual card: its operators log the kernels that they
+ * would launch, and programs/step_time/ forecasts from that. */
 #include <stdio.h>
 #include <string.h>
 
 #include "device/cards.h"
-#include "launch/time.h"
+#include "programs/launch/time.h"
 #include "run/run_internal.h"
 
-/* The card that a virtual device is of; NULL: it is no card's. */
+/* The card of a virtual device; NULL without a card. */
 static const tide_card *card_of(const tide_device *device) {
     static const char VIRTUAL[] = "virtual:";
     const tide_device_info *is = tide_device_get_info(device);
@@ -33,7 +33,7 @@ void tide_run_time_figures(const tide_launch_time *time, tide_run_of_program *to
     tide_time_host_words(&of->host, of->has_own_card, to->host);
 }
 
-/* Of which runs model/eager/launches.c was compared with what PyTorch launches. */
+/* Whether model/eager/launches.c was compared with PyTorch's launches for this kind of run. */
 static bool is_modelled(const tide_workload_config *model) {
     bool has_precision = model->precision == TIDE_PRECISION_FP32 ||
                          model->precision == TIDE_PRECISION_TF32 ||

@@ -1,19 +1,19 @@
-/* What recording costs a step: measured after the snapshot was taken.
+/* The cost of recording in a step, measured after the snapshot was taken.
  *
  * The pairs run on the workload that has just been measured, with its recorder paused every other
  * step. They cannot be among the steps of the snapshot: a pause leaves a hole in the event log, and
- * rows after a hole fit no state before it. Nor do they need a cache of their own: the tables of
- * the snapshot are copies, so what happens behind them changes neither its rows nor its addresses,
- * and these steps meet the same blocks that the measured ones met. */
+ * rows after a hole fit no state before it. They do not need their own cache: the tables of the
+ * snapshot are copies, so later events change neither its rows nor its addresses, and these steps
+ * use the same blocks as the measured ones. */
 #include <string.h>
 
 #include "run/run_internal.h"
 
 enum { MIN_PAIRS = 3, MAX_DEFAULT_PAIRS = 30 };
 
-/* Time that the pairs may take by default: half of what the run's steps took, so that a run becomes
- * half as long again at worst; a second for quick ones; no longer than anyone waits for a figure
- * that was not asked for. */
+/* Time that the pairs may take by default: half of the time of the run's steps, so a run takes at
+ * most 50 % longer; a second for quick ones; and never longer than users would wait for a figure
+ * they did not request. */
 static const double MIN_BUDGET_MS = 1e3;
 static const double MAX_BUDGET_MS = 60e3;
 
@@ -29,7 +29,7 @@ static size_t pairs_by_time(const tide_workload_config *model, const tide_worklo
     if (n_pairs >= (double)MAX_DEFAULT_PAIRS) {
         return MAX_DEFAULT_PAIRS;
     }
-    return n_pairs >= (double)MIN_PAIRS ? (size_t)n_pairs : 0; /* fewer say nothing */
+    return n_pairs >= (double)MIN_PAIRS ? (size_t)n_pairs : 0; /* fewer pairs are not meaningful */
 }
 
 static size_t n_pairs_of(const tide_run_session *session) {

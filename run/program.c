@@ -8,7 +8,7 @@
 #include "common/hostmem.h"
 #include "common/text.h"
 
-/* Bytes of one argument: Linux takes no longer one. */
+/* Bytes of one argument: the limit of Linux. */
 enum { ARGUMENT_BYTES = 1 << 17 };
 
 static const char NAME_CHARACTERS[] =

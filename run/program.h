@@ -1,8 +1,8 @@
-/* program.h - a command of the user's as a workload: names in braces in its arguments, and the
- * values that take their places.
+/* program.h - a user's command as a workload: names in braces in its arguments, and the values that
+ * replace them.
  *
- * Only the names of `values` are replaced. Braces around any other text stay as they are, so that
- * an argument may hold JSON or a pattern.
+ * Only the names in `values` are replaced. Braces around any other text are kept, so an argument
+ * may contain JSON or a pattern.
  */
 #ifndef TIDE_RUN_PROGRAM_H
 #define TIDE_RUN_PROGRAM_H
@@ -20,17 +20,17 @@ extern "C" {
 /* Whether an argument of the command has the name in braces. */
 bool tide_run_program_uses(char *const *arguments, const char *name);
 
-/* The arguments as tide_run_program.command has them; release the text with cJSON_free. NULL: the
- * host has no memory left. */
+/* The arguments in the form of tide_run_program.command; release the text with cJSON_free. NULL
+ * without host memory. */
 char *tide_run_program_command(char *const *arguments);
 
 /* The arguments with the values in place of their names, NULL-terminated; release them with
- * tide_run_program_release. TIDE_FORMAT: `command` is no array of texts. */
+ * tide_run_program_release. TIDE_FORMAT if `command` is not an array of texts. */
 TIDE_NODISCARD tide_status tide_run_program_arguments(const tide_run_program *program,
                                                       char ***ret_arguments, tide_error *error);
 void tide_run_program_release(char **arguments);
 
-/* The value of a name in "batch=8,ctx=1024", and its length; NULL: there is no such name. */
+/* The value of a name in "batch=8,ctx=1024", and its length; NULL if the name is missing. */
 const char *tide_run_program_value(const char *values, const char *name, size_t *ret_n_bytes);
 
 /* See workload.h. */

@@ -3,15 +3,15 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A guess goes this far beyond the largest value that fits, as two small values tell little of the
- * bytes that a large one takes; and after so many guesses that did not halve what is left, it is
- * halved. */
+/* A guess goes at most this far beyond the largest value that fits, because two small values
+ * predict the bytes of a large one badly; and after this many guesses that did not halve the range,
+ * it is halved. */
 enum { MOST_TIMES = 8, MAX_SLOW = 3, MAX_POINTS = 16 };
 
 /* A run that fitted. */
 typedef struct point {
     uint64_t n;    /* multiple */
-    double margin; /* bytes that it left of the card; below 0: unknown */
+    double margin; /* bytes of the card that it left free; below 0: unknown */
 } point;
 
 /* Values are counted in multiples: `first` is the lowest. */
@@ -24,7 +24,7 @@ typedef struct search {
     bool has_high;            /* it was run */
     point fitted[MAX_POINTS]; /* those that fitted, upwards; the last is `low` */
     size_t n_fitted;
-    uint64_t step; /* from low or high, where the guess lies beyond it */
+    uint64_t step; /* from low or high, if the guess is beyond it */
     size_t n_slow; /* runs in a row that left more than half of the range */
 } search;
 
@@ -63,7 +63,7 @@ static tide_status try_multiple(search *at, uint64_t n, bool *ret_fits) {
 
 static void move_up(search *at, uint64_t n) {
     at->low = n;
-    if (at->n_fitted == MAX_POINTS) { /* the oldest tell the least */
+    if (at->n_fitted == MAX_POINTS) { /* the oldest are the least informative */
         memmove(at->fitted, at->fitted + 1, (MAX_POINTS - 1) * sizeof(at->fitted[0]));
         at->n_fitted--;
     }
@@ -71,8 +71,9 @@ static void move_up(search *at, uint64_t n) {
         (point){.n = n, .margin = (double)at->answer->result.program.margin_bytes};
 }
 
-/* How many multiples more would fit by what two runs say; below 0: nothing is known. The cache
- * reserves in large pieces, so that two neighbours say little: the second one lies well below. */
+/* How many more multiples would fit, extrapolated from two runs; below 0: unknown. The cache
+ * reserves in large pieces, so two neighbours predict badly: the second run is well below the
+ * first. */
 static double more_by_two(const search *at) {
     const point *last = &at->fitted[at->n_fitted - 1];
     const point *other = &at->fitted[0];
@@ -88,8 +89,8 @@ static uint64_t within(uint64_t n, uint64_t least, uint64_t most) {
     return n < least ? least : n > most ? most : n;
 }
 
-/* The value to try next, between low and high. A guess that lies beyond one of them is nearly
- * right, as a rule: then the values beside that one are tried, in steps that double. */
+/* The value to try next, between low and high. A guess beyond one of them is usually nearly right:
+ * then the values next to that one are tried, in steps that double. */
 static uint64_t choose(search *at) {
     uint64_t least = at->low + 1;
     uint64_t most = at->high - 1;

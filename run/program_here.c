@@ -1,17 +1,17 @@
-/* Runs a command of the user's on a virtual card, and makes the result of what it left. */
+/* Runs a user's command on a virtual card, and makes the result from the files that it left. */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/hostmem.h"
-#include "launch/cards.h"
-#include "launch/document.h"
-#include "launch/launch.h"
-#include "launch/left.h"
-#include "launch/names.h"
-#include "launch/peaks.h"
-#include "launch/time.h"
+#include "programs/launch/cards.h"
+#include "programs/launch/document/document.h"
+#include "programs/launch/launch.h"
+#include "programs/launch/left/left.h"
+#include "programs/launch/names.h"
+#include "programs/launch/peaks.h"
+#include "programs/launch/time.h"
 #include "run/program.h"
 #include "run/run_internal.h"
 
@@ -34,7 +34,7 @@ typedef struct program_run {
     tide_launch_config launching;
     tide_launch launch;
     run_host host;
-    FILE *errors; /* what the program wrote to its error output */
+    FILE *errors; /* the program's error output */
     tide_left_list left;
     size_t process, device;               /* the fullest; of the list */
     char saved_path[TIDE_RUN_PATH_BYTES]; /* of the process that was saved last; "": none */
@@ -60,7 +60,7 @@ static void take_options(const tide_run_program *program, tide_launch_config *la
     launching->logs_launches = program->forecasts_time;
 }
 
-/* Before the program runs, so that a calibration that cannot be read costs no time. */
+/* Before the program runs, so an unreadable calibration costs no time. */
 static tide_status read_host(program_run *run, tide_error *error) {
     const tide_run_program *program = &run->config->workload.of.program;
     run_host *to = &run->host;
@@ -82,7 +82,7 @@ static tide_status launch(program_run *run, char **arguments, tide_error *error)
     const tide_run_limits *limits = &run->config->limits;
     char path[FD_PATH_BYTES];
     TIDE_TRY(tide_launch_cards(limits->device, run->cards, error));
-    run->errors = tmpfile(); /* it has no name, so that nothing of it can stay */
+    run->errors = tmpfile(); /* unnamed, so no file can remain */
     if (run->errors == NULL) {
         return tide_fail(error, TIDE_IO, "no file for the error output of the program");
     }
@@ -104,7 +104,7 @@ static tide_status launch(program_run *run, char **arguments, tide_error *error)
     return status;
 }
 
-/* ---- what it left ---- */
+/* ---- the files that it left ---- */
 
 static void read_failure(program_run *run, const tide_snapshot *snapshot) {
     int64_t event = tide_left_last_failure(snapshot);
@@ -116,7 +116,7 @@ static void read_failure(program_run *run, const tide_snapshot *snapshot) {
     }
 }
 
-/* Takes the peaks of a process if it is the fullest so far, and its history then. */
+/* Takes the peaks and the history of a process if it is the fullest so far. */
 static void compare_process(program_run *run, size_t number, tide_snapshot **snapshot,
                             const tide_summary *summary) {
     const tide_left *process = &run->left.processes[number];
@@ -141,8 +141,8 @@ static void compare_process(program_run *run, size_t number, tide_snapshot **sna
     }
 }
 
-/* Several processes have a file each, whose names nobody could check before the run. What is there
- * and is no snapshot belongs to the user. */
+/* Each of several processes has its own file, whose name could not be checked before the run. An
+ * existing file that is not a snapshot belongs to the user. */
 static tide_status check_free(const char *path, tide_error *error) {
     tide_snapshot *older = NULL;
     FILE *file = fopen(path, "rbe");
@@ -185,13 +185,13 @@ static bool is_out_of_memory(const program_run *run) {
     return false;
 }
 
-/* Steps of a program that failed are not those that it would have made. */
+/* The steps of a failed program do not represent the whole run. */
 static bool has_times(const program_run *run) {
     return run->launching.logs_launches && run->launch.exit_status == 0 &&
            run->launch.signal_number == 0 && !is_out_of_memory(run);
 }
 
-/* What a step takes in a process, on one of its cards. Of several, the slowest is kept. A process
+/* The time of a step in a process, on one of its cards. Of several, the slowest is kept. A process
  * that launched nothing has none. */
 static void read_time(program_run *run, size_t process, size_t device) {
     tide_card card;
@@ -210,7 +210,7 @@ static void read_time(program_run *run, size_t process, size_t device) {
     tide_launch_time_fini(&made);
 }
 
-/* Ranks of a job wait for each other, so that all are as slow as the slowest. */
+/* Ranks of a job wait for each other, so all are as slow as the slowest. */
 static void read_time_of_rank(program_run *run, size_t number, const tide_summary *summary) {
     const tide_left *process = &run->left.processes[number];
     if (process->rank >= 0) {
@@ -242,8 +242,8 @@ static tide_status read_process(program_run *run, size_t number, tide_error *err
     return status;
 }
 
-/* What was never used of the card. Without an account of it, the cache's bytes are all that is
- * known to be used. */
+/* The bytes of the card that were never used. Without an account of the card, only the cache's
+ * bytes are known to be used. */
 static int64_t margin_of(const program_run *run) {
     const tide_run_device *device = &run->left.devices[run->device % TIDE_RUN_DEVICES];
     tide_card card;
@@ -261,7 +261,7 @@ static int64_t margin_of(const program_run *run) {
     return margin_bytes > 0 ? margin_bytes : 0;
 }
 
-/* What all processes together had of the host's memory, on the fullest card. */
+/* The host memory used by all processes together, for the fullest card. */
 static void read_spill(program_run *run) {
     const tide_run_device *device = &run->left.devices[run->device % TIDE_RUN_DEVICES];
     tide_run_memory *memory = &run->result->memory;
@@ -293,7 +293,7 @@ static void describe_place(program_run *run) {
 
 /* ---- how it ended ---- */
 
-/* The last line with words that the program wrote to its error output; "": none. */
+/* The last line that is not blank in the program's error output; "": none. */
 static void last_line(FILE *errors, char ret_line[TIDE_RUN_REASON_BYTES]) {
     char text[ERROR_BYTES];
     ret_line[0] = '\0';

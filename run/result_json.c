@@ -1,4 +1,4 @@
-/* The result of a run as a JSON object, and back. */
+/* The result of a run to and from a JSON object. */
 #include <math.h>
 #include <string.h>
 

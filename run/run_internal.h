@@ -14,7 +14,8 @@ extern const tide_json_field tide_run_environment_fields[TIDE_N_ENVIRONMENT_FIEL
 /* Computes the figures that follow from samples, tokens, flops and the stated peak. */
 void tide_run_derive(tide_run_result *result);
 
-/* Sets outcome, status, reason and error; an empty `message` stands for the text of the status. */
+/* Sets outcome, status, reason and error; with an empty `message`, the text of the status is
+ * used. */
 void tide_run_fail(tide_run_result *result, tide_outcome outcome, tide_status status,
                    const char *message);
 
@@ -50,12 +51,12 @@ typedef struct tide_run_session {
     tide_recorder *recorder;     /* owned; NULL also if nothing is recorded */
     tide_cache *cache;           /* owned; on the device */
     tide_workload *workload;     /* owned; on the cache */
-    tide_workload_result timed;  /* samples up to where the run ended */
-    tide_dumper *dumper;         /* owned; NULL: no snapshots while it runs */
-    tide_snapshot_run described; /* for the dumper: the description of the running run */
-    tide_launch_list launches;   /* owned; what the model's operators would launch on a card */
+    tide_workload_result timed;  /* samples up to the end of the run */
+    tide_dumper *dumper;         /* owned; NULL: no snapshots during the run */
+    tide_snapshot_run described; /* for the dumper: the description of the run in progress */
+    tide_launch_list launches;   /* owned; the launches of the model's operators on a card */
     tide_run_stage stage;
-    bool has_spilled;   /* a segment was put into the host's memory */
+    bool has_spilled;   /* a segment was placed in the host's memory */
     int64_t spill_step; /* of tide_run_memory, once one was */
 } tide_run_session;
 
@@ -65,8 +66,8 @@ void tide_run_model_here(const tide_run_config *config, const tide_run_hooks *ho
                          tide_run_result *result);
 
 /* model_time.c: the forecast of time on a virtual card. begin: before the workload is created;
- * make: after its run, of which it keeps the answer in the result; add: into the result's snapshot.
- * Where there is none, the result says why, and these do nothing. */
+ * make: after its run, stores the forecast in the result; add: into the result's snapshot. Without
+ * a forecast the result has the reason, and these do nothing. */
 void tide_run_time_begin(tide_run_session *session);
 TIDE_NODISCARD tide_status tide_run_time_make(tide_run_session *session);
 TIDE_NODISCARD tide_status tide_run_time_add(const tide_run_result *result);
@@ -75,11 +76,11 @@ void tide_run_time_release(tide_run_result *result);
 struct tide_launch_time;
 void tide_run_time_figures(const struct tide_launch_time *time, tide_run_of_program *to);
 
-/* The same for a command of the user's. */
+/* The same for a user's command. */
 void tide_run_program_here(const tide_run_config *config, const tide_run_hooks *hooks,
                            tide_run_result *result);
 
-/* Snapshots during the run: on a signal, every k steps, and when something ends the process. */
+/* Snapshots during the run: on a signal, every k steps, and at exit or abort of the process. */
 TIDE_NODISCARD tide_status tide_run_dumps_begin(tide_run_session *session, tide_error *error);
 /* Called after step n_done, warm-up included. */
 void tide_run_dumps_step(tide_run_session *session, size_t n_done);
@@ -92,9 +93,9 @@ void tide_run_compare_recording(tide_run_session *session, tide_snapshot *snapsh
 
 /* ---- handing a configuration over ---- */
 
-/* The caller deletes it; NULL: no host memory. */
+/* The caller deletes it; NULL without host memory. */
 cJSON *tide_run_config_to_json(const tide_run_config *config);
-/* `ret_config` borrows its texts from `json`. TIDE_FORMAT names the key. */
+/* `ret_config` borrows its texts from `json`. The message of TIDE_FORMAT names the key. */
 TIDE_NODISCARD tide_status tide_run_config_from_json(const cJSON *json, tide_run_config *ret_config,
                                                      tide_error *error);
 

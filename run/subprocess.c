@@ -1,5 +1,5 @@
 /* Runs a configuration in a subprocess: fork, exec, and the result through a pipe. */
-#define _DEFAULT_SOURCE /* prctl's header wants it */
+#define _DEFAULT_SOURCE /* needed by prctl's header */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <fcntl.h>
@@ -23,17 +23,17 @@ struct tide_run_process {
     char *text;              /* owned; NULL at first */
     size_t n_bytes;          /* of text */
     size_t capacity;         /* of text */
-    bool is_stopped;         /* it was asked to end, because the caller wants to stop */
+    bool is_stopped;         /* it was asked to end, because the caller stops */
     bool no_memory;          /* for the text */
-    tide_status started;     /* TIDE_OK, or why there is no subprocess, with `error` */
+    tide_status started;     /* TIDE_OK, or why the subprocess was not started, with `error` */
     int64_t started_unix_us; /* when it was started */
     tide_error error;
 };
 typedef struct tide_run_process child;
 
 /* Runs between fork and exec, where only async-signal-safe calls are allowed. Does not return.
- * Signals are blocked, because this program's handlers would only note them, and no code would act
- * on them. */
+ * Signals are blocked, because this program's handlers would only note them, and nothing would
+ * react. */
 static void become(const char *program, char **arguments, int result_fd, pid_t parent,
                    const sigset_t *mask) {
     /* The subprocess ends with its parent, even if the parent is killed, which may already have
@@ -63,7 +63,7 @@ static tide_status start(const char *program, char **arguments, child *ret, tide
     }
     (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC); /* both are open: it cannot fail */
     (void)fcntl(ends[1], F_SETFD, FD_CLOEXEC);
-    (void)fflush(NULL); /* nothing is to be written twice */
+    (void)fflush(NULL); /* nothing must be written twice */
     sigset_t all;
     sigset_t before;
     (void)sigfillset(&all);
@@ -94,7 +94,7 @@ static bool receive(child *from) {
         return false;
     }
     if (from->no_memory || from->n_bytes + (size_t)n >= (size_t)MAX_RESULT_BYTES) {
-        from->no_memory = true; /* read on, so that the subprocess can come to its end */
+        from->no_memory = true; /* keep reading, so the subprocess can finish */
         return true;
     }
     char *grown = tide_hostmem_grow(tide_hostmem_default(), from->text, &from->capacity,
@@ -128,12 +128,12 @@ static void read_result(child *from, tide_run_result *ret) {
     }
 }
 
-/* Makes the result from how the subprocess ended. A signal is given by number and name. If the
+/* Makes the result from how the subprocess ended. A signal is stated by number and name. If the
  * process did not end well, even a complete result is discarded, because it may be corrupt. */
 static void judge(child *of, int how, bool was_stopped, tide_run_result *ret) {
     char text[TIDE_RUN_REASON_BYTES];
     bool has_ended_well = WIFEXITED(how) && WEXITSTATUS(how) == 0;
-    /* The terminal sends Ctrl-C to the subprocess, too, which may end before this process asks it
+    /* The terminal also sends Ctrl-C to the subprocess, which may end before this process asks it
      * to. */
     if (!has_ended_well && was_stopped) {
         tide_run_fail(ret, TIDE_OUTCOME_STOPPED, TIDE_OK, "interrupted");
@@ -205,13 +205,13 @@ void tide_run_process_finish(tide_run_process *process, bool was_stopped,
         }
         judge(process, how, was_stopped, ret_result);
     }
-    /* The program of a user's ends in its own way when it is asked to. */
+    /* A user's program ends in its own way when asked to. */
     if ((ret_result->outcome == TIDE_OUTCOME_FAILED ||
          ret_result->outcome == TIDE_OUTCOME_CRASHED) &&
         was_stopped) {
         tide_run_fail(ret_result, TIDE_OUTCOME_STOPPED, TIDE_OK, "interrupted");
     }
-    if (ret_result->started_unix_us < 0) { /* it said nothing */
+    if (ret_result->started_unix_us < 0) { /* it wrote nothing */
         ret_result->started_unix_us = process->started_unix_us;
         tide_run_environment_set_program(&ret_result->environment);
     }

@@ -17,7 +17,7 @@ static tide_status take_names(const cJSON *names, tide_sweep *sweep, tide_error 
     const cJSON *name = NULL;
     size_t n = 0;
     if (!cJSON_IsArray(names)) {
-        return TIDE_OK; /* only their number is there */
+        return TIDE_OK; /* the header has only their number */
     }
     cJSON_ArrayForEach(name, names) {
         if (!cJSON_IsString(name) || strlen(name->valuestring) >= TIDE_RUN_NAME_BYTES) {
@@ -169,7 +169,7 @@ tide_status tide_sweep_check_same(const tide_sweep *sweep, const tide_sweep *oth
     const cJSON *grid = cJSON_GetObjectItemCaseSensitive(sweep->header, "grid");
     const cJSON *second = cJSON_GetObjectItemCaseSensitive(other->header, "grid");
     TIDE_TRY(check_items(grid, second, false, error));
-    TIDE_TRY(check_items(second, grid, true, error)); /* some keys are left out at their default */
+    TIDE_TRY(check_items(second, grid, true, error)); /* keys with default values may be omitted */
     if (sweep->n_cells != other->n_cells) {
         return tide_fail(error, TIDE_INVALID, "it has %zu cells there and %zu here", other->n_cells,
                          sweep->n_cells);

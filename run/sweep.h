@@ -1,4 +1,4 @@
-/* sweep.h - a grid of runs and the rows that are known of them.
+/* sweep.h - a grid of runs and their known rows.
  *
  * The header is a JSON object that describes the whole grid: format, version, shard, shards, grid
  * and the names of its cells (docs/sweep.md). A file of a single cell has only the number of cells,
@@ -25,7 +25,7 @@ enum { TIDE_SWEEP_MAX_CELLS = 10000, TIDE_SWEEP_VERSION = 1 };
 
 #define TIDE_SWEEP_FORMAT "tidemark-sweep" /* the header's format */
 
-/* What is known of one cell of the grid. */
+/* The known result of one cell of the grid. */
 typedef struct tide_sweep_row {
     size_t cell;                                                /* its place in the grid, from 0 */
     char name[TIDE_RUN_NAME_BYTES];                             /* small-train-c128-b4-fp32 */
@@ -43,7 +43,7 @@ typedef struct tide_sweep {
     const char **names;    /* owned, n_cells; the texts are the header's; NULL: it has none */
     size_t n_cells;        /* of the whole grid, repeats included */
     size_t n_repeats;      /* how often each cell of the grid is run; the whole grid is run once
-                              before any cell is run again: cell i is repeat i / (n_cells /
+                              before any cell is repeated: cell i is repeat i / (n_cells /
                               n_repeats) + 1 */
     size_t shard;          /* which part this is, 1 .. n_shards */
     size_t n_shards;       /* cell i belongs to part i % n_shards + 1 */
@@ -51,46 +51,47 @@ typedef struct tide_sweep {
     size_t n_rows;         /* number of rows that are there */
 } tide_sweep;
 
-/* A sweep without rows. Takes the header in any case; TIDE_FORMAT names what is wrong with it. The
- * caller calls fini in any case. */
+/* A sweep without rows. Takes ownership of the header in any case; the message of TIDE_FORMAT names
+ * its fault. The caller calls fini in any case. */
 TIDE_NODISCARD tide_status tide_sweep_init(tide_sweep *sweep, cJSON *header, tide_error *error);
 void tide_sweep_fini(tide_sweep *sweep);
 bool tide_sweep_owns(const tide_sweep *sweep, size_t cell);
 /* The number of cells without repeats. */
 size_t tide_sweep_n_distinct(const tide_sweep *sweep);
-/* Says in the name of a cell which repeat it is: "small-train-c128-b4-fp32-repeat-2". A name that
- * leaves no room for it is cut. */
+/* Appends the repeat to the name of a cell: "small-train-c128-b4-fp32-repeat-2". A name that leaves
+ * no room is cut. */
 void tide_sweep_name_repeat(char name[TIDE_RUN_NAME_BYTES], size_t repeat);
-/* Takes that off the name of a cell of the sweep. */
+/* Removes the repeat from the name of a cell of the sweep. */
 void tide_sweep_name_once(const tide_sweep *sweep, size_t cell, char name[TIDE_RUN_NAME_BYTES]);
-/* The name of a cell, from the header or else from its row; "": neither is there. */
+/* The name of a cell, from the header or else from its row; "" if neither has it. */
 const char *tide_sweep_cell_name(const tide_sweep *sweep, size_t cell);
 /* Whether the header has the names of all cells. */
 bool tide_sweep_has_names(const tide_sweep *sweep);
-/* Gives a header without names those of `names`, a JSON array of n_cells texts, which it takes in
- * any case. TIDE_FORMAT: a row has another name. */
+/* Adds `names`, a JSON array of n_cells texts, to a header without names. Takes ownership of
+ * `names` in any case. TIDE_FORMAT if a row has a different name. */
 TIDE_NODISCARD tide_status tide_sweep_set_names(tide_sweep *sweep, cJSON *names, tide_error *error);
 /* The number of cells in this part, and the number of those without a row. */
 size_t tide_sweep_n_owned(const tide_sweep *sweep);
 size_t tide_sweep_n_missing(const tide_sweep *sweep);
-/* TIDE_INVALID, naming what is different, unless both are of the same grid. */
+/* TIDE_INVALID, naming the difference, unless both are of the same grid. */
 TIDE_NODISCARD tide_status tide_sweep_check_same(const tide_sweep *sweep, const tide_sweep *other,
                                                  tide_error *error);
 
-/* An empty row for the cell of that configuration; NULL: no host memory. */
+/* An empty row for the cell of that configuration; NULL without host memory. */
 tide_sweep_row *tide_sweep_row_create(size_t cell, const tide_run_workload *workload);
 void tide_sweep_row_destroy(tide_sweep_row *row);
-/* The caller deletes it; NULL: no host memory. */
+/* The caller deletes it; NULL without host memory. */
 cJSON *tide_sweep_row_to_json(const tide_sweep_row *row);
 TIDE_NODISCARD tide_status tide_sweep_row_from_json(const cJSON *json, tide_sweep_row **ret_row,
                                                     tide_error *error);
-/* Whether both rows say the same of their cell, apart from when and where each was run, and its
- * host memory there. False also when there is no host memory to compare them. */
+/* Whether both rows have the same result, ignoring when and where each was run, and its host
+ * memory. Also false without host memory for the comparison. */
 bool tide_sweep_row_agrees(const tide_sweep_row *row, const tide_sweep_row *other);
-/* Takes the row on success. TIDE_FORMAT: the grid has no such cell. TIDE_INVALID: it has a row. */
+/* Takes ownership of the row on success. TIDE_FORMAT if the grid lacks the cell. TIDE_INVALID if
+ * the cell already has a row. */
 TIDE_NODISCARD tide_status tide_sweep_add(tide_sweep *sweep, tide_sweep_row *row,
                                           tide_error *error);
-/* Whether it failed or crashed, so that another try may end differently. */
+/* Whether it failed or crashed, so another try may end differently. */
 bool tide_sweep_is_failed(const tide_sweep_row *row);
 /* Forgets the rows that failed or crashed; returns how many. */
 size_t tide_sweep_forget_failed(tide_sweep *sweep);

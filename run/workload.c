@@ -46,7 +46,7 @@ static void name_mlp(const tide_workload_config *workload, char ret_name[TIDE_RU
 }
 
 /* "llama-2-7B-int8-decode-p6-n200-b1": the types are the preset's. The layers are part of the name
- * where they are not. */
+ * if they differ from the preset. */
 static void name_decode(const tide_workload_config *workload, char ret_name[TIDE_RUN_NAME_BYTES]) {
     const tide_model_config *model = &workload->model;
     tide_decode_config preset = {.L = 0};
@@ -135,7 +135,7 @@ static tide_status set_preset(tide_model_config *model, uint64_t value, tide_err
     return TIDE_OK;
 }
 
-/* A language model has its preset's name with any number of layers, and no larger preset. */
+/* A language model keeps its preset's name with any number of layers, and has no larger preset. */
 static tide_status set_in_decode(tide_workload_config *workload, tide_run_quantity quantity,
                                  size_t value, tide_error *error) {
     tide_model_config *model = &workload->model;
@@ -230,7 +230,7 @@ size_t tide_run_workload_dimensions(const tide_run_workload *workload,
     switch (workload->kind) {
     case TIDE_RUN_MODEL:
         return list_dimensions(&workload->of.model.model, ret_dimensions);
-    case TIDE_RUN_PROGRAM: /* nothing is known of it */
+    case TIDE_RUN_PROGRAM: /* unknown */
     case TIDE_N_RUN_KINDS:
         break;
     }
@@ -245,7 +245,7 @@ int64_t tide_run_workload_n_tokens(const tide_run_workload *workload) {
                                               : workload->of.model.architecture == TIDE_DECODE
                                                   ? workload->of.model.new_tokens
                                                   : model->context_length));
-    case TIDE_RUN_PROGRAM: /* nothing is known of it */
+    case TIDE_RUN_PROGRAM: /* unknown */
     case TIDE_N_RUN_KINDS:
         break;
     }
@@ -256,7 +256,7 @@ uint64_t tide_run_workload_n_parameters(const tide_run_workload *workload) {
     switch (workload->kind) {
     case TIDE_RUN_MODEL:
         return tide_workload_n_parameters(&workload->of.model);
-    case TIDE_RUN_PROGRAM: /* nothing is known of it */
+    case TIDE_RUN_PROGRAM: /* unknown */
     case TIDE_N_RUN_KINDS:
         break;
     }
@@ -268,7 +268,7 @@ double tide_run_workload_flops(const tide_run_workload *workload) {
     switch (workload->kind) {
     case TIDE_RUN_MODEL:
         return tide_workload_step_flops(model) * (double)(model->warmup_steps + model->steps);
-    case TIDE_RUN_PROGRAM: /* nothing is known of it */
+    case TIDE_RUN_PROGRAM: /* unknown */
     case TIDE_N_RUN_KINDS:
         break;
     }
@@ -279,7 +279,7 @@ uint64_t tide_run_workload_least_bytes(const tide_run_workload *workload) {
     switch (workload->kind) {
     case TIDE_RUN_MODEL:
         return tide_workload_requested_peak_bytes(&workload->of.model);
-    case TIDE_RUN_PROGRAM: /* nothing is known of it */
+    case TIDE_RUN_PROGRAM: /* unknown */
     case TIDE_N_RUN_KINDS:
         break;
     }
@@ -290,7 +290,7 @@ const char *tide_run_workload_implementation(const tide_run_workload *workload) 
     switch (workload->kind) {
     case TIDE_RUN_MODEL:
         return implementation_of(&workload->of.model);
-    case TIDE_RUN_PROGRAM: /* nothing is known of it */
+    case TIDE_RUN_PROGRAM: /* unknown */
     case TIDE_N_RUN_KINDS:
         break;
     }
@@ -305,7 +305,7 @@ tide_status tide_run_workload_set(tide_run_workload *workload, tide_run_quantity
     switch (workload->kind) {
     case TIDE_RUN_MODEL:
         return set_in_model(&workload->of.model, quantity, (size_t)value, error);
-    case TIDE_RUN_PROGRAM: /* run/program_fit.h searches with names of the user's */
+    case TIDE_RUN_PROGRAM: /* run/program_fit.h searches with the user's names */
         return tide_fail(error, TIDE_INVALID, "a command has no such quantity");
     case TIDE_N_RUN_KINDS:
         break;

@@ -1,12 +1,12 @@
 /* cfa_program.c - a machine for the call frame instructions of DWARF 5, section 6.4.2.
  *
- * The instructions spell out a table: for each address of a function, where the caller's frame is
- * and where its registers were saved. Only the row of one address is wanted, and of that row only
- * what a rule can hold, so the machine keeps three registers and forgets the others.
+ * The instructions describe a table: for each address of a function, where the caller's frame is
+ * and where its registers were saved. Only the row of one address is needed, and of that row only
+ * the part that a rule can hold, so the machine keeps three registers and ignores the others.
  */
 #include "stack/cfa_program_internal.h"
 
-enum { MAX_REMEMBERED = 8 }; /* compilers nest one or two */
+enum { MAX_REMEMBERED = 8 }; /* compilers nest at most two */
 
 /* DWARF 5, table 7.29. The last two are GNU extensions. */
 enum {
@@ -49,9 +49,9 @@ typedef struct saved_register {
     int64_t offset; /* from the CFA, in bytes; AT_OFFSET only */
 } saved_register;
 
-/* One row of the table that the program spells out. */
+/* One row of the table that the program describes. */
 typedef struct row {
-    bool is_expression; /* the CFA is a DWARF expression; the next two mean nothing */
+    bool is_expression; /* the CFA is a DWARF expression; the next two are undefined */
     uint64_t cfa_register;
     int64_t cfa_offset; /* bytes */
     saved_register rbp, rsp, return_address;
@@ -148,7 +148,7 @@ static void restore_register(machine *m, uint64_t number) {
 }
 
 /* Unsigned, so that an absurd product wraps around instead of being undefined behaviour. The result
- * is an offset that rule_of refuses, or one that was wrong in the table already. */
+ * is an offset that rule_of refuses, or an offset that was already wrong in the table. */
 static int64_t scaled(const machine *m, uint64_t factor) {
     return (int64_t)(factor * (uint64_t)m->program->data_alignment);
 }
@@ -195,8 +195,8 @@ static bool run_cfa(machine *m, tide_cfa_reader *reader, uint64_t opcode) {
     }
 }
 
-/* Runs an instruction about one register. False: it is not one of these. The operands of unwanted
- * registers are read, too, because the next instruction begins behind them. */
+/* Runs an instruction about one register. False: it is not one of these. The operands of unneeded
+ * registers are read as well, because the next instruction begins after them. */
 static bool run_register(machine *m, tide_cfa_reader *reader, uint64_t opcode) {
     uint64_t number = 0;
     if (opcode < CFA_OFFSET_EXTENDED || opcode == CFA_REMEMBER_STATE ||
@@ -242,8 +242,8 @@ static bool run_register(machine *m, tide_cfa_reader *reader, uint64_t opcode) {
     return true;
 }
 
-/* Runs any other instruction. The length of an unknown one is unknown, too, so nothing behind it
- * can be read: the reader goes bad. */
+/* Runs any other instruction. The length of an unknown instruction is unknown, so nothing after it
+ * can be read: the reader becomes bad. */
 static void run_extended(machine *m, tide_cfa_reader *reader, uint64_t opcode) {
     if (run_cfa(m, reader, opcode) || run_register(m, reader, opcode)) {
         return;
@@ -310,7 +310,7 @@ static tide_unwind_rule rule_of(const row *r) {
     /* A packed rule has 28 bits for an offset, with its sign (unwind_rules_internal.h). */
     enum { WORD_BYTES = 8, MAX_OFFSET = 1 << 27 };
     const tide_unwind_rule other = {.kind = TIDE_UNWIND_OTHER};
-    /* The outermost functions (_start, clone) say in this way that they have no caller. */
+    /* This is how the outermost functions (_start, clone) mark that they have no caller. */
     if (r->return_address.place == UNDEFINED) {
         return (tide_unwind_rule){.kind = TIDE_UNWIND_END};
     }
@@ -336,7 +336,7 @@ tide_unwind_rule tide_cfa_run(const tide_cfa_program *program) {
     if (!run(&m, program->common) || m.is_done) {
         return (tide_unwind_rule){.kind = TIDE_UNWIND_OTHER};
     }
-    m.initial = m.now; /* what CFA_RESTORE returns to */
+    m.initial = m.now; /* CFA_RESTORE returns to this */
     if (!run(&m, program->own)) {
         return (tide_unwind_rule){.kind = TIDE_UNWIND_OTHER};
     }

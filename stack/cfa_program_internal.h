@@ -1,5 +1,5 @@
 /* cfa_program_internal.h - runs the instructions of a frame description entry (DW_CFA_*), and reads
- * the numbers that such an entry contains.
+ * the numbers in such an entry.
  */
 #ifndef TIDE_STACK_CFA_PROGRAM_INTERNAL_H
 #define TIDE_STACK_CFA_PROGRAM_INTERNAL_H
@@ -13,8 +13,8 @@ extern "C" {
 /* DWARF's numbers of registers on x86-64. */
 enum { TIDE_CFA_RBP = 6, TIDE_CFA_RSP = 7, TIDE_CFA_RETURN_ADDRESS = 16 };
 
-/* Reads forwards. Beyond the end every number is 0 and the reader is bad from then on, so that a
- * caller may check once after several reads. */
+/* Reads forwards. Beyond the end, every number is 0 and the reader becomes bad, so a caller may
+ * check once after several reads. */
 typedef struct tide_cfa_reader {
     const uint8_t *next; /* borrowed */
     const uint8_t *end;
@@ -33,11 +33,11 @@ typedef struct tide_cfa_program {
     tide_byte_range own;    /* then those of the FDE */
     uint64_t code_alignment;
     int64_t data_alignment;
-    uint64_t n_code_bytes; /* from the start of the function to the instruction asked for */
+    uint64_t n_code_bytes; /* from the start of the function to the requested instruction */
 } tide_cfa_program;
 
-/* The rule for one instruction of the function; TIDE_UNWIND_OTHER where the program is malformed or
- * more than a rule can hold. */
+/* The rule for one instruction of the function; TIDE_UNWIND_OTHER if the program is malformed or
+ * does not fit in a rule. */
 tide_unwind_rule tide_cfa_run(const tide_cfa_program *program);
 
 #ifdef __cplusplus

@@ -42,7 +42,7 @@ struct tide_stack_depot {
     size_t n_records;
     size_t capacity;               /* of by_number */
     size_t n_bytes;                /* records, tables and the array */
-    tide_stack_listener *listener; /* is told about new stacks; NULL: none */
+    tide_stack_listener *listener; /* called with new stacks; NULL: none */
     void *listener_ctx;            /* borrowed */
 };
 
@@ -112,8 +112,8 @@ void tide_stack_depot_destroy(tide_stack_depot *depot) {
     mem->release(mem->ctx, depot);
 }
 
-/* The record of these addresses. NULL: there is none, and *ret_slot is where it would go. Ends
- * because a table is never more than half full. */
+/* The record of these addresses. If NULL, *ret_slot is where it would go. Terminates because a
+ * table is never more than half full. */
 static record *find(table *t, uint64_t hash, const uint64_t *pcs, size_t n_pcs, size_t *ret_slot) {
     size_t i = (size_t)hash & (t->n_slots - 1);
     for (;;) {
@@ -131,7 +131,7 @@ static record *find(table *t, uint64_t hash, const uint64_t *pcs, size_t n_pcs, 
 }
 
 /* Replaces the table by one of twice the size. A reader with the old table misses stacks that are
- * added from now on; it then takes the lock and looks again in the new one. */
+ * added from now on; it then takes the lock and searches the new table. */
 static bool grow_table(tide_stack_depot *depot, table *old) {
     table *t = table_create(depot->mem, old->n_slots * 2, old);
     if (t == NULL) {
@@ -195,8 +195,8 @@ static uint32_t insert(tide_stack_depot *depot, uint64_t hash, const uint64_t *p
     if (made == NULL) {
         return TIDE_NONE;
     }
-    /* Before the store below: as soon as others can find the number, rows may refer to it, and a
-     * log file must hold the stack before it holds such a row. */
+    /* Before the store below: once others can find the number, rows may refer to it, and a log file
+     * must contain the stack before such a row. */
     if (depot->listener != NULL) {
         depot->listener(depot->listener_ctx, made->number, pcs, n_pcs);
     }

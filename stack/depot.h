@@ -1,4 +1,4 @@
-/* depot.h - call stacks stored once each and known by a number.
+/* depot.h - call stacks, each stored once and identified by a number.
  *
  * Thread-safe. Looking up a known stack takes no lock; adding one takes the depot's. Numbers are 0,
  * 1, 2, ... in the order of first appearance.
@@ -18,9 +18,8 @@ extern "C" {
 
 typedef struct tide_stack_depot tide_stack_depot;
 
-/* Called with each new stack before any thread can learn its number, so that no row refers to a
- * stack which the listener has not seen. It runs under the depot's lock, so it must not call the
- * depot. */
+/* Called with each new stack before any thread can learn its number, so no row refers to a stack
+ * that the listener has not seen. It runs under the depot's lock, so it must not call the depot. */
 typedef void tide_stack_listener(void *ctx, uint32_t number, const uint64_t *pcs, size_t n_pcs);
 
 /* `mem` is borrowed and outlives the depot. The caller destroys it. */
@@ -28,7 +27,7 @@ TIDE_NODISCARD tide_status tide_stack_depot_create(const tide_hostmem *mem,
                                                    tide_stack_depot **ret_depot);
 void tide_stack_depot_destroy(tide_stack_depot *depot);
 
-/* Sets who is told about new stacks. Call it before the first stack is added. `ctx` is borrowed and
+/* Sets the listener for new stacks. Call it before the first stack is added. `ctx` is borrowed and
  * outlives the depot. */
 void tide_stack_depot_set_listener(tide_stack_depot *depot, tide_stack_listener *listener,
                                    void *ctx);
@@ -55,11 +54,11 @@ uint32_t tide_stack_depot_intern_hashed(tide_stack_depot *depot, uint64_t hash, 
  * unknown number. For tests that compare single stacks; a recording copies all of them. */
 const uint64_t *tide_stack_depot_get(tide_stack_depot *depot, uint32_t number, size_t *ret_n_pcs);
 
-/* Distinct stacks, and the bytes that they and the tables take. Either may be NULL. */
+/* Distinct stacks, and the bytes of the stacks and tables. Either may be NULL. */
 void tide_stack_depot_get_stats(tide_stack_depot *depot, size_t *ret_n_stacks, size_t *ret_bytes);
 
 /* All stacks as flat arrays that the caller releases to `mem`: stack i is pcs[first[i]] ..
- * pcs[first[i + 1] - 1]. TIDE_NO_MEMORY leaves nothing behind. */
+ * pcs[first[i + 1] - 1]. TIDE_NO_MEMORY leaves nothing to release. */
 TIDE_NODISCARD tide_status tide_stack_depot_copy(tide_stack_depot *depot, const tide_hostmem *mem,
                                                  uint64_t **ret_pcs, size_t **ret_first,
                                                  size_t *ret_n_stacks);

@@ -1,8 +1,8 @@
 /* eh_frame.c - finds the frame description entry of an address, and makes a rule of it.
  *
- * After DWARF 5, section 6.4, and for the encodings and the header the Linux Standard Base 5.0,
- * core generic, section 10.6. The sections of a loaded file can be damaged, or belong to a file
- * that is none of ours, so every read is bounded by the segment.
+ * Follows DWARF 5, section 6.4, and for the encodings and the header the Linux Standard Base 5.0,
+ * core generic, section 10.6. The sections of a loaded file can be damaged, or belong to an unknown
+ * file, so every read is bounded by the segment.
  */
 #include "stack/eh_frame_internal.h"
 
@@ -14,13 +14,14 @@ enum { ENCODING_OMIT = 0xff, ENCODING_FORMAT = 0x0f, ENCODING_RELATIVE = 0x70 };
 enum { RELATIVE_TO_SELF = 0x10, RELATIVE_TO_DATA = 0x30 };
 enum { HEADER_VERSION = 1, TABLE_ENTRY_BYTES = 8 };
 
-/* A common information entry (CIE): what several frame description entries (FDEs) share. */
+/* A common information entry (CIE): the part that several frame description entries (FDEs)
+ * share. */
 typedef struct cie {
     uint64_t code_alignment;
     int64_t data_alignment;
     uint8_t pointer_encoding;     /* of the FDE's addresses */
     bool has_augmentation;        /* FDEs carry a length and that many bytes to skip */
-    tide_byte_range instructions; /* which every FDE begins with */
+    tide_byte_range instructions; /* every FDE begins with these */
 } cie;
 
 /* A pointer in one of the encodings DW_EH_PE_*. Data-relative ones are offsets from `data`; "self"
@@ -76,8 +77,8 @@ static tide_cfa_reader open_entry(tide_byte_range section, const uint8_t *entry)
         return reader;
     }
     uint64_t n_bytes = tide_cfa_read(&reader, 4);
-    /* 0 ends the section. 0xffffffff would begin a 64-bit length, which no linker writes here and
-     * which the comparison refuses as too long. */
+    /* 0 ends the section. 0xffffffff would begin a 64-bit length: no linker writes one here, and
+     * the comparison refuses it as too long. */
     if (reader.is_bad || n_bytes == 0 || n_bytes > (uint64_t)(section.end - reader.next)) {
         reader.is_bad = true;
         return reader;
@@ -87,8 +88,8 @@ static tide_cfa_reader open_entry(tide_byte_range section, const uint8_t *entry)
 }
 
 /* Reads the data of the letters that follow 'z'. False for an unknown letter, because its data
- * could change the meaning of the rest, and for 'S', a signal frame: its return address is not
- * behind a call, and all registers come from the signal's context. */
+ * could change the meaning of the rest, and for 'S', a signal frame: its return address does not
+ * follow a call, and all registers come from the signal's context. */
 static bool read_augmentation(tide_cfa_reader *reader, const char *letters, cie *ret) {
     uint64_t n_bytes = tide_cfa_read_uleb(reader);
     const uint8_t *begin = reader->next;
@@ -102,7 +103,7 @@ static bool read_augmentation(tide_cfa_reader *reader, const char *letters, cie 
             break;
         case 'P': {
             uint8_t encoding = (uint8_t)tide_cfa_read(reader, 1);
-            /* Only to step over it: the personality routine is for exceptions. */
+            /* Read only to skip it: the personality routine is for exceptions. */
             (void)read_encoded(reader, encoding & ENCODING_FORMAT, 0);
             break;
         }

@@ -7,8 +7,8 @@
 #include "stack/stack_word_internal.h"
 
 /* A program whose stacks hardly ever repeat would fill the tree again and again for nothing. The
- * tree then rests for so many walks, after which it notices if the program begins to repeat itself.
- */
+ * tree then rests for this many walks, and tries again in case the program has begun to repeat
+ * itself. */
 enum { RESTING_WALKS = 16 * TIDE_KNOWN_RUNS };
 
 static void empty(tide_known_walks *known) {
@@ -109,7 +109,7 @@ void tide_known_walks_find(tide_known_walks *known, uint64_t rsp, uint32_t epoch
         known->epoch = epoch;
         empty(known);
     }
-    /* Words of a walk from another rsp are not loaded: they may lie outside of the stack in use. */
+    /* Words of a walk from another rsp are not loaded: they may be outside the stack in use. */
     const tide_known_run *run = &known->runs[known->runs[known->latest].follower];
     if (known->n_runs == 0 || run->rsp != rsp || !is_whole(known, run)) {
         run = search_tree(known, rsp, ret_search);
@@ -138,7 +138,7 @@ void tide_known_walks_add(tide_known_walks *known, const tide_known_search *sear
     size_t n_own = n_words - search->n_shared;
     if (!has_room(known, n_own)) {
         known->n_resting = known->n_found < known->n_runs ? RESTING_WALKS : 0;
-        empty(known); /* and with it the run that this one branches off from: it is not added */
+        empty(known); /* and with it the run that this one branches off from: do not add it */
         return;
     }
     uint32_t added = known->n_runs++;

@@ -26,7 +26,7 @@ tide_status tide_libunwind_open(tide_libunwind *ret, tide_error *error) {
     if (path == NULL || path[0] == '\0') {
         path = "libunwind.so.8";
     }
-    /* Never closed: its exit handlers of threads would point to unmapped code. */
+    /* Never closed, because its thread exit handlers would point to unmapped code. */
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
         const char *reason = dlerror();

@@ -1,5 +1,5 @@
-/* libunwind_internal.h - libunwind's unw_backtrace, opened at run time. unwinder.h says why it is
- * not linked.
+/* libunwind_internal.h - libunwind's unw_backtrace, opened at run time. unwinder.h explains why it
+ * is not linked.
  */
 #ifndef TIDE_STACK_LIBUNWIND_INTERNAL_H
 #define TIDE_STACK_LIBUNWIND_INTERNAL_H
@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* How many frames libunwind is asked for. The innermost ones are our own and are cut off. */
+/* Frames requested from libunwind. The innermost ones are our own and are cut off. */
 enum { TIDE_LIBUNWIND_FRAMES = TIDE_MAX_FRAMES + 8 };
 
 typedef struct tide_libunwind {

@@ -96,8 +96,8 @@ static tide_unwind_rule rule_in(const struct dl_phdr_info *info, uint64_t pc) {
 }
 
 /* Modules are listed in the order in which they were loaded. The C library needs the dynamic
- * linker, so all modules up to it came with the program and stay until it ends. Some of those
- * listed later stay, too; we do not recognise them, and their rules are checked for nothing. */
+ * linker, so all modules up to it came with the program and stay until it ends. Some modules listed
+ * later also stay; we do not recognise them, and their rules are checked needlessly. */
 static int look_at(struct dl_phdr_info *info, size_t n_bytes, void *data) {
     (void)n_bytes;
     search *s = data;

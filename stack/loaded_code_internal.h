@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* The counters of the dynamic linker. While they stay the same, so does the set of modules. */
+/* The counters of the dynamic linker. The set of modules changes only when they change. */
 typedef struct tide_code_counts {
     uint64_t n_loaded;   /* modules ever loaded */
     uint64_t n_unloaded; /* how many of those were unloaded again */
@@ -23,10 +23,10 @@ typedef struct tide_code_counts {
 tide_code_counts tide_loaded_code_count(void);
 
 typedef struct tide_code_rule {
-    tide_unwind_rule rule;   /* TIDE_UNWIND_OTHER without a module or an entry */
+    tide_unwind_rule rule;   /* TIDE_UNWIND_OTHER if no module or no entry was found */
     bool may_go;             /* the module did not come with the program: dlclose may unload it, and
                                 dlopen may put another one in its place */
-    tide_code_counts counts; /* at the time that the rule was made */
+    tide_code_counts counts; /* when the rule was made */
 } tide_code_rule;
 
 /* The rule for the frame that a call with this return address belongs to. */

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The sanitizers would report the load: the word may lie between two variables of another function
- * (AddressSanitizer), and another thread may be writing to a variable there (ThreadSanitizer). Such
+/* The sanitizers would report the load: the word may be between two variables of another function
+ * (AddressSanitizer), or another thread may be writing to a variable there (ThreadSanitizer). Such
  * a word only makes the walk differ from the remembered one. */
 #if defined(__GNUC__)
 __attribute__((no_sanitize("address"), no_sanitize("thread")))

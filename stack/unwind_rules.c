@@ -1,5 +1,4 @@
-/* unwind_rules.c - makes rules, keeps them, and throws them away when code may have been unloaded.
- */
+/* unwind_rules.c - makes rules, keeps them, and discards them when code may have been unloaded. */
 #define _POSIX_C_SOURCE 200809L
 #include "stack/unwind_rules_internal.h"
 
@@ -47,7 +46,7 @@ void tide_unwind_rules_fini(tide_unwind_rules *rules) {
 }
 
 /* Called under the lock, or before the table is published. The rule is stored before the address,
- * so that a reader which finds the address finds its rule. */
+ * so a reader that finds the address finds its rule. */
 static void put(tide_rule_table *table, uint64_t return_address, tide_packed_rule rule) {
     size_t i = tide_rule_slot_of(table, return_address);
     for (;;) {
@@ -63,9 +62,9 @@ static void put(tide_rule_table *table, uint64_t return_address, tide_packed_rul
     }
 }
 
-/* Called under the lock. A table with room for one more rule; NULL: no memory. Addresses whose
- * rules were thrown away are not taken along, so a program that loads and unloads libraries again
- * and again gets a table of the same size instead of an ever larger one. */
+/* Called under the lock. A table with room for one more rule; NULL without memory. Addresses whose
+ * rules were discarded are not copied, so the table does not grow in a program that loads and
+ * unloads libraries again and again. */
 static tide_rule_table *table_with_room(tide_unwind_rules *rules) {
     tide_rule_table *table = atomic_load_explicit(&rules->current, memory_order_relaxed);
     if ((table->n_used + 1) * 2 <= table->n_slots) {
@@ -91,10 +90,8 @@ static tide_rule_table *table_with_room(tide_unwind_rules *rules) {
     return larger;
 }
 
-/* Called under the lock. If modules came or went, throws away the rules that may have gone with
- * them. Counts below the known ones were read before another thread brought newer ones: they are
- * ignored.
- */
+/* Called under the lock. If modules were loaded or unloaded, discards the rules that may be invalid
+ * now. Counts below the known ones are ignored: another thread has set newer ones meanwhile. */
 static void take_counts(tide_unwind_rules *rules, tide_code_counts counts) {
     uint64_t n_loaded = atomic_load_explicit(&rules->n_loaded, memory_order_relaxed);
     uint64_t n_unloaded = atomic_load_explicit(&rules->n_unloaded, memory_order_relaxed);
@@ -109,16 +106,16 @@ static void take_counts(tide_unwind_rules *rules, tide_code_counts counts) {
             atomic_store_explicit(&table->slots[i].rule, 0, memory_order_relaxed);
         }
     }
-    /* The epoch is stored before the counts, so that a thread which sees the new counts, and so
-     * believes that everything holds, also sees that its epoch is over. */
+    /* The epoch is stored before the counts, so a thread that sees the new counts, and therefore
+     * believes that its rules hold, also sees that its epoch is over. */
     atomic_fetch_add_explicit(&rules->epoch, 1, memory_order_release);
     atomic_store_explicit(&rules->n_loaded, counts.n_loaded, memory_order_release);
     atomic_store_explicit(&rules->n_unloaded, counts.n_unloaded, memory_order_release);
 }
 
 tide_packed_rule tide_unwind_rules_make(tide_unwind_rules *rules, uint64_t return_address) {
-    /* Outside of our lock. dl_iterate_phdr takes the dynamic linker's lock, and somebody else's
-     * callback may be allocating under that one: taken in both orders they would deadlock. */
+    /* Outside our lock. dl_iterate_phdr takes the dynamic linker's lock, and another caller's
+     * callback may be allocating under that lock: taking the two in both orders would deadlock. */
     tide_code_rule made = tide_loaded_code_rule(return_address);
     tide_packed_rule rule = tide_rule_pack(made.rule, made.may_go);
     pthread_mutex_lock(&rules->lock);
@@ -127,8 +124,8 @@ tide_packed_rule tide_unwind_rules_make(tide_unwind_rules *rules, uint64_t retur
         made.counts.n_loaded == atomic_load_explicit(&rules->n_loaded, memory_order_relaxed) &&
         made.counts.n_unloaded == atomic_load_explicit(&rules->n_unloaded, memory_order_relaxed);
     tide_rule_table *table = table_with_room(rules);
-    /* A rule from before the latest load or unload may describe code that is gone: use it once,
-     * since the walk is checked afterwards, but do not keep it. */
+    /* A rule from before the latest load or unload may describe unloaded code: use it once, because
+     * the walk is checked afterwards, but do not keep it. */
     if (table != NULL && (is_current || !made.may_go)) {
         put(table, return_address, rule);
     }

@@ -3,8 +3,8 @@
  *
  * Looking up takes no lock. A rule for code that may be unloaded holds only while the dynamic
  * linker's counts stay the same. A walk that used such a rule asks tide_unwind_rules_hold
- * afterwards, and is repeated if the answer is no. Walkers remember the epoch in which they made a
- * walk, and forget walks of earlier epochs.
+ * afterwards, and is repeated if they do not. Walkers remember the epoch in which they made a walk,
+ * and forget walks of earlier epochs.
  */
 #ifndef TIDE_STACK_UNWIND_RULES_INTERNAL_H
 #define TIDE_STACK_UNWIND_RULES_INTERNAL_H
@@ -17,9 +17,9 @@
 #include "stack/eh_frame_internal.h"
 #include "stack/loaded_code_internal.h"
 
-/* A rule in one word, so that it can be read and replaced atomically. From the lowest bit: 3 bits
- * kind (tide_unwind_kind), 1 bit saves_rbp, 1 bit may_go, 3 bits unused, 28 bits cfa_offset, 28
- * bits rbp_offset. 0: no rule yet. */
+/* A rule in one word, to be read and replaced atomically. From the lowest bit: 3 bits kind
+ * (tide_unwind_kind), 1 bit saves_rbp, 1 bit may_go, 3 bits unused, 28 bits cfa_offset, 28 bits
+ * rbp_offset. 0: no rule yet. */
 typedef uint64_t tide_packed_rule;
 
 enum { TIDE_RULE_KIND = 7, TIDE_RULE_SAVES_RBP = 8, TIDE_RULE_MAY_GO = 16 };
@@ -41,7 +41,7 @@ typedef struct tide_rule_table {
 typedef struct tide_unwind_rules {
     const tide_hostmem *mem;                /* borrowed */
     _Atomic(tide_rule_table *) current;     /* owned; replaced under the lock, read without it */
-    _Atomic(uint32_t) epoch;                /* counts the times that rules were thrown away */
+    _Atomic(uint32_t) epoch;                /* how many times rules were discarded */
     pthread_mutex_t lock;                   /* guards all writing */
     _Atomic(uint64_t) n_loaded, n_unloaded; /* the counts for which the current rules hold */
 } tide_unwind_rules;
@@ -50,12 +50,12 @@ TIDE_NODISCARD tide_status tide_unwind_rules_init(tide_unwind_rules *rules,
                                                   const tide_hostmem *mem);
 void tide_unwind_rules_fini(tide_unwind_rules *rules);
 
-/* Makes the rule for a return address that tide_unwind_rules_find does not know, and remembers it
- * if there is memory. Never 0. */
+/* Makes the rule for a return address that tide_unwind_rules_find did not find, and remembers it if
+ * there is memory. Never 0. */
 tide_packed_rule tide_unwind_rules_make(tide_unwind_rules *rules, uint64_t return_address);
 
 /* Whether every rule found since `epoch` was read still holds. If not, the rules that may be
- * outdated have been thrown away. */
+ * outdated have been discarded. */
 bool tide_unwind_rules_hold(tide_unwind_rules *rules, uint32_t epoch);
 
 static inline tide_packed_rule tide_rule_pack(tide_unwind_rule rule, bool may_go) {
@@ -65,7 +65,7 @@ static inline tide_packed_rule tide_rule_pack(tide_unwind_rule rule, bool may_go
            (uint64_t)(int64_t)rule.rbp_offset << 36;
 }
 
-/* Both offsets are modulo 2^64, so that adding one to an address also works for negative ones. */
+/* Both offsets are modulo 2^64, so adding one to an address also works for negative offsets. */
 static inline uint64_t tide_rule_cfa_offset(tide_packed_rule rule) {
     return (uint64_t)((int64_t)(rule << 28) >> 36);
 }
@@ -82,7 +82,7 @@ static inline size_t tide_rule_slot_of(const tide_rule_table *table, uint64_t re
     return (size_t)(return_address * 0x9e3779b97f4a7c15u >> table->shift);
 }
 
-/* 0: the rule has to be made (tide_unwind_rules_make). */
+/* 0: the rule must be made (tide_unwind_rules_make). */
 static inline tide_packed_rule tide_unwind_rules_find(tide_unwind_rules *rules,
                                                       uint64_t return_address) {
     tide_rule_table *table = atomic_load_explicit(&rules->current, memory_order_acquire);

@@ -1,8 +1,8 @@
-/* unwinder.c - gives each thread its walker, and leaves to libunwind what the walk cannot do.
+/* unwinder.c - gives each thread its walker, and uses libunwind where the walk gives up.
  *
- * A capture runs before the allocator's lock is taken and shares nothing that it writes with other
- * threads: the walker belongs to the thread, and known stacks and rules are found without a lock.
- * Two threads that only capture take as long as one (docs/decisions/0009).
+ * A capture runs before the allocator's lock is taken and writes nothing that other threads share:
+ * the walker belongs to the thread, and known stacks and rules are found without a lock. Two
+ * threads that only capture take as long as one (docs/decisions/0009).
  */
 #define _POSIX_C_SOURCE 200809L
 #include "stack/unwinder.h"
@@ -19,16 +19,16 @@
 
 enum { N_CACHED = 4 }; /* unwinders that one thread uses in turn without taking a lock */
 
-/* Who walks: the values of TIDEMARK_UNWINDER. */
+/* How stacks are walked: the values of TIDEMARK_UNWINDER. */
 typedef enum method { METHOD_MEMO, METHOD_LIBUNWIND, METHOD_CHECK } method;
 
 struct tide_unwinder {
     const tide_hostmem *mem; /* borrowed */
     tide_stack_depot *depot; /* borrowed */
-    uint64_t identity;       /* unique in the process; addresses are not, since memory is reused */
+    uint64_t identity;       /* unique in the process, unlike addresses, because memory is reused */
     method method;
     tide_libunwind libunwind;
-    tide_error missing; /* why libunwind was not opened; "" when it was */
+    tide_error missing; /* why libunwind was not opened; "" if it was */
     tide_unwind_rules rules;
     tide_walk_order order;
 
@@ -37,7 +37,7 @@ struct tide_unwinder {
 
     _Atomic(uint64_t) n_unwalked;   /* captures without a walker */
     _Atomic(uint64_t) n_checked;    /* captures that were compared with libunwind */
-    _Atomic(uint64_t) n_mismatched; /* how many of those differed */
+    _Atomic(uint64_t) n_mismatched; /* of those, captures that differed */
 };
 
 /* The unwinders that this thread used last, and its walker in each. */
@@ -135,11 +135,11 @@ const char *tide_unwinder_missing(const tide_unwinder *unwinder) {
     return unwinder->missing.message[0] == '\0' ? NULL : unwinder->missing.message;
 }
 
-/* The calling thread's walker, made at its first capture; NULL: no memory. Threads are recognised
- * by the address of their thread-local cache. A thread that ends leaves its walker to the next
- * thread that reuses its TLS address: two live threads never have the same address, so no walker is
- * used by two at once, and there are at most as many walkers as threads that lived at the same
- * time. */
+/* The calling thread's walker, made at its first capture; NULL without memory. Threads are
+ * recognised by the address of their thread-local cache. A thread that ends leaves its walker to
+ * the next thread that reuses its TLS address: two live threads never have the same address, so two
+ * threads never use one walker at the same time, and there are at most as many walkers as threads
+ * that lived at the same time. */
 static tide_stack_walker *find_walker(tide_unwinder *unwinder) {
     pthread_mutex_lock(&unwinder->lock);
     tide_stack_walker *walker = unwinder->walkers;
@@ -159,7 +159,7 @@ static tide_stack_walker *find_walker(tide_unwinder *unwinder) {
     if (walker == NULL) {
         return NULL;
     }
-    /* Forgets what an earlier thread may have left in it. */
+    /* Forgets the state that an earlier thread may have left in it. */
     tide_stack_walker_begin_thread(walker);
     unsigned entry = cache.next;
     cache.entries[entry].identity = unwinder->identity;
@@ -200,8 +200,8 @@ static void check(tide_unwinder *unwinder, uint32_t number, uint64_t innermost_p
     }
 }
 
-/* `start` comes by its address: it is read as a whole only if the walk is not known, and copying it
- * would wait for the stores that made it. */
+/* `start` is passed by address: it is read as a whole only if the walk is not known, and copying it
+ * would wait for the stores that filled it. */
 static inline uint32_t capture(tide_unwinder *unwinder, const tide_walk_state *start) {
     tide_stack_walker *walker = unwinder->method == METHOD_LIBUNWIND ? NULL : walker_of(unwinder);
     if (walker == NULL) {
@@ -221,8 +221,8 @@ static inline uint32_t capture(tide_unwinder *unwinder, const tide_walk_state *s
 #if TIDE_HAVE_STACK_WALK
 /* The walk starts with the registers of the caller at its call of this function. Because this
  * function asks for its own frame address, the compiler gives it a frame that rbp points to, even
- * with -fomit-frame-pointer. There lie the caller's rbp, then the return address, then the caller's
- * part of the stack. */
+ * with -fomit-frame-pointer. At that address are the caller's rbp, then the return address, then
+ * the caller's part of the stack. */
 uint32_t tide_unwinder_capture(tide_unwinder *unwinder) {
     enum { RBP, RETURN_ADDRESS, CALLER };
     const uint64_t *frame = __builtin_frame_address(0);

@@ -1,11 +1,11 @@
 /* unwinder.h - the calling thread's call stack, as a number in a depot.
  *
- * On x86-64 a stack is walked with the unwind tables of the program (.eh_frame) and with what the
- * thread remembers of its earlier stacks (walk_internal.h). Where that walk gives up, libunwind's
+ * On x86-64 a stack is walked with the unwind tables of the program (.eh_frame) and with the
+ * thread's memory of its earlier stacks (walk_internal.h). If that walk gives up, libunwind's
  * unw_backtrace takes over: at signal frames, in code without tables or with unusual ones, on
- * stacks other than the thread's own, and on other processors. docs/decisions/0008 says why.
+ * stacks other than the thread's own, and on other processors. docs/decisions/0008 explains why.
  *
- * libunwind is opened at run time with its symbols kept local, and never linked: linked, it would
+ * libunwind is opened at run time with local symbols and never linked: a linked libunwind would
  * replace backtrace() and the unwinding of C++ exceptions in the whole process. Once opened it
  * stays loaded, because it keeps caches of threads that outlive any one recorder.
  */
@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-enum { TIDE_MAX_FRAMES = 256 }; /* deepest stack that anyone may ask for */
+enum { TIDE_MAX_FRAMES = 256 }; /* limit of the depth of a captured stack */
 
 typedef struct tide_unwinder tide_unwinder;
 
@@ -39,17 +39,17 @@ void tide_unwinder_destroy(tide_unwinder *unwinder);
  * call. TIDE_NONE when there is no memory for the stack. May be called from any thread. */
 uint32_t tide_unwinder_capture(tide_unwinder *unwinder);
 
-/* NULL when libunwind was opened. Otherwise a message that says why not: stacks then end where only
- * libunwind could go on. Valid until the unwinder is destroyed. */
+/* NULL if libunwind was opened. Otherwise the reason why not: stacks then end where only libunwind
+ * could continue. Valid until the unwinder is destroyed. */
 const char *tide_unwinder_missing(const tide_unwinder *unwinder);
 
 typedef struct tide_unwinder_stats {
     uint64_t n_captures;
     uint64_t n_remembered;    /* captures whose whole stack was remembered */
     uint64_t n_frames_walked; /* frames of the other captures that were not remembered */
-    uint64_t n_given_up;      /* captures that were left to libunwind */
+    uint64_t n_given_up;      /* captures handed to libunwind */
     uint64_t n_checked;       /* captures compared with libunwind */
-    uint64_t n_mismatched;    /* how many of those differed */
+    uint64_t n_mismatched;    /* of those, captures that differed */
 } tide_unwinder_stats;
 void tide_unwinder_get_stats(tide_unwinder *unwinder, tide_unwinder_stats *ret_stats);
 

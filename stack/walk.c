@@ -9,7 +9,7 @@
 #include "stack/depot.h"
 #include "stack/stack_word_internal.h"
 
-/* Libraries would have to come or go during three walks in a row before libunwind is asked. */
+/* Libraries would have to come or go during three walks in a row before libunwind takes over. */
 enum { WORD_BYTES = 8, MAX_ATTEMPTS = 3 };
 
 void tide_stack_walker_init(tide_stack_walker *walker, const void *thread) {
@@ -42,7 +42,7 @@ void tide_stack_walker_begin_thread(tide_stack_walker *walker) {
 }
 
 /* Whether a load stays on the part of the stack that is in use: at or above `rsp`, which the walk
- * has reached. A wrong rule can lead to a wrong stack in this way, but never to a fault. */
+ * has reached. So a wrong rule can lead to a wrong stack, but never to a fault. */
 static inline bool may_load(const tide_stack_walker *walker, uint64_t rsp, uint64_t address) {
     return address >= rsp && address <= walker->high - WORD_BYTES && address % WORD_BYTES == 0;
 }
@@ -64,7 +64,8 @@ static inline step step_out(const tide_stack_walker *walker, tide_packed_rule ru
         return UNKNOWN;
     }
     uint64_t pc = tide_stack_word(cfa - WORD_BYTES);
-    if (pc == 0) { /* the bottom of a stack that its maker filled with zeros, as for a coroutine */
+    if (pc == 0) { /* the bottom of a stack whose creator filled it with zeros, as for a
+                      coroutine */
         return AT_ZERO;
     }
     if ((rule & TIDE_RULE_SAVES_RBP) != 0) {
@@ -87,8 +88,8 @@ static inline tide_packed_rule rule_for(tide_unwind_rules *rules, uint64_t pc) {
     return rule != 0 ? rule : tide_unwind_rules_make(rules, pc);
 }
 
-/* The memory of walks with this second return address. If there is none, one is taken over from
- * another address: its outer frames are often the same, so what it holds is not thrown away. */
+/* The memory of walks with this second return address. If there is none, that of another address is
+ * reused and keeps its content, because its outer frames are often the same. */
 static tide_stack_memory *memory_for(tide_stack_walker *walker, uint64_t key, uint32_t epoch) {
     tide_stack_memory *memory = NULL;
     for (size_t i = 0; i < walker->n_memories && memory == NULL; i++) {
@@ -102,7 +103,7 @@ static tide_stack_memory *memory_for(tide_stack_walker *walker, uint64_t key, ui
         walker->next_memory = (walker->next_memory + 1) % TIDE_STACK_MEMORIES;
     }
     memory->key = key;
-    /* Remembered frames were walked by rules that may have gone since. */
+    /* The remembered frames were walked by rules that may be invalid now. */
     if (memory->epoch != epoch) {
         memory->epoch = epoch;
         memory->n_frames = 0;
@@ -118,9 +119,9 @@ static inline uint64_t pc_of(const tide_stack_memory *memory, size_t frame) {
 }
 
 /* How many of the remembered frames, counted from the outermost, still hold: a walk that starts at
- * any of them would load the same words as before. A frame holds if all
- * words loaded further out are unchanged; is_frame compares its own return address and rbp. A zero
- * at the end is not among those words, so that such a walk is not trusted. */
+ * any of them would load the same words as before. A frame holds if all words loaded further out
+ * are unchanged; is_frame compares its own return address and rbp. A zero at the end is not among
+ * those words, so such a walk is not trusted. */
 static inline size_t count_unchanged(const tide_stack_memory *memory) {
     if (memory->n_frames == 0 || memory->ends_at_zero) {
         return 0;
@@ -157,19 +158,19 @@ typedef struct walk {
     const tide_walk_order *order; /* borrowed */
     size_t n_new;                 /* frames in walker->walked */
     size_t n_kept;           /* remembered frames, counted from the outermost, that follow them */
-    tide_walk_state at_kept; /* the state in which the walk met the innermost of those */
+    tide_walk_state at_kept; /* the state in which the walk reached the innermost of those */
     bool reaches_end;        /* false: the walk was cut at max_frames */
     bool ends_at_zero;       /* the last word that the walk loaded was 0 instead of an address */
     bool may_go;             /* one of the rules it used may go */
 } walk;
 
-/* Walks on from `state`, the caller of the last frame in walker->walked, until the stack ends or
+/* Continues from `state`, the caller of the last frame in walker->walked, until the stack ends or
  * the walk meets one of the first n_unchanged frames of `memory`. False: give up. */
 static bool walk_on(walk *w, tide_walk_state state, const tide_stack_memory *memory,
                     size_t n_unchanged) {
     size_t n = n_unchanged;
     for (;;) {
-        /* rsp only grows on the way out: frames that begin below are passed and cannot be met. */
+        /* rsp only grows on the way out: frames that begin below it can no longer be reached. */
         while (n > 0 && memory->frames[n - 1].rsp < state.rsp) {
             n--;
         }
@@ -206,8 +207,8 @@ static inline void keep_word(tide_stack_memory *memory, size_t i, const tide_wal
     }
 }
 
-/* Adds the new frames to the kept ones, from the outermost of the new frames inwards, so that each
- * frame can build on what is known of its caller: the hash, and whether the walk depends on rbp. */
+/* Adds the new frames to the kept ones, from the outermost of the new frames inwards, because each
+ * frame builds on its caller: on the hash, and on whether the walk depends on rbp. */
 static void remember(tide_stack_memory *memory, const walk *w) {
     size_t i = w->n_kept;
     bool uses_rbp = false;
@@ -249,7 +250,7 @@ static void remember(tide_stack_memory *memory, const walk *w) {
 }
 
 /* Lists the words that the remembered walk loaded, in its order (known_walks_internal.h). Of the
- * words that rbp was loaded from, only those count that the walk then used. */
+ * words that rbp was loaded from, only those that the walk used are listed. */
 static size_t list_words(const tide_stack_memory *memory, tide_walk_word *ret_words) {
     size_t n = 0;
     size_t w = memory->n_words;
@@ -268,7 +269,7 @@ static size_t list_words(const tide_stack_memory *memory, tide_walk_word *ret_wo
     return n;
 }
 
-/* Only the walker's own thread adds; others read. A load and a store are enough then, and cheaper
+/* Only the walker's own thread adds; others read. So a load and a store are enough, and cheaper
  * than an atomic addition. */
 static void count(_Atomic(uint64_t) *counter, uint64_t n) {
     uint64_t sum = atomic_load_explicit(counter, memory_order_relaxed) + n;
@@ -277,8 +278,8 @@ static void count(_Atomic(uint64_t) *counter, uint64_t n) {
 
 typedef enum outcome { REMEMBERED, WALKED, GIVEN_UP } outcome;
 
-/* One attempt. Afterwards w->may_go tells whether the outcome depends on rules that may go; that
- * includes giving up. */
+/* One attempt. Afterwards w->may_go is set if the outcome, also giving up, depends on rules that
+ * may become invalid. */
 static outcome attempt(walk *w, const tide_walk_state *start, uint32_t epoch,
                        tide_stack_memory **ret_memory) {
     tide_packed_rule rule = rule_for(w->order->rules, start->pc);
@@ -288,7 +289,7 @@ static outcome attempt(walk *w, const tide_walk_state *start, uint32_t epoch,
         return GIVEN_UP;
     }
     /* The innermost frame is the recorder's own function, the same for every allocation. The second
-     * return address tells kinds of events apart. */
+     * return address distinguishes kinds of events. */
     tide_stack_memory *memory = memory_for(w->walker, second.pc, epoch);
     *ret_memory = memory;
     size_t n_unchanged = count_unchanged(memory);
@@ -303,8 +304,8 @@ static outcome attempt(walk *w, const tide_walk_state *start, uint32_t epoch,
         return GIVEN_UP;
     }
     if (w->n_new + w->n_kept > w->order->max_frames) {
-        /* Too deep together: the outermost frames fall off. Every hash contains those further out,
-         * so the kept ones are useless and the whole stack is walked. */
+        /* Too deep together: the outermost frames are cut off. Every hash contains those further
+         * out, so the kept ones are useless and the whole stack is walked. */
         w->n_new = 1;
         w->n_kept = 0;
         w->reaches_end = false;
@@ -316,7 +317,7 @@ static outcome attempt(walk *w, const tide_walk_state *start, uint32_t epoch,
     return WALKED;
 }
 
-/* Gives the walk that was made a number, and adds it to those that are known. */
+/* Numbers the stack of the new walk and adds the walk to the known ones. */
 static uint32_t keep_walk(const walk *w, tide_stack_memory *memory,
                           const tide_known_search *search) {
     tide_stack_walker *walker = w->walker;
@@ -325,7 +326,7 @@ static uint32_t keep_walk(const walk *w, tide_stack_memory *memory,
     const tide_kept_frame *innermost = &memory->frames[memory->n_frames - 1];
     memory->number = tide_stack_depot_intern_hashed(
         w->order->depot, innermost->hash, tide_stack_memory_pcs(memory), memory->n_frames);
-    /* A zero at the end is not listed, so nobody would notice that it changed. */
+    /* A zero at the end is not listed, so a change of it would go unnoticed. */
     if (memory->number != TIDE_NONE && !memory->ends_at_zero && !search->is_resting) {
         size_t n_words = list_words(memory, walker->listed);
         tide_known_walks_add(&walker->known, search, walker->listed, n_words, memory->number,
@@ -336,7 +337,7 @@ static uint32_t keep_walk(const walk *w, tide_stack_memory *memory,
 
 typedef enum answer { NUMBERED, REFUSED, OUTDATED } answer;
 
-/* A walk that is not known. Not inline, so that the others need not save all the registers that
+/* A walk that is not known. Not inline, to spare the other paths from saving the registers that
  * this one uses. */
 static __attribute__((noinline)) answer
 walk_anew(tide_stack_walker *walker, const tide_walk_order *order, const tide_walk_state *start,
@@ -361,12 +362,12 @@ walk_anew(tide_stack_walker *walker, const tide_walk_order *order, const tide_wa
     return NUMBERED;
 }
 
-/* Repeats the walk until none of the rules it used had gone meanwhile. False: give up. */
+/* Repeats the walk until all rules it used still hold afterwards. False: give up. */
 static inline bool walk_by_rules_that_hold(tide_stack_walker *walker, const tide_walk_order *order,
                                            const tide_walk_state *start, uint32_t *ret_number) {
     for (int i = 0; i < MAX_ATTEMPTS; i++) {
-        /* Before the first rule is looked up: tide_unwind_rules_hold checks all rules found since.
-         */
+        /* Before the first rule is looked up: tide_unwind_rules_hold checks all rules found after
+         * it. */
         uint32_t epoch = atomic_load_explicit(&order->rules->epoch, memory_order_acquire);
         tide_known_search search;
         tide_known_walks_find(&walker->known, start->rsp, epoch, &search);

@@ -1,5 +1,4 @@
-/* walk_internal.h - one thread's walk up its own stack, helped by what it remembers of earlier
- * walks.
+/* walk_internal.h - one thread's walk up its own stack, which reuses earlier walks.
  *
  * The result of a walk depends on where it starts (return address, rsp, rbp), on the rules, and on
  * the words it loads: the return address of each frame, and saved values of rbp where a frame
@@ -8,10 +7,10 @@
  * the stack is the same. Checking that is fast: the addresses of the words are known, so the loads
  * are independent of each other, while each step of a walk needs the result of the one before.
  *
- * Walks that repeat as a whole are known by the words they load (known_walks_internal.h). What is
- * here helps the others: a thread remembers a few walks, told apart by their second return address.
- * That address stands for the kind of event: the stack of an allocation differs from that of the
- * release before it.
+ * Walks that repeat as a whole are recognised by the words they load (known_walks_internal.h). This
+ * file helps with the others: a thread remembers a few walks, distinguished by their second return
+ * address. That address identifies the kind of event: the stack of an allocation differs from that
+ * of the release before it.
  *
  * x86-64 only; elsewhere every walk gives up.
  */
@@ -30,7 +29,7 @@
 
 enum { TIDE_STACK_MEMORIES = 4 };
 
-/* Where a walk is: the registers of a frame at the time that it called the next one inwards. */
+/* Where a walk is: the registers of a frame at its call of the next frame inwards. */
 typedef struct tide_walk_state {
     uint64_t pc;  /* return address */
     uint64_t rsp; /* after the return */
@@ -44,23 +43,23 @@ typedef struct tide_kept_frame {
     uint64_t rsp;
     uint64_t rbp;
     uint64_t hash;          /* of this return address and all further out (depot.h) */
-    uint16_t n_outer_words; /* how many of the memory's words belong to frames further out */
+    uint16_t n_outer_words; /* the number of the memory's words that belong to frames further out */
     bool uses_rbp;          /* the rest of the walk depends on rbp */
     bool steps_by_rbp;      /* the next step does: the frame's CFA is computed from it */
-    bool may_go;            /* the rule of this frame, or of one further out, may go */
+    bool may_go;            /* the rule of this frame, or of one further out, may become invalid */
 } tide_kept_frame;
 
 /* A saved rbp that a remembered walk depends on. */
 typedef struct tide_kept_word {
     uint64_t address;
     uint64_t value;
-    size_t frame; /* whose rbp it is */
+    size_t frame; /* the frame whose rbp it is */
 } tide_kept_word;
 
 /* One remembered walk. Frames are numbered from the outermost, which is 0, so that inner frames can
  * be replaced without moving the others. pcs is filled from its end, because the depot wants
- * addresses innermost first; then the parts of the arrays that an ordinary stack uses are
- * neighbours. */
+ * addresses innermost first; the parts of the arrays that an ordinary stack uses are then
+ * adjacent. */
 typedef struct tide_stack_memory {
     uint64_t key;      /* return address of the second frame */
     uint32_t epoch;    /* of the rules that it was walked with */
@@ -80,14 +79,14 @@ typedef struct tide_walked_frame {
     tide_packed_rule rule;
 } tide_walked_frame;
 
-/* What one thread knows. Other threads read only the counts. */
+/* The state of one thread. Other threads read only the counts. */
 typedef struct tide_stack_walker {
     struct tide_stack_walker *next; /* owned by the unwinder, in its list */
     const void *thread;             /* address of a thread-local variable of the thread */
     uint64_t low, high;             /* the thread's stack: its first byte, and one past its last */
     bool is_busy;                   /* a walk is under way, which a signal may have interrupted */
     unsigned n_memories;            /* in use; the others are not initialised */
-    unsigned next_memory;           /* to be taken over for the next unknown key */
+    unsigned next_memory;           /* to be reused for the next unknown key */
     _Atomic(uint64_t) n_captures, n_remembered, n_frames_walked, n_given_up;
     tide_walked_frame walked[TIDE_MAX_FRAMES]; /* innermost first */
     tide_stack_memory memories[TIDE_STACK_MEMORIES];
@@ -103,21 +102,21 @@ static inline const uint64_t *tide_stack_memory_pcs(const tide_stack_memory *mem
 /* Prepares uninitialised storage; tide_stack_walker_begin_thread does the rest. */
 void tide_stack_walker_init(tide_stack_walker *walker, const void *thread);
 
-/* Forgets everything and finds out the limits of the calling thread's stack. If that fails every
- * walk gives up, because no load would be known to be safe. */
+/* Forgets everything and finds the limits of the calling thread's stack. If that fails, every walk
+ * gives up, because no load is known to be safe. */
 void tide_stack_walker_begin_thread(tide_stack_walker *walker);
 
 /* How a walk is to be made. */
 typedef struct tide_walk_order {
     tide_unwind_rules *rules; /* borrowed */
     tide_stack_depot *depot;  /* borrowed; where stacks get their numbers */
-    size_t max_frames;    /* 1..TIDE_MAX_FRAMES; of a deeper stack the innermost ones are kept */
-    bool ends_at_unknown; /* the stack ends at a frame without a rule; false: the walk gives up,
-                             because libunwind is there to do better */
+    size_t max_frames;        /* 1..TIDE_MAX_FRAMES; a deeper stack keeps its innermost frames */
+    bool ends_at_unknown; /* the stack ends at a frame without a rule; false: the walk gives up and
+                             libunwind continues */
 } tide_walk_order;
 
-/* The number of the stack that begins at `start`, whose rbp must lie in memory at rbp_at;
- * TIDE_NONE: no memory for it. False: the walk gave up. */
+/* The number of the stack that begins at `start`, whose rbp must be in memory at rbp_at; TIDE_NONE
+ * without memory for it. False: the walk gave up. */
 bool tide_stack_walk(tide_stack_walker *walker, const tide_walk_order *order,
                      const tide_walk_state *start, uint32_t *ret_number);
 

@@ -30,7 +30,7 @@ class Ways:
 
     def __init__(self, tidemark: Path, python: str, folder: Path):
         self.tidemark, self.python, self.folder = tidemark, python, folder
-        self.library = tidemark.parents[1] / "virtual_cuda" / "libtidemark_virtual_cuda.so"
+        self.library = tidemark.parents[1] / "programs" / "libtidemark_virtual_cuda.so"
         (folder / "links").mkdir()
         for name in ("libcuda.so.1", "libnvidia-ml.so.1"):
             (folder / "links" / name).symlink_to(self.library)

@@ -1,4 +1,4 @@
-/* tidemark bench calibrate: what this machine takes for launches, and what its GPU reaches. */
+/* tidemark bench calibrate: the time of launches on this machine, and the rates of its GPU. */
 #define _POSIX_C_SOURCE 200809L
 #include "cli/bench/calibrate.h"
 
@@ -11,10 +11,10 @@
 #include "cli/outputs.h"
 #include "cli/report_options.h"
 #include "device/cards.h"
-#include "launch/launch.h"
-#include "launch/left.h"
-#include "launch/torch_version.h"
-#include "step_time/calibration_log.h"
+#include "programs/launch/launch.h"
+#include "programs/launch/left/left.h"
+#include "programs/launch/torch_version.h"
+#include "programs/step_time/calibration_log.h"
 
 static tide_status find_torch(const char *python, tide_torch *ret_torch, tide_error *error) {
     TIDE_TRY(tide_torch_find(python, ret_torch, error));
@@ -26,7 +26,7 @@ static tide_status find_torch(const char *python, tide_torch *ret_torch, tide_er
     return tide_fail(error, status, "%s; or name another Python: --python PYTHON", found.message);
 }
 
-/* Where the file goes; checked before anything is measured. */
+/* The path of the file; checked before anything is measured. */
 static tide_status find_path(const char *wanted, char ret_path[TIDE_PATH_BYTES],
                              tide_error *error) {
     if (wanted == NULL) {
@@ -90,7 +90,7 @@ static tide_status measure_host(const char *python, const char *script, tide_cal
 
 /* ---- the report ---- */
 
-/* The card of the table that the driver names so; NULL: none has all rates. */
+/* The card of the table with that driver name; NULL if none has all rates. */
 static const tide_card *card_named(const char *title, tide_time_card *ret_card) {
     size_t n_cards = 0;
     const tide_card *cards = tide_cards(&n_cards);

@@ -7,7 +7,7 @@
 
 #include "common/status.h"
 #include "report/table.h"
-#include "step_time/calibration.h"
+#include "programs/step_time/calibration.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -15,13 +15,13 @@ extern "C" {
 
 #define TIDE_BENCH_CALIBRATE "calibrate"
 
-/* Measures the host, and the GPU where there is one, with that Python (NULL: the usual one), writes
- * the file (NULL: that of this machine) and prints a report. TIDE_UNSUPPORTED: the Python has no
- * PyTorch, or none that the virtual card serves. */
+/* Measures the host, and the GPU if there is one, with that Python (NULL: the default one), writes
+ * the file (NULL: that of this machine) and prints a report. TIDE_UNSUPPORTED if the Python has no
+ * PyTorch, or one that the virtual card does not support. */
 TIDE_NODISCARD tide_status tide_bench_calibrate(const char *python, const char *path,
                                                 tide_format format, tide_error *error);
 
-/* calibrate_gpu.c. Runs the script in mode gpu and takes what it prints; nothing where this machine
+/* calibrate_gpu.c. Runs the script in mode gpu and reads its output; does nothing if this machine
  * has no driver or no GPU. n_launches: of a burst, forward and backward. */
 TIDE_NODISCARD tide_status tide_bench_calibrate_gpu(const char *python, const char *script,
                                                     const size_t n_launches[2],

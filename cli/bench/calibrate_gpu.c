@@ -19,7 +19,7 @@ enum { MOST_S = 90, ANSWER_BYTES = 1 << 15, ARGUMENT_BYTES = 4096 };
 
 extern char **environ;
 
-static const char MARK[] = "tidemark:"; /* Python may print something else before it */
+static const char MARK[] = "tidemark:"; /* Python may print other text before it */
 
 static bool has_driver(void) {
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
@@ -29,7 +29,7 @@ static bool has_driver(void) {
     return driver != NULL;
 }
 
-/* What comes through the pipe until its end. False: it did not end in time, or is too long. */
+/* Reads the pipe to its end. False if it did not end in time, or the text is too long. */
 static bool read_answer(int fd, char answer[ANSWER_BYTES]) {
     int64_t until_ns = tide_clock_now_ns() + INT64_C(1000000000) * MOST_S;
     size_t n = 0;
@@ -99,7 +99,7 @@ tide_status tide_bench_calibrate_gpu(const char *python, const char *script,
                                      const size_t n_launches[2], tide_calibration *to,
                                      tide_error *error) {
     char answer[ANSWER_BYTES] = "";
-    char texts[5][ARGUMENT_BYTES]; /* posix_spawn asks for texts that could be written to */
+    char texts[5][ARGUMENT_BYTES]; /* posix_spawn requires writable texts */
     char *const arguments[] = {texts[0], texts[1], texts[2], texts[3], texts[4], NULL};
     if (!has_driver()) {
         return TIDE_OK;

@@ -1,4 +1,4 @@
-/* tidemark bench: measures the parts that a run pays for, and says which stated bounds hold. */
+/* tidemark bench: measures the parts that cost a run time, and reports which stated bounds hold. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,12 +18,12 @@
 #include "model/timing.h"
 
 typedef struct bench_options {
-    tide_bench_settings settings;         /* what is measured */
+    tide_bench_settings settings;         /* the measurement */
     tide_option_list sizes, dtypes, vary; /* copied to the settings, which borrow the texts */
     tide_report_options report;           /* how the report is printed */
     const char *record_path;              /* of the CSV file; NULL: none */
-    const char *python;                   /* of calibrate; NULL: the usual one */
-    const char *output;                   /* the same: its file; NULL: that of this machine */
+    const char *python;                   /* of calibrate; NULL: the default one */
+    const char *output;                   /* of calibrate: its file; NULL: that of this machine */
     uint64_t rounds;
     bool samples;
     bool gate;
@@ -178,7 +178,7 @@ static const taken_option TAKEN[] = {
     {"record", TIDE_BENCH_TAKES_DEVICE},
 };
 
-/* Refuses an option that the benchmark does not use. False: a message was printed. */
+/* Refuses an option that the benchmark does not use. False if a message was printed. */
 static bool check_taken(const tide_bench *bench, const tide_operands *operands) {
     if (bench->parts != NULL && tide_options_is_given(&TABLE, operands, "samples")) {
         tide_cli_note("bench",
@@ -206,7 +206,7 @@ static bool check_taken(const tide_bench *bench, const tide_operands *operands) 
     return true;
 }
 
-/* Checks the numbers and sets those that were not given. False: a message was printed. */
+/* Checks the numbers and sets those that were not given. False if a message was printed. */
 static bool check_numbers(const tide_bench *bench, bench_options *options) {
     tide_bench_settings *is = &options->settings;
     options->rounds = options->rounds != TIDE_BENCH_NOT_GIVEN ? options->rounds
@@ -243,7 +243,7 @@ static const char *bench_at(const void *ctx, size_t i) {
                                                    : NULL;
 }
 
-/* The benchmark of that name. NULL: there is none, and a message was printed. */
+/* The benchmark of that name. NULL, with a message printed, if there is none. */
 static const tide_bench *find(const char *name) {
     for (size_t i = 0; tide_bench_at(i) != NULL; i++) {
         if (strcmp(tide_bench_at(i)->name, name) == 0) {
@@ -256,14 +256,14 @@ static const tide_bench *find(const char *name) {
     return NULL;
 }
 
-/* What decides the exit status. */
+/* The results that decide the exit status. */
 typedef struct verdicts {
     bool bound_is_missed;  /* that the project states */
     bool target_is_missed; /* of --target */
     bool some_do_not_fit;  /* cases without figures */
 } verdicts;
 
-/* Shows the case at once, because the line on the terminal is about one that is finished. */
+/* Shows the case immediately, because the line on the terminal is still about a finished one. */
 static void show_case(void *ctx, const char *text) {
     tide_progress *progress = ctx;
     progress->next_ns = 0;
@@ -307,7 +307,7 @@ tide_status tide_bench_measure_shown(const tide_bench *bench, tide_bench_setting
     return status;
 }
 
-/* Measures, prints the report whatever the targets say, and keeps the records. */
+/* Measures, prints the report regardless of the targets, and keeps the records. */
 static tide_status measure(const tide_bench *bench, bench_options *options, verdicts *ret,
                            tide_error *error) {
     tide_bench_run *run = NULL;
@@ -325,7 +325,7 @@ static tide_status measure(const tide_bench *bench, bench_options *options, verd
     return status;
 }
 
-/* Hands the lists of the command line to the settings. */
+/* Passes the lists of the command line to the settings. */
 static void complete_settings(bench_options *options) {
     _Static_assert((int)TIDE_OPTION_LIST_ITEMS <= (int)TIDE_BENCH_MAX_SIZES, "every size has room");
     tide_bench_settings *settings = &options->settings;

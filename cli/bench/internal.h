@@ -12,14 +12,14 @@
 extern "C" {
 #endif
 
-/* Adds sentences, groups, rows and targets; every sample, too, if with_samples. */
+/* Adds sentences, groups, rows and targets; with_samples: also every sample. */
 void tide_bench_report_results(tide_report *report, const tide_bench_run *run, bool with_samples);
 
 /* Adds the table of the records of n_runs runs. */
 void tide_bench_report_records(tide_report *report, const tide_bench_run *const *runs,
                                size_t n_runs);
 
-/* Adds what everything was measured on. */
+/* Adds the environment of the measurements. */
 void tide_bench_report_environment(tide_report *report, const tide_bench_run *run);
 
 /* Creates a run and measures it, with a line of progress on the terminal. The caller destroys the
@@ -28,9 +28,9 @@ TIDE_NODISCARD tide_status tide_bench_measure_shown(const tide_bench *bench,
                                                     tide_bench_settings *settings,
                                                     tide_bench_run **ret_run, tide_error *error);
 
-/* Measures the parts of a benchmark one after the other, appends the records of each to the file
- * at once (NULL: to none), and prints one report of all. The status is that of the report and the
- * file. *ret_exit_status says what became of the parts: TIDE_EXIT_FAILURE if one failed, else
+/* Measures the parts of a benchmark one after the other, immediately appends the records of each to
+ * the file (NULL: to none), and prints one report of all. The status is that of the report and the
+ * file. *ret_exit_status is the outcome of the parts: TIDE_EXIT_FAILURE if one failed, else
  * TIDE_EXIT_DEVICE_OOM if a case had no memory. */
 TIDE_NODISCARD tide_status tide_bench_measure_parts(const tide_bench *bench,
                                                     tide_bench_settings *settings,

@@ -14,7 +14,7 @@ enum { MAX_PARTS = 4 };
 /* A benchmark that was measured. */
 typedef struct part {
     const tide_bench *bench; /* static */
-    tide_bench_run *run;     /* owned; NULL: the host had no memory for one */
+    tide_bench_run *run;     /* owned; NULL: no host memory for it */
     tide_status status;      /* of the measurement */
     tide_error error;        /* why it failed */
 } part;
@@ -75,7 +75,7 @@ static tide_status report_parts(const tide_bench *bench, const tide_bench_settin
     tide_report report;
     int64_t n_unfit = 0;
     int64_t n_failed = 0;
-    size_t described = 0; /* a part that knows what it was measured on */
+    size_t described = 0; /* the index of a part with an environment */
     for (size_t i = 0; i < n; i++) {
         runs[i] = parts[i].run;
         n_unfit += (int64_t)runs[i]->n_unfit;
@@ -99,7 +99,7 @@ static tide_status report_parts(const tide_bench *bench, const tide_bench_settin
 
 /* ---- measuring ---- */
 
-/* Keeps the records at once, those before a failure, too. The file's status. */
+/* Saves the records immediately, also those before a failure. Returns the file's status. */
 static tide_status measure_part(part *of, tide_bench_settings *settings, const char *record_path,
                                 tide_error *error) {
     of->status = tide_bench_measure_shown(of->bench, settings, &of->run, &of->error);
@@ -108,7 +108,7 @@ static tide_status measure_part(part *of, tide_bench_settings *settings, const c
                : TIDE_OK;
 }
 
-/* The exit status that the parts' outcomes make; prints a message for each that failed. */
+/* The exit status from the parts' outcomes; prints a message for each that failed. */
 static int judge(const part *parts, size_t n) {
     int exit_status = TIDE_EXIT_SUCCESS;
     for (size_t i = 0; i < n; i++) {
@@ -136,7 +136,7 @@ tide_status tide_bench_measure_parts(const tide_bench *bench, tide_bench_setting
             break;
         }
     }
-    if (n > 0) { /* what was measured is printed although the file could not be written */
+    if (n > 0) { /* the measurements are printed even if the file could not be written */
         const tide_status of_report =
             report_parts(bench, settings, parts, n, format, status == TIDE_OK ? error : NULL);
         status = status == TIDE_OK ? of_report : status;

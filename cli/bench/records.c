@@ -15,7 +15,7 @@ static void put_text(tide_table *table, const char *key, const char *value) {
     }
 }
 
-/* Nothing where it is not known. */
+/* Empty if it is unknown. */
 static void put_number(tide_table *table, const char *key, int64_t number) {
     if (number >= 0) {
         TIDE_ROW(table, tide_as_text(key), tide_as_count(number));
@@ -56,7 +56,7 @@ void tide_bench_report_environment(tide_report *report, const tide_bench_run *ru
 
 /* ---- the table ---- */
 
-/* "ok" or "missed"; a stated target says whether its card is this one. "-": nothing is judged. */
+/* "ok" or "missed"; for a stated target, whether its card is this one. "-": not judged. */
 static const char *result_of(const tide_bench_run *run, const tide_bench_record *record) {
     const double target = tide_bench_record_target(run, record);
     const bool is_met = record->actual >= target;
@@ -64,14 +64,14 @@ static const char *result_of(const tide_bench_run *run, const tide_bench_record 
         return target <= 0.0 ? "-" : is_met ? "ok" : "missed";
     }
     if (run->settings->is_brief) {
-        return "-"; /* the figure means nothing */
+        return "-"; /* the figure is meaningless */
     }
     return tide_bench_is_stated_card(run->environment.device_name)
                ? (is_met ? "ok" : "missed")
                : (is_met ? "ok, another card" : "missed, another card");
 }
 
-/* The card that the target holds for; empty: it was given for this device, or there is none. */
+/* The card of the target; empty: it was given for this device, or there is no target. */
 static const char *target_card(const tide_bench_run *run, const tide_bench_record *record) {
     return tide_bench_record_target_is_stated(run, record) ? TIDE_BENCH_STATED_CARD : "";
 }
@@ -122,7 +122,7 @@ typedef struct record_cells {
     const char *cells[N_COLUMNS]; /* some of them in numbers */
 } record_cells;
 
-/* As text with six decimals; 0 where it was not measured. */
+/* As text with six decimals; 0 if it was not measured. */
 static void write_real(char text[NUMBER_BYTES], double number) {
     (void)snprintf(text, NUMBER_BYTES, "%.6f", number >= 0.0 ? number : 0.0);
 }

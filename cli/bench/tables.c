@@ -3,7 +3,7 @@
 #include "common/statistics.h"
 #include "run/outcome.h"
 
-/* Sentences that stand above the tables of rows, or below. */
+/* Sentences above the tables of rows, or below. */
 static void report_notes(tide_report *report, const tide_bench_run *run, bool is_below) {
     for (size_t i = 0; i < run->n_notes; i++) {
         if (run->notes[i].is_below == is_below) {

@@ -69,7 +69,7 @@ static const tide_option_table TABLE = {
 /* The runs of one file: all reports have the same rows. */
 typedef struct check_runs {
     size_t n;                              /* runs made */
-    char names[N_RUNS][TEXT_BYTES];        /* "flash_none": the column's key */
+    char names[N_RUNS][TEXT_BYTES];        /* "flash_none": the key of the column */
     tide_reference_report reports[N_RUNS]; /* owned; n of them */
     size_t *order;                         /* owned; rows as they are printed */
 } check_runs;
@@ -80,13 +80,13 @@ static double badness(const check_runs *runs, size_t row) {
     for (size_t r = 0; r < runs->n; r++) {
         const tide_reference_row *found = &runs->reports[r].rows[row];
         double ratio = found->error <= found->tolerance * 1e9 ? found->error / found->tolerance
-                                                              : 1e9; /* NaN too */
+                                                              : 1e9; /* also NaN */
         worst = ratio > worst ? ratio : worst;
     }
     return worst;
 }
 
-/* Insertion sort, because it is stable and there are at most some thousand rows. */
+/* Insertion sort, because it is stable and there are at most a few thousand rows. */
 static void order_worst_first(const check_runs *runs) {
     for (size_t i = 1; i < runs->reports[0].n_rows; i++) {
         size_t row = runs->order[i];
@@ -202,8 +202,7 @@ static tide_status run_all(const check_options *options, const tide_reference *r
             tide_reference_check(reference, &run, &runs->reports[runs->n], &run_error);
         if (status != TIDE_OK && result == TIDE_OK) {
             *error = run_error;
-            if (status ==
-                TIDE_GATE) { /* otherwise the failure has nothing to do with this combination */
+            if (status == TIDE_GATE) { /* otherwise the failure is unrelated to this combination */
                 tide_error_prefix(error, "attention %s, recompute %s", attention_name,
                                   recompute_name);
             }

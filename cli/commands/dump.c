@@ -34,8 +34,8 @@ static void put_field(const char *text) {
     fputs(harmless[0] != '\0' ? harmless : "-", stdout);
 }
 
-/* The frame that tells where an event comes from. The innermost ones of PyTorch's stacks are those
- * of its own recorder. */
+/* The frame that shows the origin of an event. The innermost frames of PyTorch's stacks belong to
+ * its own recorder. */
 static uint32_t telling_frame(const tide_snapshot *snapshot, uint32_t stack) {
     uint32_t innermost = snapshot->stacks[stack].frame;
     if (strcmp(snapshot->origin.format, "pytorch") != 0) {
@@ -85,7 +85,7 @@ static const char **path_texts(const tide_scope_paths *paths, const tide_snapsho
     return texts;
 }
 
-/* Stops early when the reader of the output is gone. */
+/* Stops early if the reader of the output has closed it. */
 static tide_status dump(const tide_snapshot *snapshot) {
     const tide_hostmem *mem = snapshot->arena.mem;
     tide_scope_paths paths;

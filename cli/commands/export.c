@@ -85,7 +85,7 @@ static const tide_exporter *find(const char *name) {
     return tide_exporter_at(i);
 }
 
-/* The content that the ending of a format's files promises. */
+/* The content implied by the ending of a format's files. */
 static tide_content content_of(const char *format) {
     return strcmp(format, "folded") == 0     ? TIDE_CONTENT_STACKS
            : strcmp(format, "csv") == 0      ? TIDE_CONTENT_CSV

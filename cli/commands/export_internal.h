@@ -1,4 +1,4 @@
-/* export_internal.h - the export that is a folder. */
+/* export_internal.h - the export to a folder. */
 #ifndef TIDE_CLI_COMMANDS_EXPORT_INTERNAL_H
 #define TIDE_CLI_COMMANDS_EXPORT_INTERNAL_H
 

@@ -3,7 +3,7 @@
 #include "cli/commands/export_internal.h"
 #include "cli/load.h"
 #include "cli/recovery_words.h"
-#include "launch/document.h"
+#include "programs/launch/document/document.h"
 #include "snapshot/export/parquet/export.h"
 
 static tide_status export_document(const tide_export_folder *of, tide_snapshot *snapshot,
@@ -17,7 +17,7 @@ static tide_status export_document(const tide_export_folder *of, tide_snapshot *
 }
 
 /* The rows of a recorded program get their sizes and steps from one another, so its log is read as
- * a whole, and so is that of a process which is running. */
+ * a whole, and so is the log of a running process. */
 static tide_status export_whole_log(const tide_export_folder *of, tide_error *error) {
     tide_snapshot *snapshot = NULL;
     tide_recover_report report;

@@ -15,14 +15,14 @@ enum { SUBTITLE_BYTES = 512, USUAL_WIDTH = 800 };
 
 typedef struct picture_options {
     const char *output; /* NULL: not given */
-    const char *axis;   /* NULL: what the file has */
-    const char *by;     /* NULL: what the file has */
+    const char *axis;   /* NULL: chosen by the file */
+    const char *by;     /* NULL: chosen by the file */
     const char *theme;
     const char *title; /* NULL: the file's name */
     tide_option_texts hidden;
     tide_load_options load;
     bool leaves_out_scopes;
-    uint64_t width, height; /* height 0: what suits the width */
+    uint64_t width, height; /* height 0: chosen for the width */
     uint64_t scale;
     uint64_t device; /* ANY_DEVICE: the one with the highest peak */
 } picture_options;

@@ -9,14 +9,14 @@
 #include "cli/outputs.h"
 #include "cli/recovery_words.h"
 #include "common/plural.h"
-#include "launch/document.h"
-#include "launch/logs.h"
+#include "programs/launch/document/document.h"
+#include "programs/launch/logs/logs.h"
 
 typedef struct recover_options {
     const char *output; /* NULL: LOG.json.gz */
     bool strip_private;
     bool wants_last; /* --last: the newest log that a run has left */
-    bool wants_list; /* --list: what runs have left */
+    bool wants_list; /* --list: the logs that runs have left */
     bool removes;    /* --remove */
     bool is_quiet;
 } recover_options;
@@ -92,7 +92,7 @@ static tide_status recover(const char *log, const recover_options *options,
     return status;
 }
 
-/* The log that the command line names, and where its snapshot goes. */
+/* The log that the command line names, and the path of its snapshot. */
 static tide_status name_files(const recover_options *options, const tide_operands *operands,
                               char ret_log[TIDE_LAUNCH_PATH_BYTES], char ret_path[TIDE_PATH_BYTES],
                               tide_error *error) {

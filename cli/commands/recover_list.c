@@ -7,7 +7,7 @@
 #include "cli/commands/recover_internal.h"
 #include "common/bytes.h"
 #include "common/plural.h"
-#include "launch/logs_left.h"
+#include "programs/launch/logs/logs_left.h"
 #include "report/harmless.h"
 
 enum { MINUTE_S = 60, HOUR_S = 3600, DAY_S = 86400, AGE_BYTES = 32 };

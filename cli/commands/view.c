@@ -23,11 +23,11 @@ typedef struct view_options {
     tide_load_options load; /* how the files are read */
 } view_options;
 
-/* What the command holds while it works. */
+/* The state of the command. */
 typedef struct view_work {
     size_t n;
     tide_html_run runs[MAX_FILES];
-    tide_report_input inputs[MAX_FILES]; /* where the files are digests */
+    tide_report_input inputs[MAX_FILES]; /* if the files are digests */
     tide_snapshot *snapshots[MAX_FILES]; /* owned */
     tide_output_file made[MAX_FILES];    /* snapshots written here, to be removed */
     bool is_made[MAX_FILES];             /* whether there is one */
@@ -87,8 +87,8 @@ static const char *label_of(const tide_operands *files, size_t i, bool strips) {
     return name;
 }
 
-/* Writes what was read of the snapshot to a file beside the report, and uses that instead of the
- * original: the page then holds only what this program understood. */
+/* Writes the snapshot as read to a file next to the report, and uses that instead of the original:
+ * the page then contains only data that this program understood. */
 static tide_status write_again(view_work *work, size_t i, const char *report, tide_error *error) {
     TIDE_TRY(tide_output_file_open(report, &work->made[i], error));
     work->is_made[i] = true;
@@ -104,7 +104,7 @@ static size_t count_digests(const tide_operands *files) {
     return n;
 }
 
-/* Digests go into the page as they are: the page reads and checks them. */
+/* Digests go into the page unchanged: the page reads and checks them. */
 static tide_status take_digests(const tide_operands *files, bool strips, view_work *work,
                                 tide_error *error) {
     if (strips) {
@@ -151,7 +151,8 @@ static void clean_up(view_work *work) {
     }
 }
 
-/* The page without data. It is written already if no browser can be opened: that is no failure. */
+/* The page without data. It is already written if no browser can be opened, so that is not a
+ * failure. */
 static tide_status view_nothing(const char *path, tide_error *error) {
     tide_error no_browser = {""};
     TIDE_TRY(tide_report_write(path, NULL, 0, NULL, error));

@@ -18,7 +18,7 @@ enum { KEY_BYTES = 96 };
 
 typedef struct compare_options {
     tide_report_options report; /* how the report is printed */
-    uint64_t top;               /* rows of the table of what differs */
+    uint64_t top;               /* rows of the table of differences */
     tide_option_texts fail_if;
     tide_load_options load; /* how the files are read */
 } compare_options;
@@ -134,7 +134,7 @@ static void peaks_table(tide_report *report, const tide_compare *compare) {
     }
 }
 
-/* A text that all runs have in common; NULL: they differ, or one does not have it. */
+/* A text that all runs have in common; NULL: they differ, or one lacks it. */
 static const char *common_implementation(const tide_compare *compare) {
     const char *first = compare->runs[0].snapshot->run.implementation;
     for (size_t i = 1; i < compare->n_runs; i++) {
@@ -145,8 +145,8 @@ static const char *common_implementation(const tide_compare *compare) {
     return first[0] != '\0' ? first : NULL;
 }
 
-/* Says whose memory it is: in a sentence if it is the same for all, not at all if the names of the
- * runs say it, otherwise in a column of the table of runs. */
+/* Reports the implementation: in a sentence if it is the same for all, not at all if the names of
+ * the runs contain it, otherwise in a column of the table of runs. */
 static bool is_implementation_said(tide_report *report, const tide_compare *compare) {
     const char *common = common_implementation(compare);
     bool is_any_unsaid = false;
@@ -189,8 +189,8 @@ static void outcome_table(tide_report *report, const tide_compare *compare) {
     }
 }
 
-/* After the phase: mean and deviation of each run, and for all but the base the ratio of the means
- * with half of its 95 % confidence interval. */
+/* After the phase: mean and deviation of each run, and for all except the base the ratio of the
+ * means with half of its 95 % confidence interval. */
 _Static_assert(1 + 4 * TIDE_COMPARE_MAX_RUNS - 2 <= TIDE_TABLE_MAX_COLUMNS,
                "a table has room for every run");
 
@@ -252,7 +252,7 @@ static void timing_table(tide_report *report, const tide_compare *compare) {
     }
 }
 
-/* Devices that had memory; pinned memory of the host is none of them. */
+/* Devices that had memory, without pinned memory of the host. */
 static size_t count_used(const tide_summary *summary) {
     size_t n_used = 0;
     for (size_t i = 0; i < summary->n_devices; i++) {
@@ -306,7 +306,7 @@ static tide_status report_beside(tide_report *report, const tide_compare *compar
     return status;
 }
 
-/* -1: the operand is a file. */
+/* -1 if the operand is a file. */
 static int edition_of(const char *operand) {
     static const char PYTORCH[] = "pytorch:";
     size_t n = sizeof(PYTORCH) - 1;

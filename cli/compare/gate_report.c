@@ -42,7 +42,7 @@ int tide_compare_say_gates(const tide_compare *compare, const tide_compare_gates
     bool any_holds = false;
     bool any_unknown = false;
     char words[TIDE_GATE_WORDS_BYTES];
-    (void)fflush(stdout); /* print the report before its verdict; tide_cli_finish finds errors */
+    (void)fflush(stdout); /* print the report before its verdict; tide_cli_finish detects errors */
     for (size_t i = 0; i < gates->n; i++) {
         for (size_t run = 1; run < compare->n_runs; run++) {
             tide_gate_result result = tide_gate_judge(&gates->gates[i], compare, run);

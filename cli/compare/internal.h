@@ -17,16 +17,16 @@ void tide_compare_run_column(tide_table *table, size_t run, const char *unit, co
 /* A column per run, and after each run but the base a column for the ratio. */
 void tide_compare_run_columns(tide_table *table, const tide_compare *compare, const char *unit);
 
-/* -1: there is none, also if one of the two runs ran out of memory, because its bytes only say how
- * far it came. */
+/* -1: no ratio, also if one of the two runs ran out of memory, because its bytes only show how far
+ * it got. */
 double tide_compare_ratio(const tide_compare *compare, size_t run, double value, double base);
 
 /* By layer kind and category. */
 void tide_compare_report_kinds(tide_report *report, const tide_compare *compare,
                                const tide_compare_rows *rows);
 
-/* The `top` rows that differ most; further rows sum up the others, so that the column of each run
- * adds up to its last row. */
+/* The `top` rows that differ most; further rows sum up the others, so the column of each run adds
+ * up to its last row. */
 void tide_compare_report_rows(tide_report *report, const tide_compare *compare,
                               const tide_compare_rows *rows, size_t top);
 
@@ -39,7 +39,7 @@ typedef struct tide_compare_gates {
     tide_gate gates[TIDE_OPTION_LIST_ITEMS];
 } tide_compare_gates;
 
-/* A row for each condition and run but the base. */
+/* A row for each condition and each run except the base. */
 void tide_compare_report_gates(tide_report *report, const tide_compare *compare,
                                const tide_compare_gates *gates);
 

@@ -72,7 +72,7 @@ void tide_compare_report_kinds(tide_report *report, const tide_compare *compare,
 }
 
 /* For each run its bytes and, except for the base, difference and change, then the blocks; texts
- * come last. */
+ * are last. */
 _Static_assert(2 * TIDE_COMPARE_MAX_RUNS + 2 * (TIDE_COMPARE_MAX_RUNS - 1) + 4 <=
                    TIDE_TABLE_MAX_COLUMNS,
                "a table has room for every run");
@@ -111,7 +111,7 @@ static void row_figures(tide_table *table, const tide_compare *compare, const in
     }
 }
 
-/* Functions alone where lines do not count, as blocks of several lines stand in one row. */
+/* Only functions if lines are ignored, because one row then has blocks of several lines. */
 static const char *stack_words(tide_report *report, const tide_compare_row *row) {
     const tide_snapshot *snapshot = row->snapshot;
     uint32_t stack = row->stack;

@@ -1,4 +1,4 @@
-/* The cards that the virtual device and the virtual card for programs know, with their sources. */
+/* The cards of the virtual device and the virtual card for programs, with their sources. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static void add_cards(tide_report *report, bool is_for_programs) {
     }
 }
 
-/* A figure of a board, for which -1 means that nobody has published it. */
+/* A figure of a board; -1 means unpublished. */
 static tide_cell as_known(int figure, int unit) {
     return figure < 0 ? tide_as_none() : tide_as_count(figure / unit);
 }
@@ -90,7 +90,7 @@ static const char *source_of(const tide_card *card, size_t figure) {
                          : peak_source_of(card);
 }
 
-/* Says where the figures come from. A source that all cards share is named once. */
+/* Reports the sources of the figures. A source that all cards share is named once. */
 static void add_sources(tide_report *report) {
     static const char *const FIGURES[] = {"memory", "context", "GEMM workspace", "board",
                                           "stated peak"};

@@ -1,11 +1,12 @@
-/* tidemark devices: the devices of this machine, the cards, and what the virtual card simulates. */
+/* tidemark devices: the devices of this machine, the cards, and the functions that the virtual card
+ * simulates. */
 #include "cli/cli.h"
 #include "cli/devices/internal.h"
 #include "cli/report_options.h"
 
 typedef struct devices_options {
     tide_report_options report; /* how the report is printed */
-    bool cards, simulated;      /* these tables, and not what is here */
+    bool cards, simulated;      /* these tables instead of this machine's devices */
 } devices_options;
 
 static const tide_option OPTIONS[] = {

@@ -1,6 +1,6 @@
-/* The functions of NVIDIA's libraries that the virtual card for programs knows. */
+/* The functions of NVIDIA's libraries that the virtual card for programs supports. */
 #include "cli/devices/internal.h"
-#include "virtual_cuda/libraries/list.h"
+#include "programs/virtual_cuda/libraries/list.h"
 
 /* What happens to a call: the kinds in the order of the sentence below. */
 typedef enum how { SIMULATED, HARMLESS, REFUSED, LEFT_TO_REAL, N_HOWS } how;

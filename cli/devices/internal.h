@@ -6,13 +6,13 @@
 
 #include "report/table.h"
 
-/* What this machine has, with the PyTorch that it would run. */
+/* The devices and parts of this machine, and its default PyTorch. */
 void tide_devices_add_parts(tide_report *report);
 
-/* The cards, what is known of their boards, and where the figures come from. */
+/* The cards, the known figures of their boards, and their sources. */
 void tide_devices_add_cards(tide_report *report, bool is_for_programs);
 
-/* Every function of NVIDIA's libraries that the virtual card for programs knows. */
+/* Every function of NVIDIA's libraries that the virtual card for programs supports. */
 void tide_devices_add_functions(tide_report *report);
 
 #endif

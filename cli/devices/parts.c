@@ -1,4 +1,5 @@
-/* What this machine has: devices, a PyTorch, call stacks, symbols; and why one is missing. */
+/* The parts of this machine: devices, a PyTorch, call stacks, symbols; and why a part is
+ * missing. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 #include "common/bytes.h"
 #include "common/plural.h"
 #include "device/device.h"
-#include "launch/torch_version.h"
+#include "programs/launch/torch_version.h"
 #include "model/ops.h"
 #include "model/ops_cpu/kernels.h"
 #include "recorder/recorder.h"
@@ -19,7 +20,7 @@ enum { DETAIL_BYTES = 512, MAX_GPUS = 64 };
 typedef struct part {
     char name[24];
     bool is_here;
-    char detail[DETAIL_BYTES]; /* what it is, or why it is missing and what would provide it */
+    char detail[DETAIL_BYTES]; /* a description, or why it is missing and what would provide it */
 } part;
 
 static void set_missing(part *ret_part, const tide_error *error) {
@@ -54,7 +55,7 @@ static tide_status describe_gpu(tide_device *device, char detail[DETAIL_BYTES], 
     return TIDE_OK;
 }
 
-/* TIDE_DEVICE_ABSENT: there is no GPU of that number. */
+/* TIDE_DEVICE_ABSENT if there is no GPU of that number. */
 static tide_status describe_cuda(int ordinal, part *ret_part) {
     tide_device *device = NULL;
     tide_error error = {""};
@@ -134,7 +135,7 @@ static void add_part(tide_table *table, const part *row) {
              tide_as_text(row->detail));
 }
 
-/* The PyTorch that `python` would load, and whether the virtual card serves it. */
+/* The PyTorch that `python` would load, and whether the virtual card supports it. */
 static void add_torch(tide_table *table) {
     tide_torch torch;
     tide_error error = {""};
@@ -154,7 +155,7 @@ static void add_torch(tide_table *table) {
     add_part(table, &row);
 }
 
-/* Each GPU; if there is none, one row that says why. */
+/* A row for each GPU; if there is none, one row with the reason. */
 static void add_gpus(tide_table *table) {
     part gpu;
     tide_status status = describe_cuda(0, &gpu);

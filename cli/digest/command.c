@@ -9,7 +9,7 @@
 #include "cli/load.h"
 #include "cli/outputs.h"
 #include "cli/recovery_words.h"
-#include "launch/document.h"
+#include "programs/launch/document/document.h"
 #include "snapshot/ranks/digest.h"
 
 #define NOT_GIVEN UINT64_MAX
@@ -116,7 +116,7 @@ static tide_status digest_whole_log(const digest_options *options, const tide_di
     return status;
 }
 
-/* Piece by piece. TIDE_UNSUPPORTED without a message: it must be read as a whole. */
+/* Piece by piece. TIDE_UNSUPPORTED without a message if it must be read as a whole. */
 static tide_status digest_events(const digest_options *options, const tide_digest_source *source,
                                  const char *output, tide_error *error) {
     tide_log_source *log = NULL;

@@ -136,7 +136,8 @@ static tide_status check_varied(const tide_fit_options *options, tide_error *err
     return TIDE_OK;
 }
 
-/* Fills in what a language model takes less of, and refuses what nobody asks. */
+/* Refuses workloads and quantities that cannot be searched, and sets the steps of a language
+ * model. */
 static tide_status check_workload(tide_fit_options *options, bool names_steps, tide_error *error) {
     bool is_decode = strcmp(options->run.workload, "decode") == 0;
     if (strcmp(options->run.workload, "mlp") == 0) {
@@ -174,7 +175,7 @@ static tide_status check_device(const tide_fit_options *options, const char *dev
     return TIDE_OK;
 }
 
-/* "llama-2-7B-int8-decode-p6-n200": the same of a language model. */
+/* "llama-2-7B-int8-decode-p6-n200": the same for a language model. */
 static void name_decode_row(tide_fit_row *row) {
     const tide_workload_config *workload = &row->question.config.workload.of.model;
     tide_run_quantity what = row->question.quantity;
@@ -190,8 +191,8 @@ static void name_decode_row(tide_fit_row *row) {
              workload->new_tokens, batch);
 }
 
-/* "2.7B-train-c512-fp32": the name of the run without the quantity that is searched for, and
- * without the attention, which has a column. */
+/* "2.7B-train-c512-fp32": the name of the run without the searched quantity, and without the
+ * attention, which has a column. */
 static void name_row(tide_fit_row *row) {
     const tide_workload_config *workload = &row->question.config.workload.of.model;
     tide_run_quantity what = row->question.quantity;
@@ -228,7 +229,7 @@ static const char *why_unknown(const tide_workload_config *workload) {
 }
 
 /* Asks the same question about PyTorch: with the attention that the command line names, or else
- * twice, with naive attention, as the assignment's code has it, and with
+ * twice, with naive attention, as in the assignment's code, and with
  * scaled_dot_product_attention. */
 static void ask_pytorch(const tide_fit_options *options, tide_fit_row *row) {
     tide_fit_reply reply = {.is_pytorch = true,

@@ -17,12 +17,13 @@ typedef struct tide_fit_options {
     tide_option_texts devices;    /* specs; n 0: plain virtual */
     tide_option_texts varied;     /* of a command: "batch=1..4096" */
     tide_program_options program; /* of a command */
-    double most_step_ms;          /* of a command; 0: any time will do */
+    double most_step_ms;          /* of a command; 0: no limit */
 } tide_fit_options;
 
-/* One row of the table: who runs the model, and what fits then. */
+/* One row of the table: the implementation that runs the model, and the answer. */
 typedef struct tide_fit_reply {
-    bool is_pytorch;            /* true: the forecast of PyTorch, eager; false: our own model */
+    bool is_pytorch;            /* true: the forecast of PyTorch in eager mode; false: our own
+                                   model */
     const char *unknown;        /* why there is no forecast, static; NULL: there is an answer */
     tide_fit_question question; /* with the attention of this run */
     tide_fit_answer answer;     /* where it is known */
@@ -33,10 +34,11 @@ enum { TIDE_FIT_MAX_REPLIES = 3 };
 /* A question about PyTorch and about our own model. */
 typedef struct tide_fit_row {
     tide_fit_question question;                   /* the question of the command line */
-    tide_fit_reply replies[TIDE_FIT_MAX_REPLIES]; /* PyTorch's first, our own is the last */
+    tide_fit_reply replies[TIDE_FIT_MAX_REPLIES]; /* PyTorch's first, our own last */
     size_t n_replies;                             /* 2: its attention is named, or unknown */
     tide_device_info device;                      /* the device that the limits name */
-    char name[TIDE_RUN_NAME_BYTES]; /* the run without what is varied: "2.7B-train-c512-fp32" */
+    char name[TIDE_RUN_NAME_BYTES];               /* the run without the varied quantity:
+                                                     "2.7B-train-c512-fp32" */
 } tide_fit_row;
 
 /* The reply that decides the exit status: PyTorch's first one, or our own if there is none. */

@@ -1,5 +1,5 @@
-/* tidemark fit with a command of the user's: the largest value of a name in its arguments with
- * which it fits a virtual card. */
+/* tidemark fit with a user's command: the largest value of a name in its arguments with which it
+ * fits a virtual card. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ enum { STEP_WORDS = 4 * TIDE_MS_TEXT };
 
 /* The search on one card. */
 typedef struct card_search {
-    tide_program_grid *grid; /* borrowed; its only name has one value, that of the run at hand */
+    tide_program_grid *grid; /* borrowed; its only name has one value, that of the current run */
     size_t card;
     tide_progress *progress; /* borrowed */
     tide_program_fit_answer answer;
@@ -198,7 +198,7 @@ static void say_card(const card_search *at, tide_report *report) {
     }
 }
 
-/* A count of a run that was not made is below 0. */
+/* Counts of a run that was not made are below 0. */
 static tide_cell as_known_count(int64_t count) {
     return count >= 0 ? tide_as_count(count) : tide_as_none();
 }

@@ -1,4 +1,4 @@
-/* What `tidemark fit` prints. */
+/* The output of `tidemark fit`. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,7 +45,7 @@ static bool is_plural(const tide_fit_row *row, uint64_t value) {
     return row->question.quantity == TIDE_RUN_QUANTITY_LAYERS && value != 1;
 }
 
-/* Says once for each device what limits it sets. */
+/* Reports the limits of each device once. */
 static void say_limits(const tide_fit_row *row, tide_report *report) {
     const tide_device_info *device = &row->device;
     uint64_t limit_bytes = row->question.config.limits.memory_limit_bytes;
@@ -109,7 +109,7 @@ static const char *name_reply(tide_report *report, const tide_fit_row *row,
         tide_attention_name((int)reply->question.config.workload.of.model.attention));
 }
 
-/* "batch 12 does not fit: 7.06 MiB more are needed, ..."; "" where everything fits. */
+/* "batch 12 does not fit: 7.06 MiB more are needed, ..."; "" if everything fits. */
 static const char *describe_next(tide_report *report, const tide_fit_row *row,
                                  const tide_fit_answer *answer) {
     if (answer->next_value == 0) {
@@ -143,7 +143,7 @@ static void say_value(const tide_fit_row *row, const tide_fit_reply *reply, tide
         next);
 }
 
-/* What the reader should know before trusting the value. */
+/* Adds caveats about the value. */
 static void say_doubts(const tide_fit_row *row, const tide_fit_reply *reply, tide_report *report) {
     const tide_fit_answer *answer = &reply->answer;
     const char *name = name_reply(report, row, reply);
@@ -171,8 +171,8 @@ static void say_doubts(const tide_fit_row *row, const tide_fit_reply *reply, tid
     }
 }
 
-/* With several questions, says only what fits nowhere and what is unknown: the table has the rest.
- */
+/* With several questions, reports only the values that fit nowhere or are unknown: the table has
+ * the others. */
 static void say_reply(const tide_fit_row *row, const tide_fit_reply *reply, bool is_only,
                       tide_report *report) {
     if (reply->unknown != NULL) {
@@ -246,8 +246,8 @@ static void add_row(tide_report *report, const tide_fit_row *row, const tide_fit
     }
 }
 
-/* PyTorch's run with the attention of our own run, so that the two differ in nothing else. If that
- * was not asked, the first one. */
+/* PyTorch's run with the attention of our own run, so the two differ in nothing else. If that was
+ * not requested, the first one. */
 static const tide_fit_reply *like_own(const tide_fit_row *row, const tide_fit_reply *own) {
     for (size_t i = 0; i + 1 < row->n_replies; i++) {
         const tide_fit_reply *reply = &row->replies[i];
@@ -259,7 +259,7 @@ static const tide_fit_reply *like_own(const tide_fit_row *row, const tide_fit_re
     return &row->replies[0];
 }
 
-/* Says where PyTorch's extra bytes come from, at the value that fits for our own model. */
+/* Explains PyTorch's extra bytes, at the value that fits for our own model. */
 static tide_status say_difference(const tide_fit_row *row, tide_report *report) {
     enum { N_TENSORS = 8 };
     tide_run_config ours;

@@ -1,5 +1,5 @@
-/* tidemark forecast: says whether a run of PyTorch fits a card that this machine need not have, and
- * what would make it fit. */
+/* tidemark forecast: reports whether a run of PyTorch fits a card that this machine need not have,
+ * and which change would make it fit. */
 #include <string.h>
 
 #include "cli/cli.h"
@@ -10,7 +10,7 @@
 /* The command line as it was written. */
 typedef struct forecast_options {
     tide_run_options run; /* the options that describe a run and its limits */
-    bool details;         /* the tables in text, too */
+    bool details;         /* also the tables in text */
     bool wants_time;      /* of a step */
 } forecast_options;
 
@@ -87,7 +87,8 @@ static tide_status check(const forecast_options *options, tide_error *error) {
     return tide_run_options_check(run, error);
 }
 
-/* A step's time; the steps behind the first launch the same, so three are enough. */
+/* Forecasts the time of a step; the steps after the first have the same launches, so three are
+ * enough. */
 static void make_time(const tide_run_config *config, tide_run_result *ret_result) {
     tide_run_config timed = *config;
     timed.workload.of.model.steps = 3;

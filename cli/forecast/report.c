@@ -1,4 +1,4 @@
-/* What `tidemark forecast` prints: one line, and the tables after it. */
+/* The output of `tidemark forecast`: one line, and the tables after it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "cli/spill_words.h"
 #include "cli/time_kernels.h"
 #include "common/text.h"
-#include "launch/time.h"
+#include "programs/launch/time.h"
 
 enum { N_CATEGORIES_SAID = 3, PART_BYTES = 512, TIMES_BYTES = 32 };
 
@@ -87,7 +87,7 @@ static const char *describe_why(tide_report *report, const tide_forecast *f) {
     return tide_report_text(report, "%s", text);
 }
 
-/* The first change that fits, which is the one that takes the least. */
+/* The first change that fits, which is the mildest one. */
 static const char *describe_change(tide_report *report, const tide_forecast *f) {
     if (f->fits) {
         return "";
@@ -105,7 +105,7 @@ static const char *describe_change(tide_report *report, const tide_forecast *f) 
            "a smaller model or a larger card";
 }
 
-/* The memory that the run takes on the card, or would take if it fitted. */
+/* The memory that the run uses on the card, or would use if it fitted. */
 static const tide_run_memory *taken_by(const tide_forecast *f) {
     return f->fits ? &f->memory : &f->unlimited_memory;
 }

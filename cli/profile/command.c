@@ -34,7 +34,7 @@ static void join_command(int argc, char **argv, char text[COMMAND_BYTES]) {
             put(text, &n, '\'');
         }
         for (const char *at = argv[i]; *at != '\0'; at++) {
-            /* A quote inside quotes: end them, quote it, begin again. */
+            /* A quote inside quotes: close them, quote it, reopen them. */
             for (const char *piece = *at == '\'' ? "'\\'" : ""; *piece != '\0'; piece++) {
                 put(text, &n, *piece);
             }
@@ -46,7 +46,7 @@ static void join_command(int argc, char **argv, char text[COMMAND_BYTES]) {
     }
 }
 
-/* ---- while a run goes on ---- */
+/* ---- during a run ---- */
 
 /* The state that the hooks of a run share. */
 typedef struct listener {
@@ -73,7 +73,7 @@ static void note(void *ctx, const char *text) {
     tide_cli_note("profile", "%s: %s", to->run->name, text);
 }
 
-/* Prints one line. It wipes the progress line first, which the next step writes again. */
+/* Prints one line. Wipes the progress line first; the next step shows it again. */
 static void note_dump(void *ctx, const tide_dump *dump) {
     const tide_profile_run *run = ((const listener *)ctx)->run;
     tide_progress_wipe();
@@ -136,7 +136,7 @@ static void run_one(tide_profile_plan *plan, size_t number) {
 static void hold_signal(const tide_profile_plan *plan) {
     int number = plan->runs[0].config.recording.snapshot_signal;
     if (number != 0) {
-        (void)signal(number, SIG_IGN); /* it can be caught, so this cannot fail */
+        (void)signal(number, SIG_IGN); /* the signal can be caught, so this cannot fail */
     }
 }
 
@@ -189,13 +189,12 @@ static tide_status print_results(const tide_profile_plan *plan, tide_error *erro
     return plan->runs[0].result.snapshot != NULL ? tide_profile_print_single(plan, error) : TIDE_OK;
 }
 
-/* Writes the HTML report and prints the results. If the report fails, the results are printed all
- * the same. */
+/* Writes the HTML report and prints the results. If the report fails, the results are still
+ * printed. */
 static tide_status report(tide_profile_plan *plan, tide_error *error) {
     tide_status html = write_report(plan, error);
     if (html != TIDE_OK) {
-        plan->report_path[0] =
-            '\0'; /* so that the results do not name a file that does not exist */
+        plan->report_path[0] = '\0'; /* so the results do not name a missing file */
         TIDE_TRY(print_results(plan, NULL));
         return html;
     }

@@ -1,5 +1,5 @@
-/* What `tidemark profile` says of a language model that decodes: the bytes that it has and moves,
- * and rows as PyTorch's benchmark of generation writes them. */
+/* The report of `tidemark profile` on a language model that decodes: the bytes that it has and
+ * moves, and rows in the form of PyTorch's generation benchmark. */
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "cli/report_options.h"
 #include "device/cards.h"
 
-/* Bytes per second that follow from clock and bus, with two transfers a clock; 0: not known. */
+/* Bytes per second from clock and bus, with two transfers per clock; 0: unknown. */
 static double bandwidth_of(int clock_khz, int bus_bits) {
     return clock_khz < 0 || bus_bits < 0 ? 0.0 : 2e3 * clock_khz * bus_bits / 8.0;
 }

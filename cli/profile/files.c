@@ -1,4 +1,4 @@
-/* Where the files of `tidemark profile` go. */
+/* The paths of the files of `tidemark profile`. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static tide_status join(char *path, const char *folder, const char *name, const 
     return TIDE_OK;
 }
 
-/* The report of a single run lies beside its snapshot: FILE.json.gz -> FILE.html. */
+/* The report of a single run is next to its snapshot: FILE.json.gz -> FILE.html. */
 static tide_status name_report_beside(const char *snapshot, char *path, tide_error *error) {
     char stem[TIDE_PATH_BYTES];
     snprintf(stem, sizeof(stem), "%s", snapshot);
@@ -34,8 +34,8 @@ static tide_status name_report_beside(const char *snapshot, char *path, tide_err
     return join(path, "", stem, ".html", error);
 }
 
-/* Checks a file that is to be written: it must not be the event log, which it would replace, nor
- * the model. */
+/* Checks a file that is to be written: it must be neither the event log, which it would replace,
+ * nor the model. */
 static tide_status check_file(const tide_profile_plan *plan, const char *path, tide_content content,
                               bool is_named, tide_error *error) {
     const tide_profile_options *options = plan->options;

@@ -1,8 +1,8 @@
-/* What `tidemark profile` says of the time of our own model on a virtual card: a forecast. */
+/* The forecast of time of `tidemark profile` for our own model on a virtual card. */
 #include "cli/profile/internal.h"
 #include "cli/time_kernels.h"
 #include "cli/time_runs.h"
-#include "launch/time.h"
+#include "programs/launch/time.h"
 
 enum { N_KERNELS = 10 };
 

@@ -1,4 +1,4 @@
-/* What `tidemark profile` says about the losses, and about a first loss that cannot be right. */
+/* The report of `tidemark profile` on the losses, and on a first loss that cannot be right. */
 #include <math.h>
 #include <stdio.h>
 

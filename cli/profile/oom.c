@@ -1,4 +1,4 @@
-/* What was alive when memory ran out, on stderr. */
+/* Prints on stderr the live memory when memory ran out. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static int by_bytes(const void *left, const void *right) {
     return a > b ? -1 : a < b ? 1 : by_stack(left, right);
 }
 
-/* Merges the groups of one stack into one. Returns the number of groups left. */
+/* Merges the groups of one stack into one. Returns the number of remaining groups. */
 static size_t merge(group *groups, size_t n) {
     size_t n_merged = 0;
     qsort(groups, n, sizeof(*groups), by_stack);

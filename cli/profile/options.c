@@ -3,7 +3,7 @@
 #include "cli/report_options.h"
 #include "report/table.h"
 
-/* The usual ones for --snapshot-signal. */
+/* The common signals for --snapshot-signal. */
 static const char *signal_at(size_t i) {
     static const char *const NAMES[] = {"USR1", "USR2"};
     return i < sizeof(NAMES) / sizeof(NAMES[0]) ? NAMES[i] : NULL;

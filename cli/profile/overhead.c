@@ -1,4 +1,4 @@
-/* What recording cost, in words. */
+/* The cost of recording, in words. */
 #include "cli/profile/internal.h"
 #include "cli/snapshot_words.h"
 #include "snapshot/explain/recorder_cost.h"

@@ -4,7 +4,7 @@
 #include "cli/profile/internal.h"
 #include "snapshot/explain/recorder_cost.h"
 
-/* ---- what only profile has ---- */
+/* ---- options that only profile has ---- */
 
 static tide_status check_pairs(const tide_profile_options *options, tide_error *error) {
     if (options->overhead_pairs > TIDE_RECORDER_MAX_PAIRS) {
@@ -111,7 +111,7 @@ static tide_status configure_recording(const tide_profile_plan *plan, const char
     if (options->snapshot_every != TIDE_NOT_GIVEN) {
         recording->snapshot_every = options->snapshot_every;
     }
-    /* A list compares runs with each other, so it has pairs only where --overhead-pairs asks for
+    /* A list compares runs with each other, so it has pairs only if --overhead-pairs requests
      * them. */
     recording->overhead_pairs = plan->is_list ? 0 : TIDE_RUN_PAIRS_BY_TIME;
     if (options->overhead_pairs != TIDE_NOT_GIVEN) {

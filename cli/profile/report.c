@@ -1,4 +1,5 @@
-/* What `tidemark profile` prints on stdout: a short summary of a single run, a table of a list. */
+/* The output of `tidemark profile` on stdout: a short summary for a single run, a table for a
+ * list. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,8 +22,8 @@ static tide_format format_of(const tide_profile_plan *plan) {
     return tide_format_chosen(&plan->options->run.report);
 }
 
-/* " (tidemark's own model in C)": whose memory a virtual run shows, because a reader may take it
- * for a forecast of PyTorch. "" where the model really ran. */
+/* " (tidemark's own model in C)": the implementation of a virtual run, because a reader may mistake
+ * it for a forecast of PyTorch. "" if the model really ran. */
 static const char *whose(const tide_profile_plan *plan, tide_report *report) {
     const char *implementation = tide_run_workload_implementation(&plan->runs[0].config.workload);
     return plan->kind == TIDE_DEVICE_VIRTUAL
@@ -129,7 +130,7 @@ static void add_memory(const tide_profile_plan *plan, const tide_summary *summar
     tide_say_spill(report, NULL, &run->config.limits, &run->result.memory, run->result.snapshot);
 }
 
-/* Warns of each run whose recording is incomplete. */
+/* Warns about each run whose recording is incomplete. */
 static void say_dropped(const tide_profile_plan *plan, tide_report *report) {
     for (size_t i = 0; i < plan->n_runs; i++) {
         const tide_snapshot *snapshot = plan->runs[i].result.snapshot;
@@ -210,7 +211,7 @@ tide_status tide_profile_print_single(const tide_profile_plan *plan, tide_error 
 
 /* ---- a list ---- */
 
-/* Shown if some run has them. The last one is of tokens, which an MLP does not have. */
+/* Shown if some run has them. The last one is about tokens, which an MLP does not have. */
 static const tide_figure FIGURES[] = {
     TIDE_FIGURE(BYTES, "asked_bytes", "asked for", asked_bytes, asked_bytes),
     TIDE_FIGURE(BYTES, "free_bytes", "free", free_bytes, asked_bytes),

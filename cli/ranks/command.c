@@ -57,7 +57,7 @@ static const tide_option_table TABLE = {
         "for spread and headroom percentages. docs/ranks-report.md explains the report.\n",
 };
 
-/* A condition that cannot be judged fails, as one that holds, but with another status. */
+/* A condition that cannot be judged fails like one that holds, but with another status. */
 static tide_status judge(const tide_ranks *ranks, const tide_option_texts *conditions,
                          int *ret_exit, tide_error *error) {
     bool any_holds = false, any_unknown = false;
@@ -80,17 +80,17 @@ static tide_status report_on(const tide_ranks *ranks, const ranks_options *optio
                              tide_error *error) {
     tide_report report;
     tide_ranks_verdict unused;
-    for (size_t i = 0; i < options->fail_if.n; i++) { /* a mistake in one prints no report */
+    for (size_t i = 0; i < options->fail_if.n; i++) { /* an error in a condition prints no report */
         TIDE_TRY(tide_ranks_judge(ranks, options->fail_if.texts[i], &unused, error));
     }
     tide_report_init(&report, "ranks");
     tide_ranks_report(&report, ranks, (size_t)options->top);
     TIDE_TRY(tide_report_end(&report, TIDE_OK, tide_format_chosen(&options->report), error));
-    (void)fflush(stdout); /* print the report before its verdict; tide_cli_finish finds errors */
+    (void)fflush(stdout); /* print the report before its verdict; tide_cli_finish detects errors */
     return judge(ranks, &options->fail_if, ret_exit, error);
 }
 
-/* The page has the digests in the order of the ranks, whatever that of the files. */
+/* The page has the digests in the order of the ranks, not of the files. */
 static tide_status write_page(const tide_ranks *ranks, const char *path, tide_error *error) {
     tide_arena arena;
     tide_status status = TIDE_OK;

@@ -1,4 +1,4 @@
-/* Which files are read, and their digests. */
+/* The files to read, and their digests. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>

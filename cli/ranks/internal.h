@@ -6,8 +6,8 @@
 #include "report/table.h"
 #include "snapshot/ranks/ranks.h"
 
-/* The files that the operands name, in the arena: a folder stands for its digests, or its snapshots
- * and pickles where it has none; @LIST for the lines of a file. */
+/* The files that the operands name, in the arena: a folder means its digests, or its snapshots and
+ * pickles if it has none; @LIST means the lines of a file. */
 typedef struct tide_rank_files {
     const char **paths; /* owned */
     size_t n;
@@ -22,7 +22,7 @@ void tide_rank_files_fini(tide_rank_files *files);
 TIDE_NODISCARD tide_status tide_rank_file_read(const char *path, tide_arena *arena,
                                                tide_digest **ret_digest, tide_error *error);
 
-/* Sentences and tables; `top`: differences of a fold that are shown. */
+/* Sentences and tables; `top`: number of shown differences of a fold. */
 void tide_ranks_report(tide_report *report, const tide_ranks *ranks, size_t top);
 
 #endif

@@ -1,4 +1,4 @@
-/* What is said of the ranks. */
+/* The report on the ranks. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -71,7 +71,7 @@ static void say_first(tide_report *report, const tide_ranks *ranks) {
                     line, tide_report_bytes(report, device->oom.requested_bytes));
 }
 
-/* Fewer may rise for good reasons, as docs/explain.md says. */
+/* With fewer steps, memory may rise for good reasons (docs/explain.md). */
 static bool has_enough_steps(const tide_digest_device *device) {
     int64_t n_measured = 0;
     for (size_t i = 0; i < device->n_steps; i++) {
@@ -129,7 +129,7 @@ static void say_outliers(tide_report *report, const tide_ranks *ranks) {
     }
 }
 
-/* Ranks of which one end alone was run: nobody should take it for the whole. */
+/* Warns about ranks of which only one end was run: it must not be mistaken for the whole range. */
 static void say_ranges(tide_report *report, const tide_ranks *ranks) {
     size_t n_low = 0, n_high = 0;
     for (size_t i = 0; i < ranks->n_ranks; i++) {
@@ -180,7 +180,7 @@ static void say_notes(tide_report *report, const tide_ranks *ranks) {
     }
 }
 
-/* Whether any rank's file has an end of a range: else the columns would be empty. */
+/* Whether any rank's file has an end of a range; otherwise the columns would be empty. */
 static bool have_ranges(const tide_ranks *ranks) {
     bool found = false;
     for (size_t f = 0; f < ranks->n_folds; f++) {

@@ -87,15 +87,15 @@ static tide_replay_start start_of(const tide_replay_command *command) {
                                                     : TIDE_REPLAY_START_AUTO;
 }
 
-/* Whether the command only asks if the replay reproduces the recording. */
+/* Whether the command only checks that the replay reproduces the recording. */
 static bool only_verifies(const tide_replay_command *command) {
     return command->verify ||
            (command->confs.n == 0 && !command->grid && command->limit_bytes == UINT64_MAX &&
             strcmp(command->start, "rebuilt") != 0);
 }
 
-/* The recorded settings are one entry where nothing else would be a base: the start is rebuilt, or
- * there is a limit that the recording did not have. */
+/* The recorded settings are an entry if a base is needed: the start is rebuilt, or there is a limit
+ * that the recording did not have. */
 static bool needs_base(const tide_replay_command *command, const tide_snapshot *snapshot) {
     return command->grid || command->limit_bytes != UINT64_MAX || command->confs.n == 0 ||
            start_of(command) == TIDE_REPLAY_START_REBUILT ||
@@ -160,7 +160,7 @@ static tide_status make_runs(const tide_replay_command *command, const tide_snap
 
 /* ---- the command ---- */
 
-/* The one run that there is, or the last of them: -o allows no more than a base beside it. */
+/* The only run, or the last one: -o allows at most a base besides it. */
 static tide_status write_output(const tide_replay_runs *runs, const tide_replay_command *command,
                                 tide_error *error) {
     const tide_replay *replay =

@@ -17,11 +17,11 @@ typedef struct tide_replay_command {
     uint64_t limit_bytes;       /* UINT64_MAX: not given */
     uint64_t n_samples;         /* --over-time */
     bool verify;                /* exit status 4 if the replay differs */
-    bool grid;                  /* try all settings that make sense */
+    bool grid;                  /* try all sensible settings */
     bool strip_private;         /* of the output */
 } tide_replay_command;
 
-/* The table of a grid for each device, and which settings are best there. */
+/* The table of a grid for each device, and the best settings there. */
 void tide_replay_report_ranks(tide_report *report, const tide_replay_runs *runs);
 /* Fills the report. */
 void tide_replay_report(tide_report *report, const tide_replay_runs *runs, const char *path);

@@ -5,7 +5,7 @@
 #include "cli/replay/internal.h"
 #include "common/bytes.h"
 
-/* An entry as it ran on one device. */
+/* The result of an entry on one device. */
 typedef struct ranked {
     const tide_replay_entry *entry;     /* borrowed */
     const tide_replay_figures *figures; /* borrowed; of that device */
@@ -15,7 +15,7 @@ static int64_t calls_of(const tide_replay_figures *figures) {
     return figures->n_segment_allocs + figures->n_segment_frees;
 }
 
-/* No settings survive: what would be needed. */
+/* If no settings survive: the memory that would be needed. */
 static void say_hopeless(tide_report *report, const tide_replay_runs *runs, size_t device,
                          const char *place) {
     const tide_replay_need *need = &runs->needs[device];
@@ -79,7 +79,7 @@ static void add_columns(tide_table *table, bool has_device) {
                  TIDE_NUMBER("retries", "retries"), TIDE_NUMBER("ooms", "out of memory"));
 }
 
-/* Peaks of a run that ran out of memory say how far it came, so they have no difference. */
+/* Peaks of a run that ran out of memory only show how far it got, so they have no difference. */
 static void add_row(tide_table *table, const ranked *of, const tide_replay_figures *base) {
     const tide_replay_figures *figures = of->figures;
     TIDE_CELLS(

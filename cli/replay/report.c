@@ -59,7 +59,7 @@ static void say_start(tide_report *report, const tide_replay_runs *runs) {
     }
 }
 
-/* Says where the limit of each device comes from, unless it was given or recorded. */
+/* Reports the source of each device's limit, unless it was given or recorded. */
 static void say_limits(tide_report *report, const tide_replay_runs *runs) {
     for (size_t i = 0; runs->n_entries > 0 && i < runs->snapshot->n_devices; i++) {
         const tide_replay_limit *from = &runs->limits[i];
@@ -256,8 +256,7 @@ static void figures_table(tide_report *report, const tide_replay_runs *runs, siz
     }
 }
 
-/* Each device by itself, because a sum over devices does not show whether one of them has enough.
- */
+/* Each device separately, because a sum over devices does not show whether each has enough. */
 static void figures_tables(tide_report *report, const tide_replay_runs *runs) {
     for (size_t i = 0; i < runs->snapshot->n_devices; i++) {
         if (runs->snapshot->n_devices == 1 || tide_replay_uses_device(runs, i)) {
@@ -304,7 +303,7 @@ static const tide_replay *any_replay(const tide_replay_runs *runs) {
     return runs->verified != NULL ? runs->verified : runs->entries[0].replay;
 }
 
-/* The recording, and the replay that is best, or the only one. Of the devices the highest. */
+/* The recording, and the best or only replay. The highest figures over the devices. */
 static void add_figures(tide_report *report, const tide_replay_runs *runs) {
     int64_t recorded_bytes = 0;
     int64_t least_bytes = INT64_MAX;
@@ -349,7 +348,7 @@ void tide_replay_report(tide_report *report, const tide_replay_runs *runs, const
     }
     say_start(report, runs);
     say_warnings(report, runs);
-    /* For the others the table of a grid has it. */
+    /* For the others, the table of the grid has it. */
     for (size_t i = 0; i < (runs->has_grid ? 1 : runs->n_entries); i++) {
         say_survival(report, runs, &runs->entries[i]);
     }

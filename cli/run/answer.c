@@ -1,5 +1,5 @@
-/* The lines at the end of a run: whether it fits, where its peak is, what fills it, what could not
- * be known, and where the report is. */
+/* The lines at the end of a run: whether it fits, where its peak is, what fills it, what is
+ * unknown, and where the report is. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "common/bytes.h"
 #include "common/plural.h"
 #include "common/text.h"
-#include "launch/peaks.h"
+#include "programs/launch/peaks.h"
 
 enum { LINE_BYTES = 2048 };
 
@@ -43,8 +43,7 @@ static const tide_summary_device *summary_of(const tide_run_answer *of, tide_run
     return summary != NULL && at.device < summary->n_devices ? &summary->devices[at.device] : NULL;
 }
 
-/* The process whose last word was that it is out of memory; of several the one that said it first.
- */
+/* The process that ended out of memory; of several, the first one. */
 static bool find_failed(const tide_run_answer *of, size_t *ret_process) {
     const tide_left *first = NULL;
     for (size_t i = 0; i < of->list->n_processes; i++) {
@@ -71,7 +70,7 @@ const char *tide_run_card_name(const tide_run_answer *of, tide_run_place at) {
                : of->options->device;
 }
 
-/* The card, with its number where several were used. */
+/* The card, with its number if several were used. */
 static void add_card(const tide_run_answer *of, tide_run_place at, tide_text *to) {
     tide_text_add(to, "%s", tide_run_card_name(of, at));
     if (!tide_run_is_job(of) && tide_run_n_cards_used(of) > 1) {
@@ -105,7 +104,7 @@ void tide_run_add_together(const tide_run_answer *of, tide_run_place at, tide_te
     }
 }
 
-/* The text of where a row of the history happened, and whether that is where the peak is, too. */
+/* Appends the place of a row of the history; returns whether the peak is at the same place. */
 static bool say_failing_place(const tide_run_answer *of, size_t i, tide_run_place at,
                               tide_text *to) {
     char peak_text[LINE_BYTES];
@@ -121,7 +120,7 @@ static bool say_failing_place(const tide_run_answer *of, size_t i, tide_run_plac
     return strcmp(peak_text, place) == 0;
 }
 
-/* Tells the failing line. True: the peak is there, too, and was told with it. */
+/* Prints the failing line. True if the peak is at the same place and was printed with it. */
 static bool tell_failure(const tide_run_answer *of, size_t i, tide_run_place at) {
     bool is_at_peak = false;
     char line[LINE_BYTES];
@@ -146,7 +145,7 @@ static bool tell_failure(const tide_run_answer *of, size_t i, tide_run_place at)
         tide_totals totals = {0};
         tide_lifetimes_reserved_at(process->snapshot, &then, &totals);
         is_at_peak = say_failing_place(of, i, at, &text);
-        if (strstr(line, process->left->failing_line) == NULL) { /* in a thread of autograd's */
+        if (strstr(line, process->left->failing_line) == NULL) { /* in an autograd thread */
             tide_text_add(&text, ", called at %s", process->left->failing_line);
         }
         tide_text_add(
@@ -162,7 +161,7 @@ static bool tell_failure(const tide_run_answer *of, size_t i, tide_run_place at)
     return is_at_peak;
 }
 
-/* How the margin has to be read where nobody has measured what the context takes. */
+/* Explains the margin if the size of the context was never measured. */
 static void add_margin(const tide_run_answer *of, tide_run_place at, tide_text *to) {
     tide_card card;
     if (of->config->cards != NULL &&
@@ -172,7 +171,7 @@ static void add_margin(const tide_run_answer *of, tide_run_place at, tide_text *
     }
 }
 
-/* A program that failed might have allocated more after that: whether it fits is unknown. */
+/* A failed program might have allocated more later: whether it fits is unknown. */
 static void add_verdict(const tide_run_answer *of, tide_run_place at, tide_text *to) {
     bool has_failed = tide_run_has_failed(of);
     if (has_failed) {
@@ -185,7 +184,7 @@ static void add_verdict(const tide_run_answer *of, tide_run_place at, tide_text 
     tide_text_add(to, "%s ", has_failed ? "," : ":");
 }
 
-/* On a GPU it is no question whether the program fits. */
+/* On a GPU, the program evidently fits. */
 static void tell_use(const tide_run_answer *of, tide_run_place at) {
     char line[LINE_BYTES];
     char allocated[TIDE_BYTES_TEXT];
@@ -235,7 +234,7 @@ static void tell_fit(const tide_run_answer *of, tide_run_place at) {
     tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
 }
 
-/* `is_told`: its place was told with the failure. */
+/* `is_told`: its place was printed with the failure. */
 static void tell_peak(const tide_run_answer *of, tide_run_place at, bool is_told) {
     char line[LINE_BYTES];
     const tide_run_saved *process = &of->processes[at.process];
@@ -282,7 +281,7 @@ static void tell_shares(const tide_run_answer *of, tide_run_place at) {
     }
 }
 
-/* Weights that are made on the host stay in its memory until they have been moved. */
+/* Weights that are made on the host stay in its memory until they are moved. */
 #define MUCH_HOST_BYTES (INT64_C(8) << 30)
 
 static void tell_files(const tide_run_answer *of, tide_run_place at) {

@@ -1,11 +1,11 @@
-/* Which ranks of a larger world run: those that the user names, or those that can differ by the
- * process groups of rank 0. */
+/* Chooses the ranks of a larger world that run: those that the user names, or those that can differ
+ * according to the process groups of rank 0. */
 #include <string.h>
 
 #include "cli/cli.h"
 #include "cli/run/internal.h"
 #include "common/plural.h"
-#include "launch/roles.h"
+#include "programs/launch/roles.h"
 
 enum { LINE_BYTES = 1024 };
 
@@ -80,7 +80,7 @@ static tide_status choose(const tide_launch *launch, int64_t world, tide_ranks *
     return status;
 }
 
-/* What rank 0 alone says on its output, it says again with the others. */
+/* Rank 0 repeats the output of this run when it runs with the others. */
 static tide_status run_first(tide_launch_config config, tide_ranks *ret, tide_error *error) {
     tide_launch launch;
     const tide_ranks first = {.ranks = {0}, .n = 1};

@@ -1,13 +1,14 @@
-/* The clock that the program sees: what --clock virtual needs, and what is said of it at the end.
+/* The clock that the program sees: the requirements of --clock virtual, and the note about it at
+ * the end.
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "cli/run/internal.h"
-#include "step_time/forecast.h"
-#include "step_time/log.h"
-#include "step_time/work.h"
+#include "programs/step_time/forecast.h"
+#include "programs/step_time/log.h"
+#include "programs/step_time/work.h"
 
 static bool is_virtual(const tide_run_command_options *options) {
     return strcmp(options->clock, "virtual") == 0;
@@ -21,7 +22,7 @@ tide_status tide_run_check_clock(const tide_run_command_options *options, tide_e
                : TIDE_OK;
 }
 
-/* One model of a card goes for all cards of a process. */
+/* All cards of a process must be of one model. */
 static tide_status check_cards(const char *cards, tide_time_card *ret_rates, tide_card *ret_card,
                                tide_error *error) {
     tide_card other;
@@ -59,7 +60,7 @@ tide_status tide_run_set_clock(const tide_run_command_options *options,
                                  tide_time_constants_for(&TIDE_TIME_CONSTANTS, &host.host, &rates)};
     tide_time_pace_write(&pace, text);
     config->clock = text;
-    config->logs_launches = true; /* the clock goes by its rows */
+    config->logs_launches = true; /* the clock follows its rows */
     return TIDE_OK;
 }
 

@@ -1,4 +1,4 @@
-/* tidemark run: a program of the user's, recorded on a GPU or on a virtual card. */
+/* tidemark run: a user's program, recorded on a GPU or on a virtual card. */
 #include <assert.h>
 #include <dlfcn.h>
 #include <signal.h>
@@ -12,8 +12,8 @@
 #include "cli/run_choices.h"
 #include "common/bytes.h"
 #include "common/plural.h"
-#include "launch/logs_left.h"
-#include "launch/writes.h"
+#include "programs/launch/logs/logs_left.h"
+#include "programs/launch/writes.h"
 
 enum { EXIT_NOT_STARTED = 125 };
 
@@ -100,7 +100,7 @@ static const tide_option_table TABLE = {
 
 /* ---- the command ---- */
 
-/* Whether an option of tidemark's may be among those of the program. */
+/* Whether an option of tidemark may be among those of the program. */
 static bool names_virtual_card(char *const *arguments) {
     bool is_there = false;
     for (size_t i = 0; !is_there && arguments[i] != NULL; i++) {
@@ -159,7 +159,7 @@ static tide_status check_options(const tide_run_command_options *options, char *
                                         : tide_writes_check_target(options->keep_writes, error);
 }
 
-/* Runs the program once more, quietly, for its figures alone. */
+/* Runs the program again, quietly, only for its figures. */
 static tide_status run_again(const tide_run_command_options *options, tide_launch_config config,
                              tide_run_figures *ret_figures, tide_error *error) {
     tide_launch launch;
@@ -175,7 +175,7 @@ static tide_status run_again(const tide_run_command_options *options, tide_launc
     return status;
 }
 
-/* Further runs that the options ask for. */
+/* Further runs that the options request. */
 static tide_status run_more(const tide_run_command_options *options, tide_launch_config config,
                             tide_run_figures *first, tide_error *error) {
     tide_run_figures other = {.fits = true};
@@ -198,7 +198,7 @@ static tide_status run_more(const tide_run_command_options *options, tide_launch
     return status;
 }
 
-/* Logs of killed runs keep their whole size, which the user would not know of. */
+/* Reports logs of killed runs: they keep their full size, and the user may not know of them. */
 static void tell_left(void) {
     enum { MANY = 8 };
     const uint64_t much_bytes = UINT64_C(2) << 30;
@@ -217,18 +217,18 @@ static void tell_left(void) {
     tide_logs_left_fini(&left);
 }
 
-/* The exit status of the program, or its signal: this process ends by it, too. */
+/* The exit status of the program, or its signal, by which this process also ends. */
 static int end_as(const tide_launch *launch) {
     if (launch->signal_number != 0) {
         (void)fflush(NULL);
         (void)signal(launch->signal_number, SIG_DFL);
         (void)raise(launch->signal_number);
-        return TIDE_EXIT_SIGNAL + launch->signal_number; /* it does not end a process */
+        return TIDE_EXIT_SIGNAL + launch->signal_number; /* the signal does not end a process */
     }
     return launch->exit_status;
 }
 
-/* `cards`: where the cards of a device will stand. */
+/* `cards`: storage for the cards of a device. */
 static void configure(const tide_run_command_options *options, char *const *arguments,
                       const char *cards, tide_launch_config *config) {
     tide_launch_config_init(config);

@@ -1,5 +1,5 @@
 /* The ends of the range of a peak that depends on when work on streams completes, which the
- * snapshots keep: both, where the program was run twice, or the one that a run came to. */
+ * snapshots store: both if the program was run twice, or the one of a single run. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,10 +12,10 @@ struct tide_run_end {
     int64_t rank;
     size_t n_devices;
     int64_t allocated_bytes[TIDE_RUN_DEVICES], reserved_bytes[TIDE_RUN_DEVICES];
-    char path[TIDE_PATH_BYTES]; /* of its snapshot; "": none was written */
+    char path[TIDE_PATH_BYTES]; /* of its snapshot; "": none written */
 };
 
-/* A program that failed may have had its peak before it. */
+/* A failed program may not have reached its peak. */
 static bool is_whole(const tide_run_answer *of) {
     return of->launch->exit_status == 0 && of->launch->signal_number == 0;
 }
@@ -56,7 +56,7 @@ static int64_t higher(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-/* A card that neither run used has no range, nor has memory of the host. */
+/* Cards that neither run used, and memory of the host, have no range. */
 static tide_status set_ranges(tide_snapshot *snapshot, const tide_run_end *now,
                               const tide_run_end *late) {
     tide_snapshot_range *rows =
@@ -92,7 +92,7 @@ static tide_status keep(const tide_run_end *now, const tide_run_end *late, tide_
     return status;
 }
 
-/* Processes stand by rank: they are told apart by nothing else. */
+/* Processes are ordered by rank, which is the only way to distinguish them. */
 static bool are_alike(const tide_run_figures *now, const tide_run_figures *late) {
     bool alike = now->n_processes == late->n_processes;
     for (size_t i = 0; alike && i < now->n_processes; i++) {

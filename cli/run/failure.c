@@ -35,7 +35,8 @@ static bool is_of_a_rank(const tide_run_answer *of) {
     return tide_run_is_job(of) && used_memory(of);
 }
 
-/* The exception that ended the program; NULL: none, or another process than its first has it. */
+/* The exception that ended the program; NULL if there is none, or another process than the first
+ * has it. */
 static const char *own_exception(const tide_run_answer *of, const char **ret_line) {
     size_t process = 0;
     *ret_line = "";
@@ -53,7 +54,7 @@ static const char *own_exception(const tide_run_answer *of, const char **ret_lin
 void tide_run_say_failure(const tide_run_answer *of, const char *when, tide_text *to) {
     const char *line = "";
     const char *exception = own_exception(of, &line);
-    assert(of->list->exception != NULL); /* "" where there is none */
+    assert(of->list->exception != NULL); /* "" if there is none */
     if (of->launch->signal_number != 0) {
         tide_text_add(to, "signal %d ended the program%s", of->launch->signal_number, when);
     } else if (exception == NULL) {

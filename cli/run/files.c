@@ -1,4 +1,4 @@
-/* Where `tidemark run` writes its snapshots and its report. */
+/* The paths of the snapshots and the report of `tidemark run`. */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "cli/run/internal.h"
 #include "cli/run/numbers.h"
 #include "common/file_name.h"
-#include "launch/names.h"
+#include "programs/launch/names.h"
 
 #define ENDING ".json.gz"
 
@@ -22,7 +22,7 @@ static const char *base_of(const char *path) {
     return slash != NULL ? slash + 1 : path;
 }
 
-/* What the program is called: its Python file or module, or else the command. */
+/* The name of the program: its Python file or module, or else the command. */
 static void name_program(char *const *arguments, char *ret_name, size_t n_room) {
     const char *name = base_of(arguments[0]);
     for (size_t i = 1; arguments[i] != NULL; i++) {
@@ -58,7 +58,7 @@ static tide_status check(const char *path, tide_content content, bool is_named,
     return tide_output_check(&output, error);
 }
 
-/* Names the snapshot, and reserves the name where the user did not choose it. */
+/* Names the snapshot, and reserves the name if the user did not choose it. */
 static tide_status name_snapshot(const tide_run_command_options *options, char *const *arguments,
                                  tide_run_files *ret_files, tide_error *error) {
     char program[TIDE_PATH_BYTES];
@@ -100,7 +100,7 @@ tide_status tide_run_name_files(const tide_run_command_options *options, char *c
     TIDE_TRY(
         check(ret_files->snapshot, TIDE_CONTENT_SNAPSHOT, ret_files->is_named, arguments, error));
     TIDE_TRY(check(ret_files->page, TIDE_CONTENT_PAGE, options->page != NULL, arguments, error));
-    /* With %p it is named by each process. */
+    /* With %p, each process names its own. */
     return options->live.log == NULL || strstr(options->live.log, "%p") != NULL
                ? TIDE_OK
                : check(options->live.log, TIDE_CONTENT_LOG, true, arguments, error);

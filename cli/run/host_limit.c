@@ -20,7 +20,7 @@ static bool contains(const char *text, const char *part) {
     return false;
 }
 
-/* Whether the error of a process is one that a program without memory has. */
+/* Whether the error of a process indicates a lack of memory. */
 static bool is_about_memory(const char *exception) {
     return contains(exception, "memory") || contains(exception, "alloc") ||
            contains(exception, "failed to map segment");
@@ -39,7 +39,7 @@ static bool may_lack_memory(const tide_run_answer *of) {
     }
     for (size_t i = 0; i < of->list->n_inexact; i++) {
         if (of->list->inexact[i].is_host) {
-            return false; /* that line names the limit */
+            return false; /* another line names the limit */
         }
     }
     return may && tide_run_has_failed(of);

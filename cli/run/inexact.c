@@ -1,16 +1,16 @@
-/* What could not be known exactly, in one line: calls of which the same is to be said stand
- * together. The snapshot has a row for each. */
+/* The values that are not exact, in one line: calls with the same explanation are grouped. The
+ * snapshot has a row for each. */
 #include <string.h>
 
 #include "cli/cli.h"
 #include "cli/run/internal.h"
 #include "common/bytes.h"
 #include "common/run_card.h"
-#include "launch/document.h"
+#include "programs/launch/document/document.h"
 
 enum { LINE_BYTES = 2048, MAX_SENTENCES = 3, MAX_NAMES = 5 };
 
-/* Rows that are about no function: their sentence names what it is about. */
+/* Rows without a function: their sentence names its subject. */
 static const char *const WITHOUT_NAME[] = {
     "rows",    "truth",   "integer",  "values",     "generate",      "objects",
     "account", "members", "watchdog", "late reads", "an ended rank", "position_ids"};
@@ -30,12 +30,12 @@ static bool is_alike(const tide_left_inexact *a, const tide_left_inexact *b) {
            strcmp(a->what, b->what) == 0 && (a->bound_bytes >= 0) == (b->bound_bytes >= 0);
 }
 
-/* A program that was not built for the card fails as on a real one (tide_run_tell_cause). */
+/* A program that was not built for the card fails like on a real card (tide_run_tell_cause). */
 static bool is_of_program(const tide_left_inexact *row) {
     return strcmp(row->call, TIDE_RUN_NO_KERNELS) == 0;
 }
 
-/* Whether an earlier row says the same, and was told with it. */
+/* Whether an earlier row has the same explanation, and was printed together with this one. */
 static bool is_told(const tide_left_list *list, size_t i) {
     for (size_t k = 0; k < i; k++) {
         if (is_alike(&list->inexact[k], &list->inexact[i])) {
@@ -45,7 +45,7 @@ static bool is_told(const tide_left_list *list, size_t i) {
     return is_of_program(&list->inexact[i]);
 }
 
-/* The row that has the name of row `i` first among those that are like it. */
+/* Whether row `i` is the first of its name among the rows like it. */
 static bool is_first_of_name(const tide_left_list *list, size_t i) {
     for (size_t k = 0; k < i; k++) {
         if (is_alike(&list->inexact[k], &list->inexact[i]) &&
@@ -56,8 +56,8 @@ static bool is_first_of_name(const tide_left_list *list, size_t i) {
     return true;
 }
 
-/* "A, B and C: ", each name once, although several processes may have called it. Of one name, the
- * line of the program as well: "A, forward (train.py:22): ". */
+/* "A, B and C: ", each name once, although several processes may have called it. For a single name,
+ * also the line of the program: "A, forward (train.py:22): ". */
 static void add_names(const tide_left_list *list, size_t first, tide_text *to) {
     size_t n_names = 0;
     size_t n_told = 0;
@@ -86,8 +86,8 @@ static void add_names(const tide_left_list *list, size_t first, tide_text *to) {
 
 /* ---- bounds ---- */
 
-/* The card of a process: its node, and the card that it filled most. A process that left nothing
- * else counts as one of the first card. */
+/* The card of a process: its node, and the card that it filled most. A process without other data
+ * is assigned to the first card. */
 typedef struct place {
     int64_t node;
     size_t device;
@@ -103,7 +103,7 @@ static place place_of(const tide_run_answer *of, int64_t pid) {
     return (place){.node = 0};
 }
 
-/* What the rows that are like row `first` may add to one card: the most that any card has. */
+/* The bytes that the rows like row `first` may add to one card: the maximum over the cards. */
 static int64_t bound_of_a_card(const tide_run_answer *of, size_t first) {
     const tide_left_list *list = of->list;
     int64_t most_bytes = 0;
@@ -139,8 +139,8 @@ static void add_sentence(const tide_run_answer *of, size_t first, tide_text *to)
     }
 }
 
-/* A line for each thing that the machine had no memory for: the card had room. True: there is one.
- */
+/* Prints a line for each request that the host had no memory for although the card had room. True
+ * if there is one. */
 static bool tell_host(const tide_left_list *list) {
     bool has_failed = false;
     for (size_t i = 0; i < list->n_inexact; i++) {
@@ -159,7 +159,7 @@ void tide_run_tell_inexact(const tide_run_answer *of) {
     const tide_left_list *list = of->list;
     tide_text text = tide_text_in(line, sizeof(line));
     size_t n_told = 0;
-    bool has_failed = tell_host(list); /* how much it would have allocated is unknown then */
+    bool has_failed = tell_host(list); /* the bytes that it would have allocated are then unknown */
     for (size_t i = 0; i < list->n_inexact; i++) {
         has_failed = has_failed || is_of_program(&list->inexact[i]);
         if (!list->inexact[i].is_host && !is_told(list, i) && n_told++ < MAX_SENTENCES) {
@@ -176,7 +176,7 @@ void tide_run_tell_inexact(const tide_run_answer *of) {
     }
 }
 
-/* Whether an earlier process said the same. */
+/* Whether an earlier process reported the same. */
 static bool is_said(const tide_run_answer *of, size_t process, const char *what) {
     for (size_t i = 0; i < process; i++) {
         const tide_snapshot *snapshot = of->processes[i].snapshot;

@@ -12,33 +12,33 @@
 #include "cli/program_options.h"
 #include "cli/run/live_options.h"
 #include "common/text.h"
-#include "launch/cards.h"
-#include "launch/launch.h"
-#include "launch/left.h"
+#include "programs/launch/cards.h"
+#include "programs/launch/launch.h"
+#include "programs/launch/left/left.h"
 #include "snapshot/document/snapshot.h"
 #include "snapshot/analysis/summary.h"
-#include "step_time/pace.h"
+#include "programs/step_time/pace.h"
 
 #define TIDE_COMMAND_RUN "run"
 
 typedef struct tide_run_command_options {
     const char *device;          /* NULL: the cards of this machine */
     const char *output;          /* of -o; NULL: named after the program */
-    const char *page;            /* of --html; NULL: beside the snapshot */
+    const char *page;            /* of --html; NULL: next to the snapshot */
     uint64_t n_steps;            /* 0: to the end */
     uint64_t memory_limit_bytes; /* of each card; 0: the card's */
     uint64_t spill_bytes;        /* of each card, in the host's memory; 0: none */
     tide_program_options program;
     tide_live_options live;
-    uint64_t world;          /* ranks of a larger world; 0: the program starts its own */
-    const char *ranks;       /* those that run: a list, or "auto"; NULL with world 0 */
+    uint64_t world;          /* size of a larger world; 0: the program starts its own ranks */
+    const char *ranks;       /* the ranks that run: a list, or "auto"; NULL with world 0 */
     uint64_t nccl_bytes;     /* of each communicator; 0: none */
-    const char *keep_writes; /* NULL: what the program wrote is dropped */
+    const char *keep_writes; /* NULL: the program's writes are discarded */
     bool wants_need;         /* --need */
     bool wants_time;         /* --time */
-    const char *launch_log;  /* of --launch-log; NULL: it is not kept */
+    const char *launch_log;  /* of --launch-log; NULL: the log is not kept */
     const char *clock;       /* of --clock: "real" or "virtual" */
-    tide_host_options host;  /* whose time is forecast */
+    tide_host_options host;  /* the host whose time is forecast */
 } tide_run_command_options;
 
 /* Names of the files that a run writes. */
@@ -46,21 +46,21 @@ typedef struct tide_run_files {
     char snapshot[TIDE_PATH_BYTES]; /* of the first process */
     char page[TIDE_PATH_BYTES];
     bool is_named;   /* the user named the snapshot */
-    int reserved_fd; /* keeps its name from other processes (numbers.h); -1: nothing does */
+    int reserved_fd; /* reserves its name against other processes (numbers.h); -1: not reserved */
 } tide_run_files;
 
 /* files.c. Names the files and checks that they may be written. `arguments`: the command. */
 TIDE_NODISCARD tide_status tide_run_name_files(const tide_run_command_options *options,
                                                char *const *arguments, tide_run_files *ret_files,
                                                tide_error *error);
-/* The snapshot's name of process number i of n: with more than one, the rank or the process id
- * stands before the ending. TIDE_LIMIT: it is too long. */
+/* The snapshot's name of process number i of n: with more than one, the rank or the process ID
+ * precedes the ending. TIDE_LIMIT if it is too long. */
 TIDE_NODISCARD tide_status tide_run_name_process(const tide_run_files *files,
                                                  const tide_left_list *list, size_t i,
                                                  char ret_path[TIDE_PATH_BYTES], tide_error *error);
 
-/* The name of a snapshot that is written while the program runs, out of that of the snapshot at its
- * end: "train-gpu-at-1.json.gz" for "at" and 1. */
+/* The name of a snapshot that is written while the program runs, derived from that of the snapshot
+ * at its end: "train-gpu-at-1.json.gz" for "at" and 1. */
 TIDE_NODISCARD tide_status tide_run_name_moment(const tide_run_files *files, const char *word,
                                                 size_t number, char ret_path[TIDE_PATH_BYTES],
                                                 tide_error *error);
@@ -68,12 +68,12 @@ TIDE_NODISCARD tide_status tide_run_name_moment(const tide_run_files *files, con
 /* One process of the run, as it was saved. */
 typedef struct tide_run_saved {
     const tide_left *left;
-    tide_snapshot *snapshot; /* owned; NULL: it has no history */
+    tide_snapshot *snapshot; /* owned; NULL: no history */
     tide_summary *summary;   /* owned; of the snapshot */
     char path[TIDE_PATH_BYTES];
 } tide_run_saved;
 
-/* What the answer is about. */
+/* The subject of the answer. */
 typedef struct tide_run_answer {
     const tide_run_command_options *options;
     const tide_launch_config *config;
@@ -81,7 +81,7 @@ typedef struct tide_run_answer {
     const tide_left_list *list;
     const tide_run_saved *processes; /* as many as the list has */
     const tide_run_files *files;
-    char kept_away[4096]; /* what became of files that the program wrote; "": it is not known */
+    char kept_away[4096]; /* the fate of files that the program wrote; "": unknown */
     bool has_page;        /* the report was written */
 } tide_run_answer;
 
@@ -91,102 +91,101 @@ typedef struct tide_run_place {
 } tide_run_place;
 tide_run_place tide_run_fullest(const tide_run_answer *of);
 
-/* The peaks of a device: PyTorch's statistics, or the history where the program reset those. */
+/* The peaks of a device: PyTorch's statistics, or the history if the program reset those. */
 int64_t tide_run_allocated_peak(const tide_run_answer *of, tide_run_place at);
 int64_t tide_run_reserved_peak(const tide_run_answer *of, tide_run_place at);
 
 const char *tide_run_card_name(const tide_run_answer *of, tide_run_place at);
-/* What was never used of the card, by all processes together and with their contexts. */
+/* The bytes of the card that were never used, by all processes together and with their contexts. */
 int64_t tide_run_left_of(const tide_run_answer *of, tide_run_place at);
-/* Several processes on the card: what they took together. */
+/* With several processes on the card: the memory that they used together. */
 void tide_run_add_together(const tide_run_answer *of, tide_run_place at, tide_text *to);
 
-/* time.c. Whether --time and --launch-log can be had: the cards' rates, and where the log goes. */
+/* time.c. Checks --time and --launch-log: the cards' rates, and the path of the log. */
 TIDE_NODISCARD tide_status tide_run_check_time(const tide_run_command_options *options,
                                                const char *cards, tide_error *error);
-/* The lines of the forecast for the process and card at hand, or for the slowest rank of a job;
- * what is wrong with a log is a line, too. */
+/* Prints the forecast for the given process and card, or for the slowest rank of a job, and also
+ * any fault of a log. */
 void tide_run_tell_time(const tide_run_answer *of, tide_run_place at);
-/* With --time: the forecast of a process, in its snapshot. A log that cannot be read is told by
+/* With --time: the forecast of a process, in its snapshot. A log that cannot be read is reported by
  * tide_run_tell_time, and adds nothing. */
 TIDE_NODISCARD tide_status tide_run_add_time(const tide_run_answer *of, size_t process,
                                              tide_snapshot *snapshot);
 /* Keeps the launch logs under the name of --launch-log. */
 TIDE_NODISCARD tide_status tide_run_keep_launches(const tide_run_answer *of, tide_error *error);
 
-/* clock.c. Whether --clock goes with the device. */
+/* clock.c. Checks --clock against the device. */
 TIDE_NODISCARD tide_status tide_run_check_clock(const tide_run_command_options *options,
                                                 tide_error *error);
-/* With --clock virtual: the config gets its clock, in `text`. TIDE_INVALID: the cards have none. */
+/* With --clock virtual: sets the config's clock, in `text`. TIDE_INVALID if the cards have none. */
 TIDE_NODISCARD tide_status tide_run_set_clock(const tide_run_command_options *options,
                                               char text[TIDE_TIME_PACE_TEXT],
                                               tide_launch_config *config, tide_error *error);
-/* The line that says that times of the program were a forecast. */
+/* Prints that times of the program were a forecast. */
 void tide_run_tell_clock(const tide_run_answer *of);
 
-/* A line for each card of which more was in use than it has. */
+/* Prints a line for each card that had more bytes in use than its memory. */
 void tide_run_tell_spill(const tide_run_answer *of);
 
-/* Who asked for the memory: PyTorch, or a program without it. `snapshot` NULL: it has no history.
- */
+/* The source of the requests: PyTorch, or a program without it. `snapshot` NULL: no history. */
 const char *tide_run_who(const tide_snapshot *snapshot);
 
-/* host_limit.c. A line about a limit of the host that may have ended the program; none elsewhere.
- */
+/* host_limit.c. Prints a line about a limit of the host that may have ended the program; none
+ * otherwise. */
 void tide_run_tell_host_limit(const tide_run_answer *of);
 
-/* inexact.c. The line of what could not be known exactly, and lines of what the host failed at. */
+/* inexact.c. Prints the values that are not exact, and the failures of the host. */
 void tide_run_tell_inexact(const tide_run_answer *of);
-/* A line for each thing that the recording itself could not listen to. */
+/* Prints a line for each source that could not be recorded. */
 void tide_run_tell_limits(const tide_run_answer *of);
 
-/* nccl.c. Lines of what NCCL itself takes, and of a peak that depends on when its work ends; none
- * where no process made a communicator. */
+/* nccl.c. Prints the memory of NCCL itself, and whether a peak depends on when its work ends;
+ * nothing if no process made a communicator. */
 void tide_run_tell_nccl(const tide_run_answer *of);
 
-/* others.c. A line for each card that was used beside the one that is told first. */
+/* others.c. Prints a line for each further card that was used, after the first one. */
 void tide_run_tell_other_cards(const tide_run_answer *of, tide_run_place first);
 size_t tide_run_n_cards_used(const tide_run_answer *of);
-/* Of a program that failed: that it lacks a card, or, if nothing explains it, that no value is
- * computed. */
+/* For a failed program: prints that it lacks a card, or, without another explanation, that no
+ * values are computed. */
 void tide_run_tell_cause(const tide_run_answer *of);
 
-/* writes.c. Counts what the program wrote and moves it to the folder of --keep-writes. The text
- * says whether its writes were kept away; it is empty on a GPU of this machine, where they never
- * are. */
+/* writes.c. Counts the files that the program wrote and moves them to the folder of --keep-writes.
+ * The text states whether its writes were diverted; it is empty on a GPU of this machine, where
+ * they never are. */
 TIDE_NODISCARD tide_status tide_run_settle_writes(const tide_run_answer *of, char *ret_text,
                                                   size_t n_text, tide_error *error);
 
-/* The line with that text, where no other line has it. */
+/* Prints that text unless another line has it. */
 void tide_run_tell_writes(const tide_run_answer *of);
 
-/* nccl.c. Whether a process reduced as much at once as DDP does, so that its peak may be an end of
- * a range. */
+/* nccl.c. Whether a process reduced as many bytes in one call as DDP does, so its peak may be an
+ * end of a range. */
 bool tide_run_reduced_large(const tide_run_answer *of, size_t process);
 
 /* places.c. " in step 1, in the forward pass, at forward (train.py:42)": where a row of the history
  * happened. Nothing for -1. */
 void tide_run_say_where(const tide_snapshot *snapshot, int64_t event, tide_text *to);
-/* The line of the program that holds the most. Autograd's threads have no line. */
+/* Appends the line of the program that holds the most. Autograd's threads have no line. */
 void tide_run_say_largest(const tide_snapshot *snapshot, const tide_summary_peak *peak,
                           tide_text *to);
 
-/* Requests that the card refused at first, and that succeeded. Nothing if there were none. */
+/* Prints the requests that the card refused at first and that succeeded later, if any. */
 void tide_run_tell_retries(const tide_run_answer *of, tide_run_place at);
 
-/* shares.c. "3.2 GiB of activations, ...; the line that holds the most is ...": what is allocated
- * at the peak, or at the instant that the summary was made for; the largest categories first. */
+/* shares.c. "3.2 GiB of activations, ...; the line that holds the most is ...": the allocated bytes
+ * at the peak, or at the instant of the summary; the largest categories first. */
 void tide_run_say_shares(const tide_snapshot *snapshot, const tide_summary_peak *peak,
                          tide_text *to);
 
-enum { TIDE_RUN_MAX_FAILURES = 3 }; /* requests that failed and are told one by one */
+enum { TIDE_RUN_MAX_FAILURES = 3 }; /* failed requests that are reported individually */
 
-/* watch.c. What is told while the program runs. */
+/* watch.c. The reports while the program runs. */
 typedef struct tide_run_watch {
     const tide_run_command_options *options;
     const tide_launch_config *config;
     const tide_run_files *files;
-    int n_asked;       /* snapshots that were asked for */
+    int n_asked;       /* requested snapshots */
     size_t n_failures; /* requests that failed, in all processes */
     size_t n_told;
     tide_left_failures told[TIDE_RUN_MAX_FAILURES]; /* by process */
@@ -194,14 +193,14 @@ typedef struct tide_run_watch {
 
 /* The hook of tide_launch_config; ctx is a tide_run_watch. */
 void tide_run_look(void *ctx, const tide_launch *launch, bool was_asked);
-/* Tells how many failures were not told one by one. */
+/* Prints the number of failures that were not reported individually. */
 void tide_run_end_watch(const tide_run_watch *watch);
 
-/* ranks.c. Whether the processes are ranks of one job, and the answer is about all of them. */
+/* ranks.c. Whether the processes are ranks of one job, so the answer is about all of them. */
 bool tide_run_is_job(const tide_run_answer *of);
-/* Of the ranks of a job: which one failed first. False: none, or it is not known. */
+/* The rank of a job that failed first. False if none did, or it is unknown. */
 bool tide_run_first_failure(const tide_run_answer *of, size_t *ret_process);
-/* A line for each fold of ranks with equal peaks. */
+/* Prints a line for each fold of ranks with equal peaks. */
 void tide_run_tell_ranks(const tide_run_answer *of, tide_run_place fullest);
 /* ", on each of the 4 ranks that ran, of 1024: rank 7 is the fullest" */
 void tide_run_add_ranks(const tide_run_answer *of, tide_run_place fullest, tide_text *to);
@@ -209,7 +208,7 @@ void tide_run_add_ranks(const tide_run_answer *of, tide_run_place fullest, tide_
 size_t tide_run_fullest_card(const tide_run_answer *of, size_t process);
 
 /* choose_ranks.c. The ranks of the options: those of the list, or those that rank 0 shows to
- * differ, which runs first then, quietly. `config` is complete but for its ranks. */
+ * differ; in this case rank 0 runs first, quietly. `config` is complete except for its ranks. */
 TIDE_NODISCARD tide_status tide_run_find_ranks(const tide_run_command_options *options,
                                                const tide_launch_config *config, tide_ranks *ret,
                                                tide_error *error);
@@ -219,63 +218,64 @@ TIDE_NODISCARD tide_status tide_run_check_ranks(const tide_run_command_options *
 
 /* failure.c. Whether the program ended by a signal or with another status than 0. */
 bool tide_run_has_failed(const tide_run_answer *of);
-/* Whether it failed before any process of it allocated memory of a GPU, or asked for more than
- * there was. */
+/* Whether it failed before any of its processes allocated GPU memory or requested more than was
+ * free. */
 bool tide_run_failed_early(const tide_run_answer *of);
 /* "the program failed: ValueError: no data, at main (train.py:58)", or its status or signal.
- * `when`: follows the verb; begins with a blank, or is empty. Of a program that failed. */
+ * `when`: follows the verb; begins with a blank, or is empty. For a failed program. */
 void tide_run_say_failure(const tide_run_answer *of, const char *when, tide_text *to);
-/* The line about a program that failed before it allocated memory of a GPU. */
+/* Prints the line about a program that failed before it allocated GPU memory. */
 void tide_run_tell_early_failure(const tide_run_answer *of);
 
-/* answer.c. The lines on stderr at the end of a run. */
+/* answer.c. Prints the lines on stderr at the end of a run. */
 void tide_run_tell(const tide_run_answer *answer);
 
 enum { TIDE_RUN_MAX_LINES = 32, TIDE_RUN_LINE_BYTES = 160, TIDE_RUN_GROWTH_BYTES = 512 };
 
-/* What a line of the program holds at the peak. */
+/* The bytes that a line of the program holds at the peak. */
 typedef struct tide_run_line {
-    char text[TIDE_RUN_LINE_BYTES]; /* "": no line of the program's */
+    char text[TIDE_RUN_LINE_BYTES]; /* "": not a line of the program */
     int64_t bytes;
 } tide_run_line;
 
 typedef struct tide_run_end tide_run_end; /* ends.c */
 
-/* The figures of a run. tide_run_figures_fini gives back what they own. */
+/* The figures of a run. tide_run_figures_fini releases what they own. */
 typedef struct tide_run_figures {
     bool fits; /* no process ended out of memory */
     size_t n_processes;
     int64_t allocated_bytes, reserved_bytes; /* peaks on the fullest card */
     tide_run_line lines[TIDE_RUN_MAX_LINES]; /* at the first of them; the largest */
-    size_t n_lines;   /* 0: unknown, because the run was made for its figures alone */
+    size_t n_lines;   /* 0: unknown, because the run was made only for its figures */
     uint64_t n_steps; /* of the fullest process */
-    char growth[TIDE_RUN_GROWTH_BYTES]; /* "by 6.00 MiB a step at ..."; "": none, or not known */
-    tide_run_end *ends; /* owned; by process. NULL: not asked for, or the run failed */
+    char growth[TIDE_RUN_GROWTH_BYTES]; /* "by 6.00 MiB a step at ..."; "": none, or unknown */
+    tide_run_end *ends; /* owned; by process. NULL: not requested, or the run failed */
 } tide_run_figures;
 
-/* report.c. Reads what the run left. With files, saves snapshots and report and tells the answer.
- */
+/* report.c. Reads the files that the run left. With files, saves snapshots and report and prints
+ * the answer. */
 TIDE_NODISCARD tide_status tide_run_report(const tide_run_command_options *options,
                                            const tide_launch_config *config,
                                            const tide_launch *launch, const tide_run_files *files,
                                            tide_run_figures *ret_figures, tide_error *error);
 
-/* need.c. What the program needs on a card without a limit, and the smallest card that has it, or
- * why it depends on the number of steps. */
+/* need.c. Prints the memory that the program needs on a card without a limit, and the smallest card
+ * that has it, or why it depends on the number of steps. */
 void tide_run_tell_need(const tide_run_command_options *options, const tide_run_figures *figures);
-/* range.c. Adds what the lines of the program hold at a peak. */
+/* range.c. Adds the bytes that the lines of the program hold at a peak. */
 void tide_run_note_lines(const tide_snapshot *snapshot, const tide_split *by_stack,
                          tide_run_figures *to);
-/* How much depends on when work on streams completes: at once, and when the host waits. */
+/* Prints how much the peak depends on when work on streams completes: immediately, or when the host
+ * waits. */
 void tide_run_tell_range(tide_run_figures *now, tide_run_figures *late);
 
 /* ends.c. The peaks of all processes, for tide_run_keep_range. */
 void tide_run_take_ends(const tide_run_answer *of, tide_run_figures *to);
 void tide_run_figures_fini(tide_run_figures *figures);
-/* Writes the range between two runs into the snapshots of the first, or says why it cannot. */
+/* Writes the range between two runs into the snapshots of the first, or explains why it cannot. */
 TIDE_NODISCARD tide_status tide_run_keep_range(const tide_run_figures *now,
                                                const tide_run_figures *late, tide_error *error);
-/* Of a program that is run once: its peak as the one end, where it may be one. */
+/* For a program that is run once: its peak as one end, if it may be one. */
 TIDE_NODISCARD tide_status tide_run_set_end(const tide_run_answer *of, size_t process,
                                             tide_snapshot *snapshot);
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "cli/options.h"
-#include "launch/launch.h"
+#include "programs/launch/launch.h"
 
 /* Texts are static, or of the command line. */
 typedef struct tide_live_options {
@@ -18,14 +18,14 @@ typedef struct tide_live_options {
     const char *driver; /* "on", "off" */
     const char *full;   /* "keep-newest", "stop" */
     uint64_t every;     /* 0: whole stacks in every step */
-    const char *signal; /* that asks for a snapshot of the running program; NULL: none */
-    bool on_oom;        /* the answer is told at a failed request, too */
+    const char *signal; /* that requests a snapshot of the running program; NULL: none */
+    bool on_oom;        /* also print the answer at a failed request */
 } tide_live_options;
 
 #define TIDE_LIVE_OPTIONS_DEFAULT                                                                  \
     { .method = "auto", .stacks = "python", .full = "keep-newest", .driver = "on" }
 
-/* The i-th value, NULL past the last, as tide_option.choice_at wants it. */
+/* The i-th value, NULL past the last, for tide_option.choice_at. */
 const char *tide_choice_method(size_t i);
 const char *tide_choice_stacks(size_t i);
 const char *tide_choice_full(size_t i);
@@ -63,8 +63,8 @@ const char *tide_choice_signal(size_t i);
                        "record by a library that is preloaded or opened by Python, or by "         \
                        "PyTorch's own history; default auto")
 
-/* Enters the options into the configuration, which borrows their texts. TIDE_INVALID names an
- * option that makes no sense. */
+/* Enters the options into the configuration, which borrows their texts. The message of TIDE_INVALID
+ * names an invalid option. */
 TIDE_NODISCARD tide_status tide_live_options_apply(const tide_live_options *options,
                                                    tide_launch_config *config, tide_error *error);
 

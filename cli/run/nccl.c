@@ -1,5 +1,5 @@
-/* What is to be said of a job that used NCCL: its own memory, which is not simulated, and that a
- * peak can be a range. docs/ranks.md has where the figures come from. */
+/* The notes on a job that used NCCL: its own memory, which is not simulated, and peaks that can be
+ * a range. docs/ranks.md has the sources of the figures. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,12 +11,12 @@
 #include "common/plural.h"
 #include "common/run_communicators.h"
 
-/* What a communicator takes on a card: a guess, and the most that a user has reported of one. */
+/* The memory of a communicator on a card: a guess, and the most that a user has reported. */
 #define LEAST_BYTES (INT64_C(200) << 20)
 #define MOST_BYTES INT64_C(1600000000)
 
-/* The smallest all-reduce that is worth a word: DDP's smallest limit of a bucket. Norms and
- * flags are below it. */
+/* The smallest all-reduce worth mentioning: DDP's smallest limit of a bucket. Norms and flags are
+ * below it. */
 #define BUCKET_BYTES (UINT64_C(1) << 20)
 
 /* What one process did. */

@@ -1,4 +1,4 @@
-/* What a run without a limit tells: what the program needs. */
+/* The result of a run without a limit: the memory that the program needs. */
 #include <stdio.h>
 
 #include "cli/cli.h"
@@ -6,7 +6,7 @@
 #include "common/bytes.h"
 #include "common/plural.h"
 
-/* What a program may use of a card. */
+/* The bytes of a card that a program may use. */
 static int64_t usable_bytes(const tide_card *card) {
     return card->total_bytes - (card->context_bytes > 0 ? card->context_bytes : 0);
 }
@@ -24,7 +24,7 @@ static const tide_card *smallest_card(int64_t n_bytes) {
     return best;
 }
 
-/* " for 3 steps", where --steps or --calls ended the run. */
+/* " for 3 steps", if --steps or --calls ended the run. */
 static const char *for_steps(const tide_run_command_options *options, char *text, size_t n_room) {
     uint64_t n = options->n_steps > 0 ? options->n_steps : options->program.n_calls;
     text[0] = '\0';

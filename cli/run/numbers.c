@@ -21,7 +21,7 @@ static bool ends_with(const char *text, const char *end) {
 }
 
 /* Whether a file belongs to the run with this stem: its snapshot, those of its ranks, processes and
- * moments (launch/names.h), or its page. */
+ * moments (programs/launch/names.h), or its page. */
 static bool is_of(const char *name, const char *stem, bool has_page) {
     static const char *const PARTS[] = {".json", "-rank", "-process", "-at-", "-oom-"};
     size_t n = strlen(stem);
@@ -65,8 +65,8 @@ static uint64_t hash_of(const struct stat *folder, const char *stem) {
     return (hash ^ (uint64_t)folder->st_ino) * UINT64_C(1099511628211);
 }
 
-/* Reserves the stem by a socket of that name, of which the system has one, which is in no folder
- * and is gone with its process. False: another process has it. */
+/* Reserves the stem by an abstract socket of that name: it is unique in the system, is in no
+ * folder, and disappears with its process. False if another process has it. */
 static bool reserve(const char *stem, int *ret_fd) {
     struct stat folder;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -95,8 +95,8 @@ bool tide_run_choose_stem(const char *base, bool has_page, char ret_stem[TIDE_PA
         if (n < 0 || n >= TIDE_PATH_BYTES) {
             return false;
         }
-        /* Looked at again once it is reserved: a process that had it may have written its files
-         * in between. */
+        /* Checked again after the reservation: a process that had the name may have written its
+         * files in between. */
         if (!is_taken(ret_stem, has_page) && reserve(ret_stem, ret_fd)) {
             if (!is_taken(ret_stem, has_page)) {
                 return true;

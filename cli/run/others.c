@@ -1,4 +1,4 @@
-/* Cards beside the one that is told first, and why a program may have failed. */
+/* Cards other than the one reported first, and why a program may have failed. */
 #include <string.h>
 
 #include "cli/cli.h"
@@ -11,7 +11,7 @@ enum { LINE_BYTES = 512 };
 
 /* ---- further cards ---- */
 
-/* The process that has the highest peak on the card; false: nobody used it with PyTorch. */
+/* The process that has the highest peak on the card; false if no process used it with PyTorch. */
 static bool find_process(const tide_run_answer *of, size_t device, size_t *ret_process) {
     int64_t most = 0;
     for (size_t i = 0; i < of->list->n_processes; i++) {
@@ -59,7 +59,7 @@ void tide_run_tell_other_cards(const tide_run_answer *of, tide_run_place first) 
 
 /* ---- values ---- */
 
-/* What these tell does not come of a number that was computed. */
+/* Exceptions that do not result from a computed number. */
 static const char *const NO_VALUE[] = {
     "ImportError",       "ModuleNotFoundError", "SyntaxError",         "IndentationError",
     "NameError",         "AttributeError",      "UnboundLocalError",   "FileNotFoundError",
@@ -76,7 +76,7 @@ static bool is_told_by(const char *exception) {
     return false;
 }
 
-/* cudaErrorInvalidDevice, as PyTorch tells it. */
+/* cudaErrorInvalidDevice, as reported by PyTorch. */
 static bool has_no_such_card(const tide_run_answer *of) {
     for (size_t i = 0; i < of->list->n_processes; i++) {
         if (strstr(of->processes[i].left->exception, "invalid device ordinal") != NULL) {
@@ -86,7 +86,7 @@ static bool has_no_such_card(const tide_run_answer *of) {
     return false;
 }
 
-/* The row that says that the program was not built for the card; NULL: none. */
+/* The row which states that the program was not built for the card; NULL: none. */
 static const tide_left_inexact *find_missing_kernels(const tide_run_answer *of) {
     for (size_t i = 0; i < of->list->n_inexact; i++) {
         if (strcmp(of->list->inexact[i].call, TIDE_RUN_NO_KERNELS) == 0) {

@@ -1,4 +1,4 @@
-/* Where in the program something happened, in words. */
+/* Places in the program, in words. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -79,7 +79,7 @@ void tide_run_tell_retries(const tide_run_answer *of, tide_run_place at) {
     const tide_run_saved *process = &of->processes[at.process];
     int64_t n = process->snapshot != NULL ? tide_retries_count(process->snapshot, at.device) : 0;
     if (at.device < process->left->n_devices) {
-        /* PyTorch's own count has failed requests, too, and needs no call stacks. */
+        /* PyTorch's own count also includes failed requests, and needs no call stacks. */
         const tide_left_peak *peak = &process->left->peaks[at.device];
         n = peak->n_retries - peak->n_oom > n ? peak->n_retries - peak->n_oom : n;
     }

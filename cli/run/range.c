@@ -1,4 +1,5 @@
-/* How much of the peak depends on when work on streams completes, and whose memory that is. */
+/* The part of the peak that depends on when work on streams completes, and the lines that hold
+ * it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +18,7 @@ static tide_run_line *find_line(tide_run_figures *in, const char *text) {
     return NULL;
 }
 
-/* Stacks of one line are added. Lines beyond those that there is room for hold less than each. */
+/* Stacks of one line are added. Lines without room hold less than each of the others. */
 void tide_run_note_lines(const tide_snapshot *snapshot, const tide_split *by_stack,
                          tide_run_figures *to) {
     for (size_t i = 0; i < by_stack->n_shares; i++) {

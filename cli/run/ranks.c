@@ -1,5 +1,5 @@
-/* The answer about the ranks of a job: which failed first, which is the fullest, and those that are
- * equal in one line. */
+/* The answer about the ranks of a job: which failed first, which is the fullest, and equal ones in
+ * one line. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "common/bytes.h"
 #include "common/hostmem.h"
 #include "common/plural.h"
-#include "launch/peaks.h"
+#include "programs/launch/peaks.h"
 
 enum { LINE_BYTES = 1024, MAX_LINES = 16 };
 
@@ -28,7 +28,7 @@ size_t tide_run_fullest_card(const tide_run_answer *of, size_t process) {
     return tide_left_fullest_device(of->processes[process].left, of->processes[process].summary);
 }
 
-/* ---- who failed ---- */
+/* ---- failures ---- */
 
 bool tide_run_first_failure(const tide_run_answer *of, size_t *ret_process) {
     const tide_left *first = NULL;
@@ -73,7 +73,7 @@ static void tell_failure(const tide_run_answer *of) {
 
 /* Ranks with the same peaks. */
 typedef struct fold {
-    int64_t *ranks; /* in the order of the processes, which is theirs */
+    int64_t *ranks; /* in the order of the processes */
     size_t n;
     int64_t allocated_bytes, reserved_bytes;
     bool is_out_of_memory;
@@ -91,7 +91,7 @@ static bool is_alike(const fold *a, const fold *b) {
            a->is_out_of_memory == b->is_out_of_memory;
 }
 
-/* `fullest`: the rank that is; -1: all are equal. */
+/* `fullest`: the fullest rank; -1: all are equal. */
 static void tell_fold(const fold *of, int64_t fullest) {
     char line[LINE_BYTES];
     char texts[2][TIDE_BYTES_TEXT];
@@ -109,7 +109,7 @@ static void tell_fold(const fold *of, int64_t fullest) {
     tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
 }
 
-/* Folds the processes: each goes to the first fold that it equals. Returns how many there are. */
+/* Folds the processes: each joins the first fold that it equals. Returns the number of folds. */
 static size_t make_folds(const tide_run_answer *of, fold *folds, int64_t *ranks) {
     size_t n_processes = of->list->n_processes;
     size_t n = 0;

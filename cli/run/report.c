@@ -1,14 +1,14 @@
-/* What comes of a run: its snapshots, its report, and the figures that further runs are compared
- * with. */
+/* The results of a run: its snapshots, its report, and the figures for comparison with further
+ * runs. */
 #include <string.h>
 
 #include "cli/html_report.h"
 #include "cli/run/internal.h"
 #include "common/hostmem.h"
-#include "launch/document.h"
-#include "launch/peaks.h"
+#include "programs/launch/document/document.h"
+#include "programs/launch/peaks.h"
 
-/* Makes the snapshot of a process, and saves it where there are names for files. */
+/* Makes the snapshot of a process, and saves it if there are names for files. */
 static tide_status save_process(const tide_run_answer *of, size_t i, tide_run_saved *ret,
                                 tide_error *error) {
     bool is_compared = strcmp(of->options->program.streams, "both") == 0;
@@ -62,7 +62,7 @@ static tide_status save(tide_run_answer *of, tide_run_saved *processes, bool wri
     return writes ? write_page(of, error) : TIDE_OK;
 }
 
-/* What is left of the run by the peaks of its fullest card. */
+/* The figures of the run: the peaks of its fullest card. */
 static tide_run_figures figures_of(const tide_run_answer *of) {
     tide_run_figures figures = {.fits = true, .n_processes = of->list->n_processes};
     for (size_t i = 0; i < of->list->n_processes; i++) {
@@ -96,7 +96,7 @@ tide_status tide_run_report(const tide_run_command_options *options,
     tide_run_answer answer = {
         .options = options, .config = config, .launch = launch, .list = &list, .files = files};
     tide_run_saved *processes = NULL;
-    /* First, so that it is said whatever becomes of the snapshots. */
+    /* First, so it is reported even if the snapshots fail. */
     tide_error writes_error = {""};
     tide_status writes = files != NULL
                              ? tide_run_settle_writes(&answer, answer.kept_away,

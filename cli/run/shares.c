@@ -7,7 +7,7 @@
 
 enum { MAX_SHARES = 4 };
 
-/* The categories as people call them. */
+/* The categories in plain words. */
 static const char *plain_name(const char *category) {
     static const char *const NAMES[][2] = {
         {"parameter", "of parameters"},
@@ -28,7 +28,7 @@ static const char *plain_name(const char *category) {
 }
 
 /* Of the categories that the sentence has not printed, the one with most bytes; n_shares: none has
- * any. */
+ * bytes. */
 static size_t largest_of(const tide_split *split, const bool *is_told) {
     size_t largest = split->n_shares;
     for (size_t i = 0; i < split->n_shares && i < TIDE_MAX_CATEGORIES; i++) {

@@ -1,4 +1,5 @@
-/* What of a program's memory lay in the host, because the virtual card had no room (--spill). */
+/* The part of a program's memory that was in the host, because the virtual card was full
+ * (--spill). */
 #include "cli/cli.h"
 #include "cli/run/internal.h"
 #include "common/bytes.h"

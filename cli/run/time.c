@@ -1,4 +1,4 @@
-/* The forecast of time at the end of a run, and the launch logs that it rests on. */
+/* The forecast of time at the end of a run, and the launch logs on which it is based. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "cli/run/internal.h"
 #include "cli/time_words.h"
 #include "common/output_file.h"
-#include "launch/names.h"
-#include "launch/time.h"
+#include "programs/launch/names.h"
+#include "programs/launch/time.h"
 
 tide_status tide_run_check_time(const tide_run_command_options *options, const char *cards,
                                 tide_error *error) {
@@ -58,7 +58,7 @@ static tide_status make(const tide_run_answer *of, const tide_left *process, con
 
 /* ---- the ranks of a job ---- */
 
-/* What a step takes on a rank, by itself. */
+/* The time of a step on a rank, without the others. */
 typedef struct rank_time {
     int64_t rank;
     tide_run_place at;
@@ -66,7 +66,7 @@ typedef struct rank_time {
     char range[TIDE_TIME_WORDS];
 } rank_time;
 
-/* False: the rank has no forecast. */
+/* False if the rank has no forecast. */
 static bool time_of_rank(const tide_run_answer *of, size_t process, rank_time *ret) {
     tide_card card;
     tide_launch_time made;
@@ -86,8 +86,8 @@ static bool time_of_rank(const tide_run_answer *of, size_t process, rank_time *r
     return status == TIDE_OK;
 }
 
-/* The ranks of a job wait for each other, so that the slowest sets the pace. The model has no such
- * waits: each rank is forecast by itself. Returns the number of ranks with a forecast. */
+/* The ranks of a job wait for each other, so the slowest sets the pace. The model has no such
+ * waits: each rank is forecast separately. Returns the number of ranks with a forecast. */
 static size_t find_slowest(const tide_run_answer *of, rank_time *ret_fastest,
                            rank_time *ret_slowest) {
     size_t n = 0;
@@ -102,7 +102,7 @@ static size_t find_slowest(const tide_run_answer *of, rank_time *ret_fastest,
     return n;
 }
 
-/* ---- what is told ---- */
+/* ---- the report ---- */
 
 static void tell_of(const tide_run_answer *of, tide_run_place at, const char *whose) {
     tide_card card;
@@ -127,8 +127,8 @@ static void tell_of(const tide_run_answer *of, tide_run_place at, const char *wh
     tide_launch_time_fini(&made);
 }
 
-/* The process at hand, or the first one that launched anything if that one did not: memory may be
- * allocated by one process and used by another. */
+/* The given process, or the first process that launched anything if the given one did not: one
+ * process may allocate memory that another uses. */
 static tide_run_place launching_place(const tide_run_answer *of, tide_run_place at) {
     bool launches = of->processes[at.process].left->launches_path != NULL;
     for (size_t i = 0; !launches && i < of->list->n_processes; i++) {
@@ -190,7 +190,7 @@ static tide_status copy(FILE *from, const char *from_path, tide_output_file *to,
     char bytes[1 << 16];
     size_t n = 0;
     while ((n = fread(bytes, 1, sizeof(bytes), from)) > 0) {
-        (void)tide_output_file_write(to, bytes, n); /* commit tells what failed */
+        (void)tide_output_file_write(to, bytes, n); /* commit reports the failure */
     }
     return ferror(from) == 0
                ? TIDE_OK

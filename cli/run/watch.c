@@ -1,5 +1,5 @@
-/* What is told while the program runs: snapshots that a signal asks for, and requests for memory
- * that failed. All of it comes from the logs; the program does not notice. */
+/* The reports while the program runs: snapshots that a signal requests, and failed requests for
+ * memory. All of it comes from the logs; the program does not notice. */
 #include <string.h>
 
 #include "cli/cli.h"
@@ -7,14 +7,14 @@
 #include "cli/run/internal.h"
 #include "common/bytes.h"
 #include "common/plural.h"
-#include "launch/document.h"
-#include "launch/names.h"
+#include "programs/launch/document/document.h"
+#include "programs/launch/names.h"
 #include "snapshot/analysis/lifetimes.h"
 
 enum { LINE_BYTES = 2048, MAX_PROCESSES = 4096 };
 
 static void tell_error(tide_status status, const tide_error *error) {
-    (void)tide_cli_fail(TIDE_COMMAND_RUN, status, error); /* the program goes on */
+    (void)tide_cli_fail(TIDE_COMMAND_RUN, status, error); /* the program continues */
 }
 
 static tide_status save(const tide_snapshot *snapshot, const char *path, tide_error *error) {
@@ -24,9 +24,9 @@ static tide_status save(const tide_snapshot *snapshot, const char *path, tide_er
     return tide_snapshot_save(snapshot, path, error);
 }
 
-/* ---- snapshots that were asked for ---- */
+/* ---- requested snapshots ---- */
 
-/* " (rank 3: 61.20 GiB allocated)": what was allocated last on the fullest device. */
+/* " (rank 3: 61.20 GiB allocated)": the latest allocated bytes of the fullest device. */
 static void add_process(const tide_left *left, const tide_snapshot *snapshot, tide_text *to) {
     char bytes[TIDE_BYTES_TEXT];
     char reserved[TIDE_BYTES_TEXT];
@@ -92,8 +92,8 @@ static void answer_signal(tide_run_watch *of, const tide_launch *launch) {
 
 /* ---- requests that failed ---- */
 
-/* The row of failure number `which` (from 0) of the n that the process told of; -1: the log has it
- * no more. A full log may have lost the first ones. */
+/* The row of failure number `which` (from 0) of the n that the process reported; -1: no longer in
+ * the log. A full log may have lost the first ones. */
 static int64_t find_failure(const tide_snapshot *snapshot, size_t which, size_t n) {
     size_t n_rows = 0;
     for (size_t i = 0; i < snapshot->n_events; i++) {
@@ -156,7 +156,7 @@ static tide_status tell_failure(const tide_left *left, size_t n_processes,
     return TIDE_OK;
 }
 
-/* Tells failure number `which` of the process. */
+/* Prints failure number `which` of the process. */
 static tide_status tell_one(tide_run_watch *of, const tide_launch *launch,
                             const tide_left_failures *process, size_t which, size_t n_processes,
                             tide_error *error) {
@@ -194,7 +194,7 @@ static tide_status tell_one(tide_run_watch *of, const tide_launch *launch,
     return status;
 }
 
-/* How many failures of the process were told. */
+/* The number of reported failures of the process. */
 static size_t *told_of(tide_run_watch *of, int64_t pid) {
     for (size_t i = 0; i < TIDE_RUN_MAX_FAILURES; i++) {
         if (of->told[i].n == 0) {
@@ -204,7 +204,7 @@ static size_t *told_of(tide_run_watch *of, int64_t pid) {
             return &of->told[i].n;
         }
     }
-    return NULL; /* other processes had them all */
+    return NULL; /* other processes use all places */
 }
 
 static void tell_failures(tide_run_watch *of, const tide_launch *launch) {

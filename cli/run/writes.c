@@ -1,12 +1,12 @@
-/* writes.c - what becomes of the files that the program wrote. */
+/* writes.c - the handling of the files that the program wrote. */
 #include <stdio.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/run/internal.h"
 #include "common/text.h"
-#include "launch/trackers.h"
-#include "launch/writes.h"
+#include "programs/launch/trackers.h"
+#include "programs/launch/writes.h"
 
 tide_status tide_run_settle_writes(const tide_run_answer *of, char *ret_text, size_t n_text,
                                    tide_error *error) {

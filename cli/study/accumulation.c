@@ -1,6 +1,6 @@
-/* Study accumulation: what narrow types do to sums, which type each part of a small model has under
- * autocast, and why norms and losses are computed in fp32. Nothing is run on a device: every figure
- * is computed here, with one rounding after each operation. */
+/* Study accumulation: the effect of narrow types on sums, the type of each part of a small model
+ * under autocast, and why norms and losses are computed in fp32. Nothing is run on a device: every
+ * figure is computed here, with one rounding after each operation. */
 #include <math.h>
 
 #include "cli/study/internal.h"
@@ -93,13 +93,13 @@ static void say_sums(tide_report *report) {
 
 /* ---- autocast ---- */
 
-/* What torch.autocast makes of an operation on a CUDA device: its lists are in PyTorch's
+/* The result type of an operation under torch.autocast on a CUDA device: its lists are in PyTorch's
  * documentation of torch.amp, "CUDA Ops that can autocast to float16" and "... to float32". */
 typedef enum autocast_rule {
     KEEPS = 0, /* not in a list: the type of its input */
     TO_NARROW, /* matrix products */
     TO_FP32,   /* sums, norms, losses */
-    PARAMETER, /* what was made outside: autocast changes no tensor */
+    PARAMETER, /* created outside: autocast changes no tensor */
     GRADIENT   /* has the type of its parameter */
 } autocast_rule;
 
@@ -202,7 +202,7 @@ static tide_status report(tide_study_work *work, tide_error *error) {
 }
 
 static void fill(tide_study_options *options) {
-    tide_study_fill_size(options, "small"); /* a cell, which nothing reads */
+    tide_study_fill_size(options, "small"); /* an unused cell */
 }
 
 const tide_study tide_study_accumulation = {

@@ -11,14 +11,14 @@
 #include "common/text.h"
 #include "picture/picture.h"
 
-/* What a part needs of its study beyond the preset. */
+/* The needs of a part beyond the preset of its study. */
 typedef struct part {
     const tide_study *study;
     const char *asks;       /* the question, in our words */
-    const char *modes;      /* "": the study's own, as in the next */
+    const char *modes;      /* "": the study's own, also for the next */
     const char *precisions; /* likewise */
-    bool has_runs;          /* it takes what describes runs, and the attention is the naive one, as
-                               in the assignment's code */
+    bool has_runs;          /* it has the options that describe runs, and naive attention, as in the
+                               assignment's code */
     bool has_pictures;      /* of the timelines of PyTorch's run */
 } part;
 
@@ -53,7 +53,7 @@ static const part PARTS[] = {
 enum { N_PARTS = sizeof(PARTS) / sizeof(PARTS[0]), COMMAND_BYTES = 512, NAME_BYTES = 64 };
 enum { MAX_PICTURES = 2 * TIDE_OPTION_LIST_ITEMS };
 
-/* A part that is being made. */
+/* A part in progress. */
 typedef struct making {
     tide_study_options options;
     tide_study_work work;
@@ -82,7 +82,7 @@ static void add_count(tide_text *to, const char *name, uint64_t count) {
     }
 }
 
-/* The options of the assignment that apply to the part, and the command that they make. */
+/* The options of the assignment that apply to the part, and the resulting command. */
 static void choose(const tide_study_options *given, const part *of, making *ret) {
     tide_run_options *run = &ret->options.run;
     tide_text to = tide_text_in(ret->command, sizeof(ret->command));
@@ -102,7 +102,7 @@ static void choose(const tide_study_options *given, const part *of, making *ret)
     }
     tide_study_fill(&run->attentions, "naive");
     if (of->study->takes_warmups) {
-        ret->options.warmups.n = 0; /* they are what it compares */
+        ret->options.warmups.n = 0; /* the study compares these */
     }
     add_list(&to, "context", &run->contexts);
     add_list(&to, "batch", &run->batches);
@@ -135,7 +135,7 @@ static tide_status draw(const tide_run_config *config, const char *path, tide_er
     return status;
 }
 
-/* The timelines of PyTorch's own run, forward alone and a whole step, of each context. */
+/* The timelines of PyTorch's own run, only forward and a whole step, for each context. */
 static tide_status draw_all(const char *folder, making *of, tide_error *error) {
     tide_run_options options = of->options.run;
     options.sizes.n = 1;
@@ -207,7 +207,7 @@ static void add_rows(tide_report *report, const char *folder, const making *maki
     tide_report_say(report, "files", "tables and pictures: %s/README.md leads to them", folder);
 }
 
-/* A run that failed counts for more than one that did not fit. */
+/* A failed run takes precedence over one that did not fit. */
 static void note_status(tide_study_work *work, const making *of) {
     int status = of->is_made ? tide_study_exit_status(&of->work) : TIDE_EXIT_SUCCESS;
     if (status != TIDE_EXIT_SUCCESS && work->parts_status != TIDE_EXIT_FAILURE) {

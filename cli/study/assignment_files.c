@@ -1,4 +1,4 @@
-/* The files of study assignment: tables in three formats, and a page that leads to them. */
+/* The files of study assignment: tables in three formats, and a page with links to them. */
 #define _POSIX_C_SOURCE 200809L
 #include <dirent.h>
 #include <errno.h>
@@ -110,7 +110,7 @@ static void print_answer(FILE *out, size_t number, const tide_study_answer *answ
         fprintf(out, "Not computed: %s\n", answer->reason);
         return;
     }
-    /* A study of times has no other answer where there are none. */
+    /* A study of times has no other answer if there are no times. */
     bool has_no_times = tide_report_sentence(answer->report, "timing", 0) != NULL;
     print_sentences(out, answer->report, has_no_times ? "timing" : "conclusion");
     print_sentences(out, answer->report, "outcome");

@@ -125,8 +125,8 @@ static void name_options(const char *names, char ret_text[USED_BYTES]) {
     }
 }
 
-/* TIDE_INVALID names an option that the study does not use. NULL: no study is named, and they are
- * listed. */
+/* TIDE_INVALID names an option that the study does not use. NULL: no study is named, and the
+ * studies are listed. */
 static tide_status check_used(const tide_study *study, const tide_operands *operands,
                               tide_error *error) {
     if (study == NULL) {
@@ -164,7 +164,7 @@ static tide_status check_used(const tide_study *study, const tide_operands *oper
                      other->name, study->name, taken);
 }
 
-/* Says on stderr which runs an interruption left out. */
+/* Prints on stderr the runs that an interruption skipped. */
 static void tell_missing(const tide_study_work *work) {
     if (tide_interrupt_signal() != 0 && work->n_run < work->n_cells) {
         tide_cli_note("study",

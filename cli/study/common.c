@@ -69,7 +69,7 @@ uint32_t tide_study_step_of(const tide_snapshot *snapshot, uint32_t scope) {
 
 static const struct {
     tide_field field;   /* of tide_run_labels */
-    size_t list;        /* of its values, in tide_run_options; the last has none there */
+    size_t list;        /* of its values, in tide_run_options; the last column has none there */
     const char *before; /* its value in words */
     const char *after;
 } COLUMNS[TIDE_N_STUDY_COLUMNS] = {
@@ -87,8 +87,8 @@ static bool has(tide_study_columns columns, int column) {
     return (columns & TIDE_STUDY_SET(column)) != 0;
 }
 
-/* Whether a run differs in it from the first one: files of models may differ in batch and context,
- * which then have no list. */
+/* Whether a run differs from the first one in this column: files of models may differ in batch and
+ * context, which then have no list. */
 static bool differs(const tide_study_work *work, const tide_run_labels *first, int column) {
     const tide_cell value = tide_as_field(&COLUMNS[column].field, first);
     for (size_t i = 1; i < work->n_cells; i++) {
@@ -135,7 +135,7 @@ void tide_study_row_begin(const tide_study_table *to, const tide_study_cell *cel
 
 /* ---- words ---- */
 
-/* Whether the model has what the column is about: an MLP has no context and no attention. */
+/* Whether the column applies to the model: an MLP has no context and no attention. */
 static bool has_value(int column, const tide_cell *value) {
     return value->kind == TIDE_CELL_TEXT ? value->text[0] != '\0'
                                          : column != TIDE_STUDY_CONTEXT || value->integer > 0;
@@ -166,7 +166,7 @@ void tide_study_label(tide_study_columns columns, const tide_study_cell *cell, c
     add_parts(&to, columns, cell);
 }
 
-/* Adds a phrase to the list, if it is wanted. */
+/* Adds a phrase to the list, if is_wanted. */
 static void add(tide_text *to, bool is_wanted, const char *format, ...) TIDE_PRINTF(3, 4);
 
 static void add(tide_text *to, bool is_wanted, const char *format, ...) {
@@ -178,7 +178,7 @@ static void add(tide_text *to, bool is_wanted, const char *format, ...) {
     va_end(arguments);
 }
 
-/* The first cell that was run; NULL: none. */
+/* The environment of the first cell that was run; NULL: none. */
 static const tide_run_environment *environment_of(const tide_study_work *work) {
     for (size_t i = 0; i < work->n_run; i++) {
         const tide_run_environment *found = &work->cells[i].result.environment;

@@ -58,8 +58,8 @@ static bool is_same(const char *a, const char *b) {
     return strcmp(a, b) == 0;
 }
 
-/* Finds the run that differs from `peak` only in what is given (NULL, 0: as in peak). NULL: there
- * is none. */
+/* Finds the run that differs from `peak` only in the given values (NULL, 0: as in peak). NULL if
+ * there is none. */
 static const tide_conclusion_peak *find_peak(const tide_conclusion_peak *peaks, size_t n,
                                              const tide_conclusion_peak *peak, const char *mode,
                                              const char *precision) {
@@ -91,7 +91,8 @@ static const tide_conclusion_peak *main_peak(const tide_conclusion_peak *peaks, 
     return found;
 }
 
-/* Says why the run of a narrower type takes more than that of a wider one, if it does. */
+/* Explains why the run of a narrower type needs more memory than that of a wider one, if it
+ * does. */
 static void add_cause(tide_text *to, const tide_conclusion_peak *narrow,
                       const tide_conclusion_peak *wide) {
     const char *words[TIDE_N_CATEGORIES];
@@ -256,7 +257,7 @@ static void widen(spread *widest, const char *label, const char *phase, tide_sta
     }
 }
 
-/* How many times as long backward takes as forward: the range over the runs. */
+/* The ratio of backward time to forward time: the range over the runs. */
 static void add_backward(tide_text *to, const tide_conclusion_times *runs, size_t n) {
     double least = 0.0;
     double most = 0.0;

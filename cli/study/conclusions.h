@@ -1,8 +1,8 @@
 /* conclusions.h - the sentence below a study's tables, made of the study's numbers.
  *
- * Pure functions: the same numbers give the same sentence, other numbers another one. Rows without
- * a figure (-1) are left out; where none is left, the sentence says so. `ret_text` is cut at its
- * end.
+ * Pure functions: the same numbers produce the same sentence, other numbers another one. Rows
+ * without a figure (-1) are ignored; if none remains, the sentence states that. `ret_text` is cut
+ * at its end.
  */
 #ifndef TIDE_CLI_STUDY_CONCLUSIONS_H
 #define TIDE_CLI_STUDY_CONCLUSIONS_H
@@ -35,10 +35,10 @@ void tide_conclusion_of_parameters(const tide_conclusion_size *sizes, size_t n,
 typedef struct tide_conclusion_peak {
     const char *size, *mode, *precision;    /* borrowed */
     uint64_t context_length;                /* tokens */
-    char rest[TIDE_CONCLUSION_LABEL_BYTES]; /* what else varies: "batch 4, naive"; "" nothing */
+    char rest[TIDE_CONCLUSION_LABEL_BYTES]; /* other varied values: "batch 4, naive"; "" none */
     int64_t allocated_bytes;                /* at the peak; -1: it did not fit */
-    int64_t eager_bytes; /* at the peak of PyTorch's run; -1: there is none, or it does not fit */
-    int64_t residual_bytes;                    /* of one residual-stream tensor */
+    int64_t eager_bytes;    /* at the peak of PyTorch's run; -1: none, or it does not fit */
+    int64_t residual_bytes; /* of one residual-stream tensor */
     char tensor[TIDE_CONCLUSION_LABEL_BYTES];  /* the largest activations of a step; "" none */
     int64_t tensor_bytes;                      /* of each; -1: none */
     int64_t category_bytes[TIDE_N_CATEGORIES]; /* at the peak; all 0: not recorded */
@@ -60,13 +60,14 @@ typedef struct tide_conclusion_block {
     int64_t allocated_drop_bytes; /* by which the block's backward lowers the live bytes */
 } tide_conclusion_block;
 
-/* Describes the first block at length, and gives the bytes of the others. */
+/* Describes the first block in detail, and states the bytes of the others. */
 void tide_conclusion_of_residuals(const tide_conclusion_block *blocks, size_t n,
                                   char ret_text[TIDE_CONCLUSION_BYTES]);
 
-/* Times of a run, in ms; all -1 where there are none. */
+/* Times of a run, in ms; all -1 if there are none. */
 typedef struct tide_conclusion_times {
-    char label[TIDE_CONCLUSION_LABEL_BYTES]; /* what varies: "medium", "0 steps", "bf16-mixed" */
+    char label[TIDE_CONCLUSION_LABEL_BYTES]; /* the varied value: "medium", "0 steps",
+                                                "bf16-mixed" */
     uint64_t n_parameters;
     tide_statistics forward_ms, backward_ms, step_ms;
 } tide_conclusion_times;
@@ -84,8 +85,8 @@ void tide_conclusion_of_precision(const tide_conclusion_times *runs, size_t n,
 typedef struct tide_conclusion_kernels {
     const char *label;    /* borrowed: of the run */
     const char *unit;     /* borrowed: "kernel", "operator" */
-    const char *products; /* borrowed: what the gemm_ shares are of: "matrix products" */
-    char top_forward[TIDE_CONCLUSION_LABEL_BYTES]; /* takes most time in forward; "" none */
+    const char *products; /* borrowed: the name of the gemm_ shares: "matrix products" */
+    char top_forward[TIDE_CONCLUSION_LABEL_BYTES]; /* takes the most time in forward; "" none */
     double top_forward_share;                      /* of the phase's time: 0.5 is half */
     char top_step[TIDE_CONCLUSION_LABEL_BYTES];    /* in the whole step */
     double top_step_share;                         /* of the step's time */

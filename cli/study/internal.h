@@ -1,9 +1,9 @@
-/* internal.h - the parts of `tidemark study`: the studies, the cells that each runs, and what
- * they have in common.
+/* internal.h - the parts of `tidemark study`: the studies, the cells that each runs, and their
+ * shared parts.
  *
  * A study is a preset of the grid of tidemark profile: it fills the lists that the command line
- * left empty, each run of the grid is a cell, and when all have been run it writes its tables and
- * one sentence that is made of their numbers (conclusions.h).
+ * left empty, each run of the grid is a cell, and after all runs it writes its tables and one
+ * sentence made of their numbers (conclusions.h).
  */
 #ifndef TIDE_CLI_STUDY_INTERNAL_H
 #define TIDE_CLI_STUDY_INTERNAL_H
@@ -26,13 +26,13 @@ typedef struct tide_study_cell {
     tide_run_config config;
     char name[TIDE_RUN_NAME_BYTES]; /* small-train-c128-b4-fp32 */
     tide_run_result result;         /* owned; of all repeats together */
-    tide_run_result *repeats;       /* owned, as many as the options say; NULL: it is run once */
-    size_t n_repeated;              /* of them, how many were run */
+    tide_run_result *repeats;       /* owned, as many as in the options; NULL: it is run once */
+    size_t n_repeated;              /* number of repeats that were run */
 } tide_study_cell;
 
 typedef struct tide_study tide_study;
 
-/* A study that is being made. */
+/* A study in progress. */
 typedef struct tide_study_work {
     const tide_study *study;           /* borrowed */
     const tide_study_options *options; /* borrowed: with the study's values filled in */
@@ -41,7 +41,7 @@ typedef struct tide_study_work {
     tide_study_cell *cells;            /* owned, n_cells */
     size_t n_cells;                    /* of the grid */
     size_t n_run;                      /* cells that were run; fewer after an interruption */
-    int parts_status;                  /* of the studies it is made of; 0: none went wrong */
+    int parts_status;                  /* of the studies of which it consists; 0: none failed */
     tide_report report;                /* tables and sentences */
 } tide_study_work;
 
@@ -53,14 +53,14 @@ typedef enum tide_study_kind {
 } tide_study_kind;
 
 struct tide_study {
-    const char *name;     /* "memory" */
-    const char *summary;  /* the question, one line */
-    const char *device;   /* default of --device */
-    tide_study_kind kind; /* how its cells are run */
-    const char *takes;  /* names of the options it uses beside those of the report, space-separated;
-                           NULL: all */
-    bool takes_warmups; /* several values of --warmup, each a cell */
-    bool takes_workload;    /* --workload mlp, too; else the model is a transformer */
+    const char *name;       /* "memory" */
+    const char *summary;    /* the question, one line */
+    const char *device;     /* default of --device */
+    tide_study_kind kind;   /* how its cells are run */
+    const char *takes;      /* names of the options it uses besides those of the report,
+                               space-separated; NULL: all */
+    bool takes_warmups;     /* several values of --warmup, each a cell */
+    bool takes_workload;    /* also --workload mlp; else the model is a transformer */
     bool traces_kernels;    /* only if the device is a GPU */
     bool needs_backward;    /* no mode forward */
     bool needs_times;       /* no virtual device */
@@ -83,14 +83,13 @@ extern const tide_study tide_study_residuals;
 
 /* ---- making one ---- */
 
-/* Fills in what `options` leaves open, runs the cells, and writes the report. `options` must
- * outlive the work. In any case the caller ends the report, and then releases the rest with fini.
- */
+/* Fills in the values that `options` lacks, runs the cells, and writes the report. `options` must
+ * outlive the work. In any case, the caller ends the report and then calls fini. */
 TIDE_NODISCARD tide_status tide_study_make(const tide_study *study, tide_study_options *options,
                                            tide_study_work *ret_work, tide_error *error);
 void tide_study_work_fini(tide_study_work *work);
 /* 1 if a run failed, 3 if one did not fit, 128 and the signal's number after an interruption. A run
- * that the device cannot compute is no failure. */
+ * that the device cannot compute is not a failure. */
 int tide_study_exit_status(const tide_study_work *work);
 
 /* ---- for fill ---- */
@@ -107,10 +106,10 @@ void tide_study_fill_size(tide_study_options *options, const char *size);
 /* The model of a cell. Studies are about our own model only. */
 const tide_workload_config *tide_study_model(const tide_study_cell *cell);
 
-/* The step that a scope lies in, as the index of its scope; TIDE_NONE: none. */
+/* The step that contains a scope, as the index of the step's scope; TIDE_NONE: none. */
 uint32_t tide_study_step_of(const tide_snapshot *snapshot, uint32_t scope);
 
-/* The columns that may distinguish the cells of a grid; they stand before a table's own. */
+/* The columns that may distinguish the cells of a grid; they precede a table's own. */
 typedef enum tide_study_column {
     TIDE_STUDY_SIZE = 0,
     TIDE_STUDY_MODE,
@@ -135,25 +134,25 @@ void tide_study_label(tide_study_columns columns, const tide_study_cell *cell, c
 
 /* A table whose rows begin with the columns that distinguish cells. */
 typedef struct tide_study_table {
-    tide_table *table;          /* of the report; NULL: no memory */
+    tide_table *table;          /* of the report; NULL without memory */
     tide_study_columns columns; /* in front of its own */
 } tide_study_table;
 
 /* Its own columns come next. */
 tide_study_table tide_study_table_of(tide_study_work *work, tide_study_columns columns,
                                      const char *key, const char *title);
-/* A row that says which cell it is about; its own cells come next. */
+/* Begins a row with the columns that identify the cell; its own cells come next. */
 void tide_study_row_begin(const tide_study_table *to, const tide_study_cell *cell);
 
-/* Says what all cells have in common, and by what they were run. */
+/* Reports the common values of all cells, and the environment of their runs. */
 void tide_study_say_setting(tide_study_work *work);
-/* Names the cells that did not complete, each with its reason, and those of which a part lay in the
- * host's memory (--spill). */
+/* Names the cells that did not complete, each with its reason, and those that used the host's
+ * memory (--spill). */
 void tide_study_say_failures(tide_study_work *work);
 
 /* ---- repeats of cells (repeats.c) ---- */
 
-/* Room for the results of the repeats, if there is more than one. */
+/* Makes room for the results of the repeats, if there is more than one. */
 TIDE_NODISCARD tide_status tide_study_repeats_init(tide_study_work *work, tide_study_cell *cell,
                                                    tide_error *error);
 void tide_study_repeats_fini(const tide_study_work *work, tide_study_cell *cell);
@@ -165,7 +164,7 @@ void tide_study_add_repeats(tide_study_work *work);
 
 /* ---- the files of study assignment ---- */
 
-/* A part of the assignment, as its page shows it. All borrowed. */
+/* A part of the assignment, as shown on its page. All borrowed. */
 typedef struct tide_study_answer {
     const char *name;            /* of its files: "end-to-end" */
     const char *asks;            /* the question */
@@ -176,8 +175,8 @@ typedef struct tide_study_answer {
     size_t n_pictures;
 } tide_study_answer;
 
-/* Makes the folder, or takes one that is empty. TIDE_INVALID: it holds files, and nothing of the
- * user's is overwritten. */
+/* Makes the folder, or uses an empty one. TIDE_INVALID if it contains files, because a user's files
+ * are never overwritten. */
 TIDE_NODISCARD tide_status tide_study_folder_open(const char *folder, tide_error *error);
 /* Writes NAME.md and NAME.tex with everything, and NAME.TABLE.csv for each table. */
 TIDE_NODISCARD tide_status tide_study_write_tables(const char *folder,

@@ -1,5 +1,4 @@
-/* Study kernels: where the time of a step goes, by operator, and by CUDA kernel where CUPTI names
- * them. */
+/* Study kernels: the time of a step by operator, and by CUDA kernel if CUPTI names them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -193,8 +192,8 @@ static tide_status add_cell(tide_study_work *work, const tide_study_cell *cell, 
     return TIDE_OK;
 }
 
-/* Reports by operator always, and by kernel where kernels were traced. The conclusions then are
- * about the kernels. */
+/* Reports by operator always, and by kernel if kernels were traced. The conclusions are then about
+ * the kernels. */
 static tide_status report(tide_study_work *work, tide_error *error) {
     tables operators = {.work = {.table = NULL}};
     tables kernels = {.work = {.table = NULL}};

@@ -82,7 +82,7 @@ static void run_cells(tide_study_work *work) {
 
 /* ---- the study ---- */
 
-/* Fills in what the command line leaves open. */
+/* Fills in the values that the command line leaves open. */
 static void fill(const tide_study *study, tide_study_options *options) {
     tide_run_options *run = &options->run;
     study->fill(options);

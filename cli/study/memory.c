@@ -1,5 +1,5 @@
 /* Study memory: the peaks, the size of a residual-stream tensor, and the largest tensors that a
- * step makes, with the place they come from. */
+ * step makes, with their origin. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static void fill(tide_study_options *options) {
     }
 }
 
-/* ---- what a step makes ---- */
+/* ---- the tensors of a step ---- */
 
 enum { NAMES_BYTES = 512, N_NAMES_SHOWN = 3 };
 
@@ -114,7 +114,7 @@ static int64_t residual_bytes(const tide_workload_config *workload) {
     return (int64_t)(model->batch_size * model->context_length * model->d_model * element);
 }
 
-/* The same run by PyTorch, eager, with the naive attention of the assignment's code. */
+/* The same run by PyTorch in eager mode, with the naive attention of the assignment's code. */
 static tide_run_config as_eager(const tide_study_cell *cell) {
     tide_run_config eager = cell->config;
     tide_workload_config *model = &eager.workload.of.model;
@@ -124,8 +124,8 @@ static tide_run_config as_eager(const tide_study_cell *cell) {
     return eager;
 }
 
-/* The peaks of PyTorch's run. All are -1 if PyTorch has no such run, if it would have to be run for
- * real, or if it does not fit. */
+/* The peaks of PyTorch's run. All are -1 if PyTorch has no such run, if it would have to run on
+ * real hardware, or if it does not fit. */
 static tide_status run_eager(const tide_study_work *work, const tide_study_cell *cell,
                              tide_run_memory *ret_memory, tide_error *error) {
     const tide_run_config config = as_eager(cell);
@@ -210,7 +210,7 @@ static tables add_tables(tide_study_work *work) {
     return to;
 }
 
-/* What the snapshot of a cell says about the tensors. */
+/* Describes the tensors in the snapshot of a cell. */
 static void describe_largest(const tide_study_cell *cell, const tables *to,
                              tide_conclusion_peak *peak) {
     largest found[TIDE_N_CATEGORIES];
@@ -261,13 +261,14 @@ static tide_status add_cell(const tide_study_work *work, const tide_study_cell *
     return TIDE_OK;
 }
 
-/* Gives it the steps of a run that asks whether it fits, because they decide the reserved bytes. */
+/* Sets the number of steps of a run that tests whether it fits, because it determines the reserved
+ * bytes. */
 static void ask_for_fit(tide_run_config *config) {
     config->workload.of.model.warmup_steps = 0;
     config->workload.of.model.steps = TIDE_RUN_FIT_STEPS;
 }
 
-/* Says where PyTorch's bytes come from in the run with the highest peak. */
+/* Explains PyTorch's bytes in the run with the highest peak. */
 static tide_status add_difference(tide_study_work *work, const tide_conclusion_peak *peaks,
                                   tide_error *error) {
     enum { N_TENSORS = 12 };
@@ -295,7 +296,7 @@ static tide_status add_difference(tide_study_work *work, const tide_conclusion_p
     return tide_beside_run(&work->report, label, &own, &eager, N_TENSORS, error);
 }
 
-/* Says what the columns of PyTorch are, or why they are empty. */
+/* Explains the columns of PyTorch, or why they are empty. */
 static void say_pytorch(tide_study_work *work) {
     const char *unknown = NULL;
     for (size_t i = 0; i < work->n_cells; i++) {

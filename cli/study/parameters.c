@@ -6,7 +6,7 @@
 
 static void fill(tide_study_options *options) {
     tide_study_fill_sizes(options, true);
-    tide_study_fill(&options->run.modes, "forward"); /* in which any model may be run */
+    tide_study_fill(&options->run.modes, "forward"); /* a mode in which any model can run */
 }
 
 /* Embedding and lm_head, which is not tied to it. */

@@ -42,7 +42,7 @@ void tide_study_run_repeats(const tide_study_work *work, const tide_run_hooks *h
     while (n < work->options->repeats) {
         tide_run_in_subprocess(&cell->config, hooks, NULL, &cell->repeats[n]);
         if (cell->repeats[n++].outcome != TIDE_OUTCOME_COMPLETED) {
-            break; /* the next would end alike, or the user stopped it */
+            break; /* the next would end the same way, or the user stopped it */
         }
     }
     cell->n_repeated = n;

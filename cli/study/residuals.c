@@ -1,5 +1,5 @@
-/* Study residuals: what a block keeps for backward, tensor by tensor, and the gradients that its
- * backward makes. Both are read off the events of a block in the middle. */
+/* Study residuals: the tensors that a block keeps for backward, and the gradients that its backward
+ * makes. Both are taken from the events of a block in the middle. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ typedef struct block {
     int64_t kept_bytes;   /* sum */
     int64_t weight_bytes; /* of them bf16 copies of weights */
     int64_t made_bytes;   /* gradients of its parameters */
-    int64_t drop_bytes;   /* requested bytes alive before its backward less those after it */
+    int64_t drop_bytes;   /* requested bytes alive before its backward minus those after it */
 } block;
 
 /* ---- the events of a block ---- */
@@ -48,7 +48,7 @@ static bool is_named(const tide_snapshot *snapshot, uint32_t scope, int kind, co
            strcmp(tide_snapshot_text(snapshot, snapshot->scopes[scope].name), name) == 0;
 }
 
-/* Whether a scope lies in a phase of that name (or is that phase), and in the layer (SIZE_MAX: in
+/* Whether a scope is in a phase of that name (or is that phase), and in the layer (SIZE_MAX: in
  * any). */
 static bool lies_in(const tide_snapshot *snapshot, uint32_t scope, const char *phase,
                     size_t layer) {
@@ -65,7 +65,7 @@ static bool lies_in(const tide_snapshot *snapshot, uint32_t scope, const char *p
     return false;
 }
 
-/* "layers.5.": what the names of its tensors begin with. */
+/* "layers.5.": the prefix of the names of its tensors. */
 static void name_block(size_t layer, char prefix[48]) {
     snprintf(prefix, 48, "layers.%zu.", layer);
 }
@@ -129,7 +129,8 @@ static tide_status find_kept(const tide_snapshot *snapshot, const tide_lifetimes
     return TIDE_OK;
 }
 
-/* Counts what the block's backward makes and releases, in the first step: later ones repeat it. */
+/* Counts the bytes that the block's backward allocates and releases, in the first step: later ones
+ * repeat it. */
 static void follow_backward(const tide_snapshot *snapshot, block *of) {
     uint32_t first_step = TIDE_NONE;
     for (size_t i = 0; i < snapshot->n_events; i++) {
@@ -169,7 +170,7 @@ static tide_status read_block(const tide_study_cell *cell, block *of, tide_error
 
 /* ---- tables ---- */
 
-/* "layers.5.ffn.gate" -> "ffn.gate"; the output of the block before -> "input". */
+/* "layers.5.ffn.gate" -> "ffn.gate"; the output of the previous block -> "input". */
 static const char *short_name(const block *of, const char *name) {
     char prefix[48];
     name_block(of->layer, prefix);

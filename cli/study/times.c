@@ -83,7 +83,7 @@ static bool has_times(const tide_study_cell *cell) {
     return cell->result.ms[TIDE_TIMED_STEP].mean > 0.0;
 }
 
-/* The first cell with times that is like this one in everything but what is compared. */
+/* The first cell with times that equals this one except in the compared columns. */
 static const tide_study_cell *base_of(const tide_study_work *work, tide_study_columns others,
                                       const tide_study_cell *cell) {
     char like[TIDE_CONCLUSION_LABEL_BYTES];
@@ -98,8 +98,8 @@ static const tide_study_cell *base_of(const tide_study_work *work, tide_study_co
     return cell;
 }
 
-/* How many times as many parameters and as much time each run has as the first one, and how the two
- * phases compare in each. */
+/* The ratios of parameters and time of each run to the first one, and the comparison of the two
+ * phases in each. */
 static void add_growth(tide_study_work *work, tide_study_columns compared) {
     const tide_study_columns varied = tide_study_columns_of(work);
     const tide_study_table to =
@@ -151,7 +151,7 @@ static tide_conclusion_times times_of(tide_study_columns label, const tide_study
     return times;
 }
 
-/* Gathers the cells that are like `like` in everything but what the study compares. */
+/* Gathers the cells that equal `like` except in the columns that the study compares. */
 static size_t gather(const tide_study_work *work, tide_study_columns compared,
                      tide_study_columns others, const char *like, tide_conclusion_times *ret_runs) {
     size_t n = 0;
@@ -173,7 +173,7 @@ static size_t n_timed(const tide_conclusion_times *runs, size_t n) {
     return n_found;
 }
 
-/* Says one conclusion: about the last group with two runs that can be compared, because the last
+/* Adds one conclusion: about the last group with two runs that can be compared, because the last
  * are the largest; if there is no such group, about the last one that has times. */
 static void say_conclusion(tide_study_work *work, tide_study_columns compared,
                            tide_study_columns others, conclusion_of *conclude,
@@ -197,7 +197,7 @@ static void say_conclusion(tide_study_work *work, tide_study_columns compared,
                     is_one_of_many ? ": " : "", text);
 }
 
-/* Says the conclusion about the cells with times. Groups differ in all columns except the compared
+/* Adds the conclusion about the cells with times. Groups differ in all columns except the compared
  * ones. */
 static tide_status conclude_times(tide_study_work *work, tide_study_columns compared,
                                   conclusion_of *conclude) {
@@ -211,8 +211,7 @@ static tide_status conclude_times(tide_study_work *work, tide_study_columns comp
     return TIDE_OK;
 }
 
-/* Chooses one column only, so that a ratio has one cause: sizes, or else the first one that varies.
- */
+/* Chooses only one column, so a ratio has one cause: sizes, or else the first one that varies. */
 static tide_study_columns first_that_varies(const tide_study_work *work) {
     static const tide_study_column ORDER[] = {
         TIDE_STUDY_SIZE,      TIDE_STUDY_CONTEXT,   TIDE_STUDY_BATCH,    TIDE_STUDY_MODE,

@@ -1,4 +1,4 @@
-/* How to record what a file lacks: each recorder has its own switches. */
+/* How to record the missing data of a file: each recorder has its own switches. */
 #include <string.h>
 
 #include "cli/summary/verdict.h"

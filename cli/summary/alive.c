@@ -1,4 +1,4 @@
-/* The parts of `tidemark summary` about what is alive at one instant. */
+/* The parts of `tidemark summary` about the live memory at one instant. */
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -54,7 +54,7 @@ void tide_summary_share_cells(const tide_summary_view *of, tide_table *table,
                tide_as_text(share->largest_name));
 }
 
-/* The shares beyond the first `top`, summed up, with a label for them; false: there are none. */
+/* The shares beyond the first `top`, summed, with a label; false if there are none. */
 static bool others(const tide_summary_view *of, const tide_split *split, tide_share *ret_rest) {
     if (split->n_shares <= of->top) {
         return false;
@@ -90,7 +90,7 @@ static void category_table(const tide_summary_view *of) {
     }
 }
 
-/* How much of it is known, and how well; nothing if the file does not say. */
+/* How much of it is known, and how well; nothing if the file does not have that. */
 static void certainty_table(const tide_summary_view *of) {
     const tide_split *split = &of->device->peak.by_certainty;
     if (split->n_shares == 0) {
@@ -143,7 +143,7 @@ static void stack_table(const tide_summary_view *of) {
     }
 }
 
-/* The line that allocated a block, as the sentences of `explain` name lines. */
+/* The line that allocated a block, in the form of the sentences of `explain`. */
 static const char *block_line(const tide_summary_view *of, const tide_lifetime *block) {
     char words[LINE_BYTES];
     tide_text text = tide_text_in(words, sizeof(words));
@@ -166,7 +166,7 @@ static bool any_is_named(const tide_summary_view *of) {
     return false;
 }
 
-/* Other programs' snapshots have few names, so that a block is told by its line there. */
+/* Other programs' snapshots have few names, so a block is identified by its line there. */
 static void block_table(const tide_summary_view *of) {
     const tide_summary_peak *peak = &of->device->peak;
     tide_table *table = tide_summary_table(of, "blocks", "Largest blocks", "");

@@ -1,4 +1,4 @@
-/* tidemark summary: what happened in one run. */
+/* tidemark summary: a report on one run. */
 #include <stdbool.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* The parts of `tidemark summary` about what ran, and about what could not be known exactly. */
+/* The parts of `tidemark summary` about the software of the run, and about values that are not
+ * exact. */
 #include "cli/summary/view.h"
 #include "common/text.h"
 

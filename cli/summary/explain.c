@@ -51,7 +51,8 @@ static tide_status say_all(const tide_summary_view *of, tide_error *error) {
         status = tide_say_verdict(of, &verdict);
     }
     if (status == TIDE_OK && !tide_snapshot_lacks_peak(of->snapshot)) {
-        status = tide_say_help(of, &verdict, error); /* else a replay has nothing to be less than */
+        status = tide_say_help(of, &verdict, error); /* otherwise there is nothing with which to
+                                                        compare a replay */
     }
     if (status == TIDE_OK) {
         status = tide_say_unknown(of, &verdict);

@@ -11,7 +11,7 @@
 
 enum { SHOWN_FRAMES = 2 };
 
-/* A segment whose free bytes cannot go back to the device, and the largest block in it. */
+/* A segment whose free bytes cannot be released to the device, and the largest block in it. */
 typedef struct pinned {
     const tide_layout_segment *segment; /* borrowed */
     const tide_lifetime *block;         /* borrowed; the first of the largest */
@@ -153,7 +153,7 @@ static void pinned_table(const tide_summary_view *of, const pinned *items, size_
 
 /* ---- by request ---- */
 
-/* Which requests the free blocks of a pool could serve. */
+/* The requests that the free blocks of a pool could serve. */
 static void fit_row(tide_table *table, const tide_layout *layout, int pool, uint64_t request) {
     int64_t all = 0, usable = 0, n_fit = 0;
     for (size_t i = 0; i < layout->n_segments; i++) {

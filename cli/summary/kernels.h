@@ -6,8 +6,8 @@
 #include "report/table.h"
 #include "snapshot/document/snapshot.h"
 
-/* The `top` kernels that took most of the device's time, and the rest in one row; nothing if none
- * was traced. */
+/* The `top` kernels with the most device time, and the others in one row; nothing if none was
+ * traced. */
 TIDE_NODISCARD tide_status tide_summary_kernels(tide_report *report, const tide_snapshot *snapshot,
                                                 size_t top);
 

@@ -1,6 +1,5 @@
-/* origin.h - the parts of `tidemark summary` about recordings of other programs: where the
- * figures come from, and what is alive by the line of the user's program, which stands in for
- * categories.
+/* origin.h - the parts of `tidemark summary` about recordings of other programs: the source of the
+ * figures, and the live memory by line of the user's program, in place of categories.
  */
 #ifndef TIDE_CLI_SUMMARY_ORIGIN_H
 #define TIDE_CLI_SUMMARY_ORIGIN_H
@@ -11,14 +10,14 @@
 #include "common/status.h"
 #include "snapshot/analysis/summary.h"
 
-/* Whether no block that is alive at the instant has a category. */
+/* Whether none of the blocks alive at the instant has a category. */
 bool tide_summary_lacks_categories(const tide_summary_peak *peak);
 
 /* Adds sentences about the recording; none for our own. */
 void tide_summary_say_origin(const tide_summary_view *of);
 
-/* The blocks alive at the instant by the user's line that requested them: `top` rows, and the rest
- * in one. */
+/* The blocks alive at the instant by the user's line that requested them: `top` rows, and the
+ * others in one. */
 TIDE_NODISCARD tide_status tide_summary_user_frames(const tide_summary_view *of);
 
 #endif

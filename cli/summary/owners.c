@@ -1,4 +1,4 @@
-/* The part of `tidemark summary` about whose memory it is, as the device's driver counts it. */
+/* The part of `tidemark summary` about the owners of memory, as counted by the device's driver. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

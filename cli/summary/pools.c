@@ -1,4 +1,4 @@
-/* The part of `tidemark summary` about private pools: what is reserved, by pool and stream. */
+/* The part of `tidemark summary` about private pools: the reserved memory by pool and stream. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static bool is_same(const pool *a, const tide_layout_segment *b) {
            a->pool == b->pool;
 }
 
-/* The default pools first, then by number, and the larger of what is left. */
+/* The default pools first, then by number, then by size, larger first. */
 static int by_number(const void *left, const void *right) {
     const pool *a = left;
     const pool *b = right;

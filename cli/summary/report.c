@@ -163,7 +163,7 @@ static tide_status build(const tide_summary_view *of, const char *path, const ch
     return tide_add_clocks(of->report, of->snapshot);
 }
 
-/* The parts that the report has only on request. */
+/* The parts of the report that are only on request. */
 static tide_status add_asked(const tide_summary_view *of, const tide_summary_plan *plan) {
     if (plan->tree.n_keys > 0) {
         TIDE_TRY(tide_summary_tree(of, &plan->tree));

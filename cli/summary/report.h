@@ -1,12 +1,12 @@
 /* report.h - the report of `tidemark summary`, without the command around it: the program prints
- * it, and the page's engine (snapshot/wasm) answers with it.
+ * it, and the page's engine (snapshot/wasm) returns it.
  */
 #ifndef TIDE_CLI_SUMMARY_REPORT_H
 #define TIDE_CLI_SUMMARY_REPORT_H
 
 #include "cli/summary/view.h"
 
-/* What the report holds. */
+/* The contents of the report. */
 typedef struct tide_summary_plan {
     const char *path;           /* the file's name, for sentences; borrowed */
     const char *rules;          /* file of the user's rules of categories; NULL; borrowed */

@@ -1,4 +1,4 @@
-/* The part of `tidemark summary` about the rules that gave the categories. */
+/* The part of `tidemark summary` about the rules that determined the categories. */
 #include <string.h>
 
 #include "cli/summary/view.h"

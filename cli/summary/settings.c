@@ -10,8 +10,8 @@ enum { TEXT_BYTES = 1024 };
 
 typedef enum setting_kind { BYTES, NUMBER, SWITCH } setting_kind;
 
-/* PyTorch's defaults. Other settings of a file are left out, because they do not affect the bytes.
- */
+/* PyTorch's defaults. Other settings of a file are omitted, because they do not affect the
+ * bytes. */
 static const struct {
     const char *name;
     double number; /* -1: unlimited */

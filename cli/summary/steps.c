@@ -1,5 +1,5 @@
-/* The parts of `tidemark summary` about steps: whether they repeat, what grows from one to the
- * next, and what is never released. */
+/* The parts of `tidemark summary` about steps: whether they repeat, what grows between them, and
+ * what is never released. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -218,8 +218,8 @@ static void leak_row(tide_table *table, const char *name, const tide_kept *item)
              has_steps ? tide_as_count(item->n_steps) : tide_as_none(), tide_as_ratio(per_step));
 }
 
-/* Whether a healthy run keeps it, too: what only one step made, which the next one replaces, such
- * as gradients; without steps, what the categories say of it. */
+/* Whether a healthy run also keeps it: memory of only one step, which the next one replaces, such
+ * as gradients; without steps, decided by the category. */
 static bool is_usual(const tide_kept *item, bool has_steps) {
     bool is_state = item->category == TIDE_PARAMETER || item->category == TIDE_GRADIENT ||
                     item->category == TIDE_OPTIMIZER_STATE;
@@ -292,7 +292,7 @@ static void say_leaks(const tide_summary_view *of, const tide_kept_list *list, i
                     tide_plural((uint64_t)blocks, "", "s"), of_these);
 }
 
-/* Leaks are only known once a step follows the warm-up. */
+/* Leaks are known only if a step follows the warm-up. */
 static bool goes_on(const tide_steps *steps, int64_t warm) {
     bool found = warm < 0;
     for (size_t i = 0; i < steps->n_steps; i++) {

@@ -47,7 +47,7 @@ static void say_losses(const tide_summary_view *of) {
     }
 }
 
-/* What was forecast, with its range and what of it is guessed. */
+/* The forecast, with its range and its guessed part. */
 static void say_forecast(const tide_summary_view *of) {
     const tide_snapshot_forecast *forecast = &of->snapshot->forecast;
     if (forecast->card[0] == '\0') {

@@ -1,4 +1,4 @@
-/* The part of `tidemark summary` that shows what is alive as a tree. */
+/* The part of `tidemark summary` that shows the live memory as a tree. */
 #include "cli/snapshot_words.h"
 #include "cli/summary/view.h"
 #include "common/text.h"
@@ -36,7 +36,7 @@ static void add_row(const tide_summary_view *of, tide_table *table, const tide_a
                    tide_as_count((int64_t)node->level),
                    tide_as_text(tide_tree_key_name((size_t)key)));
     }
-    /* Blanks at the begin of a cell are lost in Markdown and LaTeX. */
+    /* Blanks at the beginning of a cell are lost in Markdown and LaTeX. */
     for (size_t level = 0; level < node->level && !of->is_for_programs; level++) {
         tide_text_add(&to, "%s", of->is_text ? "  " : "- ");
     }

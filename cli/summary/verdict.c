@@ -94,7 +94,7 @@ tide_status tide_say_verdict(const tide_summary_view *of, tide_verdict *verdict)
     return TIDE_OK;
 }
 
-/* ---- what the file cannot tell ---- */
+/* ---- data that the file lacks ---- */
 
 /* Bytes of the peak that were allocated before the recording, and others without a call stack. */
 static void count_unexplained(const tide_summary_view *of, int64_t *ret_older,
@@ -135,7 +135,7 @@ tide_status tide_say_unknown(const tide_summary_view *of, const tide_verdict *ve
     char words[WORDS_BYTES];
     tide_text text = tide_text_in(words, sizeof(words));
     if (!has_history(of)) {
-        return TIDE_OK; /* `no_history` says it */
+        return TIDE_OK; /* reported by `no_history` */
     }
     add_unexplained(of, &text);
     if (!verdict->growth.is_known) {

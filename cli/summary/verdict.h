@@ -1,6 +1,6 @@
 /* verdict.h - the answer to "where does the memory go?" in at most eight sentences: whether the run
- * ran out of memory, what fills the peak, whether anything grows from step to step, what would
- * help, and what the file cannot tell.
+ * ran out of memory, what fills the peak, whether anything grows from step to step, possible
+ * remedies, and data that the file lacks.
  */
 #ifndef TIDE_CLI_SUMMARY_VERDICT_H
 #define TIDE_CLI_SUMMARY_VERDICT_H
@@ -12,12 +12,12 @@
 
 /* Why the first request that failed did so. */
 typedef enum tide_oom_cause {
-    TIDE_OOM_OTHER = 0,    /* no failure, or its cause is not known */
-    TIDE_OOM_TOO_LITTLE,   /* also in one piece, the free memory was too little */
+    TIDE_OOM_OTHER = 0,    /* no failure, or its cause is unknown */
+    TIDE_OOM_TOO_LITTLE,   /* even in one piece, the free memory was too small */
     TIDE_OOM_FRAGMENTATION /* in one piece, it would have been enough, and nothing grew */
 } tide_oom_cause;
 
-/* What several sentences need. */
+/* The data that several sentences need. */
 typedef struct tide_verdict {
     tide_steps steps;
     tide_growth growth;
@@ -28,22 +28,22 @@ typedef struct tide_verdict {
 TIDE_NODISCARD tide_status tide_verdict_init(tide_verdict *verdict, const tide_summary_view *of);
 void tide_verdict_fini(tide_verdict *verdict);
 
-/* Adds the sentences that follow from the recording alone, the most urgent first: `no_history`,
+/* Adds the sentences that follow only from the recording, the most urgent first: `no_history`,
  * `cut`, `oom` and `oom_cause`, `retries`, `filled`, `grows`. */
 TIDE_NODISCARD tide_status tide_say_verdict(const tide_summary_view *of, tide_verdict *verdict);
 
-/* Adds `help`: replays the recorded requests under other settings of the allocator, and says which
- * of them survives, or takes least memory. Says nothing if the replay under the recorded settings
- * does not do what was recorded. */
+/* Adds `help`: replays the recorded requests under other settings of the allocator, and reports
+ * which of them survives, or needs the least memory. Adds nothing if the replay under the recorded
+ * settings does not reproduce the recording. */
 TIDE_NODISCARD tide_status tide_say_help(const tide_summary_view *of, const tide_verdict *verdict,
                                          tide_error *error);
 
-/* Adds `unknown`: what the file cannot tell, and how to record it. */
+/* Adds `unknown`: what the file does not contain, and how to record it. */
 TIDE_NODISCARD tide_status tide_say_unknown(const tide_summary_view *of,
                                             const tide_verdict *verdict);
 
-/* How to record what is from before the recording, what has no call stack, and how to name steps:
- * in the words of whoever recorded the file. */
+/* How to record older memory and missing call stacks, and how to name steps, with the switches of
+ * the file's recorder. */
 const char *tide_advice_older(const tide_summary_view *of);
 const char *tide_advice_stacks(const tide_summary_view *of);
 const char *tide_advice_steps(const tide_summary_view *of);

@@ -1,4 +1,4 @@
-/* Whether anything grows from step to step: which line, how much a step, since when. */
+/* Growth from step to step: which line, how much per step, since when. */
 #include "cli/summary/verdict.h"
 
 #include "cli/snapshot_words.h"

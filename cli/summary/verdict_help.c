@@ -1,4 +1,4 @@
-/* What would help: the recorded requests under other settings of the allocator. */
+/* Possible remedies: the recorded requests under other settings of the allocator. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static tide_status replay_all(tide_replay_runs *runs, tide_error *error) {
     return status;
 }
 
-/* Whether the replay under the recorded settings fails where the recorded run did. If it does not,
+/* Whether the replay under the recorded settings fails where the recorded run failed. If not,
  * replays under other settings prove nothing. */
 static bool fails_as_recorded(const tide_summary_view *of, const tide_replay_runs *runs) {
     const tide_replay *base = runs->entries[runs->base].replay;
@@ -33,8 +33,8 @@ static bool fails_as_recorded(const tide_summary_view *of, const tide_replay_run
            base->oom_by_device[of->device_number].event == of->device->oom_event;
 }
 
-/* After a run that ran out of memory, which goes as far as its last recorded request. A setting
- * helps against fragmentation alone: where memory grew, the program fails a little later. */
+/* For a run that ran out of memory; its replay ends at its last recorded request. A setting helps
+ * only against fragmentation: if memory grew, the program fails a little later. */
 static void say_survival(const tide_summary_view *of, const tide_verdict *verdict,
                          const tide_replay_runs *runs, const tide_replay_entry *best) {
     const tide_replay_need *need = &runs->needs[of->device_number];
@@ -62,8 +62,8 @@ static void say_survival(const tide_summary_view *of, const tide_verdict *verdic
     }
 }
 
-/* A saving is worth a word from this share of the peak on, and a replay counts if its peak is as
- * near to the recorded one. */
+/* The smallest share of the peak worth reporting as a saving, and the largest allowed distance of
+ * the replayed peak from the recorded one. */
 enum { LEAST_PERCENT = 2 };
 
 static bool is_near(int64_t bytes, int64_t to) {
@@ -71,9 +71,9 @@ static bool is_near(int64_t bytes, int64_t to) {
     return apart <= to / 100 * LEAST_PERCENT;
 }
 
-/* The settings that reserve least, beside the replay under the recorded ones. If that replay does
- * not reach the recorded peak, then memory from before the recording made the peak, and no replay
- * shows what a setting would change. */
+/* The settings that reserve the least, compared with the replay under the recorded ones. If that
+ * replay does not reach the recorded peak, memory from before the recording made the peak, and no
+ * replay shows the effect of a setting. */
 static void say_saving(const tide_summary_view *of, const tide_replay_runs *runs,
                        const tide_replay_entry *best) {
     size_t device = of->device_number;

@@ -1,4 +1,4 @@
-/* Why a run ran out of memory: who asked, what was free, and whether it was only in pieces. */
+/* Why a run ran out of memory: the requester, the free memory, and whether it was fragmented. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -48,7 +48,7 @@ static const char *who_asked(const tide_summary_view *of, const tide_event *row)
     return words[0] != '\0' ? tide_report_text(of->report, "%s", words) : "the program";
 }
 
-/* What set the bound: the limit of the process, if one is known that the device does not reach. */
+/* The source of the bound: the limit of the process, if one below the device's memory is known. */
 static const char *whose_limit(const tide_summary_view *of) {
     const tide_snapshot *snapshot = of->snapshot;
     int64_t limit = snapshot->run.memory_limit_bytes;
@@ -61,7 +61,7 @@ static const char *whose_limit(const tide_summary_view *of) {
 
 /* ---- why ---- */
 
-/* The least that was allocated on the device after any of its rows from `first` to before `end`. */
+/* The least allocated bytes of the device after any of its rows in [first, end). */
 static int64_t lowest(const int64_t *bytes, size_t first, size_t end) {
     int64_t least = bytes[first];
     for (size_t i = first; i < end; i++) {
@@ -72,11 +72,11 @@ static int64_t lowest(const int64_t *bytes, size_t first, size_t end) {
 
 /* How the allocated bytes developed up to the failure. */
 typedef struct development {
-    int64_t survived_bytes; /* the highest from which they fell by what would have been spare: the
-                               program had as much before and came back from it */
+    int64_t survived_bytes; /* the highest level from which they fell by the spare amount: the
+                               program reached that level before and survived */
     int64_t end_bytes;      /* at the failure */
-    int64_t rise_bytes;     /* of the lowest level: that of the last third of the rows above that of
-                               the second. A program that repeats its work comes back to its level */
+    int64_t rise_bytes;     /* rise of the lowest level, from the second to the last third of the
+                               rows. A program that repeats its work returns to its level */
 } development;
 
 static tide_status develop(const tide_summary_view *of, int64_t spare_bytes, development *ret) {
@@ -96,7 +96,7 @@ static tide_status develop(const tide_summary_view *of, int64_t spare_bytes, dev
         highest = sum > highest ? sum : highest;
         survived = sum <= highest - spare_bytes ? highest : survived;
         if (snapshot->events.device[i] == of->device_number) {
-            bytes[n++] = sum; /* n is at most i, and all up to i + 1 was read */
+            bytes[n++] = sum; /* n is at most i, and everything up to i + 1 was read */
         }
     }
     *ret = (development){.survived_bytes = survived, .end_bytes = sum, .rise_bytes = sum};
@@ -108,8 +108,8 @@ static tide_status develop(const tide_summary_view *of, int64_t spare_bytes, dev
 }
 
 /* Whether growth or sheer size, and not fragmentation, may have filled the memory: a line grows, or
- * the level rose, or so much was never needed before, by more than a quarter of what would have
- * been spare in one piece. */
+ * the level rose, or this amount was never needed before, by more than a quarter of the memory to
+ * spare in one piece. */
 static tide_status may_have_grown(const tide_summary_view *of, const tide_verdict *verdict,
                                   int64_t spare_bytes, bool *ret_may) {
     development until;
@@ -142,7 +142,7 @@ static void say_too_little(const tide_summary_view *of, const free_blocks *block
     }
 }
 
-/* Fragmentation is blamed if in one piece the free memory would have served the request with this
+/* Fragmentation is blamed if the free memory in one piece would have served the request with this
  * share of the whole to spare. */
 enum { SPARE_PERCENT = 3 };
 
@@ -183,7 +183,7 @@ static tide_status say_cause(const tide_summary_view *of, const free_blocks *blo
     return TIDE_OK;
 }
 
-/* ---- what happened ---- */
+/* ---- the failure ---- */
 
 tide_status tide_say_oom(const tide_summary_view *of, tide_verdict *verdict) {
     const tide_summary_device *device = of->device;

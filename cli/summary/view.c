@@ -4,8 +4,8 @@
 
 #include "snapshot/analysis/instant.h"
 
-/* Whether the instant is the end although the peak is asked for: of a history by PyTorch that was
- * cut, the end is known and the peak is not. */
+/* Whether the instant is the end although the peak is requested: of a truncated PyTorch history,
+ * the end is known and the peak is not. */
 static bool is_at_end(const tide_snapshot *snapshot, const tide_summary_choice *choice) {
     return choice->at == NULL && tide_snapshot_lacks_peak(snapshot);
 }

@@ -21,7 +21,7 @@ typedef struct tide_summary_view {
     const tide_snapshot *snapshot;     /* borrowed, like every pointer below */
     const tide_lifetimes *lifetimes;   /* of the snapshot */
     const tide_scope_paths *paths;     /* of its scopes */
-    const tide_summary_device *device; /* the device that the report is about */
+    const tide_summary_device *device; /* the device of the report */
     size_t device_number;              /* its index */
     size_t top;                        /* rows of a table of scopes, stacks or blocks */
     bool is_cut;                       /* events were lost, and the peak may have been then */
@@ -33,16 +33,16 @@ typedef struct tide_summary_view {
         tide_lifetimes lifetimes;
         tide_scope_paths paths;
         tide_summary *summary;
-    } own; /* what the pointers above point to */
+    } own; /* the data that the pointers above point to */
 } tide_summary_view;
 
 #define TIDE_ANY_DEVICE UINT64_MAX /* the one with the highest peak */
 
-/* What a report is about. */
+/* The subject of a report. */
 typedef struct tide_summary_choice {
     uint64_t device; /* TIDE_ANY_DEVICE, or its index */
-    const char *at;  /* as tide_instant_find reads it; NULL: the peak, or the end of a history by
-                        PyTorch that was cut */
+    const char *at;  /* in the form of tide_instant_find; NULL: the peak, or the end of a truncated
+                        PyTorch history */
 } tide_summary_choice;
 
 /* Fills all but `top`, `is_text` and `is_for_programs`. The snapshot has a device. The view must
@@ -80,52 +80,53 @@ int64_t tide_summary_peak_bytes(const tide_summary_view *of, int total);
 /* Whether PyTorch recorded the file. */
 bool tide_summary_is_of_pytorch(const tide_summary_view *of);
 
-/* `cut`: events of PyTorch's history are missing. Nothing if none is. */
+/* `cut`: events of PyTorch's history are missing. Adds nothing if none are. */
 void tide_say_cut(const tide_summary_view *of);
 
-/* What of the recording is missing, or contradicts itself: a sentence for each. */
+/* A sentence for each missing or contradictory part of the recording. */
 void tide_summary_warnings(const tide_summary_view *of);
 
 /* The same as tide_summary_inexact as sentences. */
 void tide_say_inexact(const tide_summary_view *of);
 
-/* What is alive at the instant, by category, phase, scope and call stack, and the largest blocks.
- */
+/* The live memory at the instant, by category, phase, scope and call stack, and the largest
+ * blocks. */
 TIDE_NODISCARD tide_status tide_summary_alive(const tide_summary_view *of);
 void tide_summary_alive_places(const tide_summary_view *of);
 
 /* Every reserved byte of the instant, and the device's own figures if the file has them. */
 void tide_summary_account(const tide_summary_view *of);
 
-/* What is reserved, by pool and stream; nothing where there is no private pool. */
+/* The reserved memory by pool and stream; nothing without a private pool. */
 TIDE_NODISCARD tide_status tide_summary_pools(const tide_summary_view *of);
 
-/* What the device's driver gave out, by whose it is; nothing if the file does not say. */
+/* The memory that the device's driver allocated, by owner; nothing if the file does not have it. */
 void tide_summary_owners(const tide_summary_view *of);
 
-/* The versions of what ran besides us, and each function of a simulated device whose effect on
- * memory is not known exactly; nothing if the file names none. */
+/* The versions of the other software of the run, and each function of a simulated device whose
+ * effect on memory is not exactly known; nothing if the file names none. */
 void tide_summary_software(const tide_summary_view *of);
 void tide_summary_inexact(const tide_summary_view *of);
 
-/* Which rules gave the categories at the instant, and how many bytes each explains; nothing for a
- * recording whose categories do not come from rules. `path`: file of the user's rules; NULL. */
+/* The rules that determined the categories at the instant, and the bytes that each explains;
+ * nothing for a recording whose categories do not come from rules. `path`: file of the user's
+ * rules; NULL. */
 TIDE_NODISCARD tide_status tide_summary_rules(const tide_summary_view *of, const char *path,
                                               tide_error *error);
 
-/* How long the phases took, and the recorder. */
+/* The times of the phases, and the cost of the recorder. */
 void tide_summary_timing(const tide_summary_view *of);
 
-/* What is alive at the instant as a tree. */
+/* The live memory at the instant as a tree. */
 TIDE_NODISCARD tide_status tide_summary_tree(const tide_summary_view *of,
                                              const tide_tree_plan *plan);
 
-/* Why there are free bytes in reserved memory at the instant, and which requests they could serve.
- */
+/* Why there are free bytes in reserved memory at the instant, and the requests that they could
+ * serve. */
 TIDE_NODISCARD tide_status tide_summary_fragmentation(const tide_summary_view *of);
 
-/* `repeats`: whether each step repeats the one before it, and what grows; `leaks`: what was
- * allocated after warm-up and never released. */
+/* `repeats`: whether each step repeats the one before it, and what grows; `leaks`: memory allocated
+ * after warm-up and never released. */
 TIDE_NODISCARD tide_status tide_summary_steps(const tide_summary_view *of, bool repeats,
                                               bool leaks);
 

@@ -1,4 +1,4 @@
-/* What of a recording is missing, contradicts itself or is not exact. */
+/* Parts of a recording that are missing, contradictory or not exact. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -12,7 +12,8 @@ bool tide_summary_is_of_pytorch(const tide_summary_view *of) {
 
 /* ---- a history that was cut ---- */
 
-/* What the program must keep next time: a power of ten above what it kept now. */
+/* The number of entries that the program must keep next time: a power of ten above the current
+ * number. */
 static uint64_t enough_entries(uint64_t n_events) {
     uint64_t n = 1000000;
     while (n <= n_events && n < UINT64_MAX / 10) {
@@ -42,7 +43,7 @@ void tide_say_cut(const tide_summary_view *of) {
 
 static void say_lost(const tide_summary_view *of) {
     const tide_snapshot *snapshot = of->snapshot;
-    if (snapshot->n_dropped > 0 && !tide_summary_is_of_pytorch(of)) { /* else `cut` says it */
+    if (snapshot->n_dropped > 0 && !tide_summary_is_of_pytorch(of)) { /* else reported by `cut` */
         char words[TIDE_LOST_TEXT];
         tide_words_lost(snapshot, words);
         tide_report_say(of->report, "dropped",

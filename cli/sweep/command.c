@@ -10,9 +10,9 @@
 #include "cli/program_words.h"
 #include "cli/sweep/internal.h"
 #include "common/plural.h"
-#include "launch/launch.h"
+#include "programs/launch/launch.h"
 
-/* sweep.jsonl, sweep-2-of-4.jsonl, sweep-cell-7.jsonl, or what -o says. */
+/* sweep.jsonl, sweep-2-of-4.jsonl, sweep-cell-7.jsonl, or the path of -o. */
 static tide_status name_file(const tide_sweep_options *options, size_t shard, size_t n_shards,
                              char path[TIDE_PATH_BYTES], tide_error *error) {
     int n = 0;
@@ -85,7 +85,7 @@ static tide_status check_files(const tide_sweep_options *options, const char *pa
     return TIDE_OK;
 }
 
-/* Cells that share a processor or a card would take each other's time and memory. */
+/* Cells that share a processor or a card would compete for time and memory. */
 static tide_status check_jobs(const tide_sweep_options *options, tide_device_kind kind,
                               tide_error *error) {
     if (options->n_jobs < 1 || options->n_jobs > TIDE_SWEEP_MAX_JOBS) {
@@ -101,13 +101,13 @@ static tide_status check_jobs(const tide_sweep_options *options, tide_device_kin
     return TIDE_OK;
 }
 
-/* A sweep without rows, and the device it runs on. */
+/* A sweep without rows, and the device on which it runs. */
 static tide_status prepare(const tide_sweep_options *options, size_t shard, size_t n_shards,
                            char device[TIDE_RUN_SPEC_BYTES], tide_device_kind *ret_kind,
                            tide_sweep *sweep, tide_error *error) {
     cJSON *header = NULL;
     TIDE_TRY(check(options, error));
-    /* A list of cells can be printed where their device is not. */
+    /* A list of cells can be printed without their device. */
     if (options->program.arguments == NULL && options->lists && !options->resumes) {
         (void)snprintf(device, TIDE_RUN_SPEC_BYTES, "%s", options->grid.device);
     } else if (options->program.arguments == NULL) {
@@ -138,7 +138,7 @@ static int finish(const tide_sweep *sweep, const char *path) {
     return n_missing > 0 || n_failed > 0 ? TIDE_EXIT_FAILURE : TIDE_EXIT_SUCCESS;
 }
 
-/* Which part of the grid to run, and the file of its rows. */
+/* Chooses the part of the grid to run, and the file of its rows. */
 static tide_status choose_part(const tide_sweep_options *options, size_t *ret_shard,
                                size_t *ret_n_shards, char path[TIDE_PATH_BYTES],
                                tide_error *error) {
@@ -153,7 +153,7 @@ static tide_status choose_part(const tide_sweep_options *options, size_t *ret_sh
     return name_file(options, *ret_shard, *ret_n_shards, path, error);
 }
 
-/* Names the cells that are to be run, in this part or, with --resume, still. */
+/* Lists the cells to run in this part or, with --resume, the remaining ones. */
 static int list_grid(const tide_sweep_options *options) {
     char path[TIDE_PATH_BYTES] = "";
     char device[TIDE_RUN_SPEC_BYTES] = "";
@@ -208,7 +208,7 @@ static int run_grid(const tide_sweep_options *options) {
         }
         status = tide_sweep_run(options, device, kind, &sweep, &file, &error);
         tide_error unprinted = {""};
-        /* Rows that were measured are printed even if the sweep could not go on. */
+        /* Measured rows are printed even if the sweep could not continue. */
         tide_status printed = print(options, &sweep, &unprinted);
         exit_status = finish(&sweep, path);
         if (status == TIDE_OK && printed != TIDE_OK) {
@@ -246,8 +246,8 @@ static tide_status check_merge(const tide_sweep_options *options, const tide_ope
     return TIDE_OK;
 }
 
-/* Names the cells without a row, at most a few of them, and what runs them. False: there are none.
- */
+/* Names the cells without a row, at most a few of them, and the command that runs them. False if
+ * there are none. */
 static bool say_missing(const tide_sweep_options *options, const tide_sweep *sweep) {
     enum { N_NAMED = 8 };
     char text[N_NAMED * 12] = "";
@@ -322,7 +322,7 @@ static int run_or_list(const tide_sweep_options *options) {
     return options->lists ? list_grid(options) : run_grid(options);
 }
 
-/* The grid of a command of the user's. */
+/* The grid of a user's command. */
 static int run_program(tide_sweep_options *options, const tide_operands *operands,
                        tide_program_words *words, char **argv) {
     tide_error error = {""};

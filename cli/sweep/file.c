@@ -124,7 +124,7 @@ tide_status tide_sweep_read(const char *path, tide_sweep *ret_sweep, size_t *ret
 
 /* ---- writing ---- */
 
-/* Writes the whole line, and returns once it is on disk; on failure nothing of it remains. */
+/* Writes the whole line, and returns once it is on disk; on failure, no part of it remains. */
 static tide_status write_line(int fd, const char *path, const cJSON *json, tide_error *error) {
     char *text = json != NULL ? cJSON_PrintUnformatted(json) : NULL;
     off_t start = lseek(fd, 0, SEEK_END);
@@ -134,7 +134,7 @@ static tide_status write_line(int fd, const char *path, const cJSON *json, tide_
                          "%s: a row could not be written", path);
     }
     size_t n_bytes = strlen(text);
-    text[n_bytes++] = '\n'; /* replaces the NUL, so that one write has the whole line */
+    text[n_bytes++] = '\n'; /* replaces the NUL, so one write has the whole line */
     size_t n_written = 0;
     while (n_written < n_bytes) {
         ssize_t n = write(fd, text + n_written, n_bytes - n_written);
@@ -154,7 +154,7 @@ static tide_status write_line(int fd, const char *path, const cJSON *json, tide_
     }
     cJSON_free(text);
     if (!is_written) {
-        (void)!ftruncate(fd, start); /* if this fails as well, the reader skips the half line */
+        (void)!ftruncate(fd, start); /* if this also fails, the reader skips the half line */
         return tide_fail(error, TIDE_IO,
                          "%s: a row could not be written: %s; the cell counts as not run", path,
                          strerror(reason));
@@ -179,7 +179,7 @@ static tide_status not_ours(const char *path, const char *what, tide_error *erro
                      "%s: %s; the file was not changed: name another file with -o", path, what);
 }
 
-/* Whether the shorter one is the beginning of the other. */
+/* Whether the shorter text is a prefix of the other. */
 static bool is_beginning(const char *text, size_t n_text, const char *whole) {
     size_t n = strlen(whole);
     return memcmp(text, whole, n_text < n ? n_text : n) == 0;
@@ -276,9 +276,9 @@ static tide_status take_over(const char *path, int fd, tide_sweep *sweep, tide_e
     return status;
 }
 
-/* ret_is_half: the file holds the beginning of the line that this sweep begins with, and nothing
- * else: its writer was interrupted before anything was measured. TIDE_FORMAT: it holds no complete
- * line, and not that beginning. */
+/* ret_is_half: the file contains only a prefix of this sweep's first line: its writer was
+ * interrupted before anything was measured. TIDE_FORMAT if it contains no complete line and not
+ * such a prefix. */
 static tide_status look_for_header(const char *path, const tide_sweep *sweep, bool *ret_is_half,
                                    tide_error *error) {
     const tide_hostmem *mem = tide_hostmem_default();
@@ -331,7 +331,7 @@ static tide_status go_on(const char *path, bool resumes, int fd, tide_sweep *swe
     return write_line(fd, path, sweep->header, error);
 }
 
-/* Makes a file with the header alone. If that cannot be written, no file is left. */
+/* Makes a file with only the header. If that cannot be written, no file is left. */
 static tide_status make_file(const char *path, const tide_sweep *sweep, tide_error *error) {
     tide_output_file file;
     TIDE_TRY(tide_output_file_open(path, &file, error));
@@ -381,7 +381,7 @@ tide_status tide_sweep_file_append(tide_sweep_file *file, const tide_sweep_row *
 
 void tide_sweep_file_close(tide_sweep_file *file) {
     if (file->fd >= 0) {
-        (void)close(file->fd); /* every row is on disk already */
+        (void)close(file->fd); /* every row is already on disk */
         file->fd = -1;
     }
 }

@@ -144,8 +144,7 @@ static bool add_settings(cJSON *json, const tide_sweep_options *options, const c
     const char *environment = getenv("TIDEMARK_ALLOC_CONF");
     double limit =
         grid->memory_limit_bytes == TIDE_RUN_UNLIMITED ? -1.0 : (double)grid->memory_limit_bytes;
-    /* The file keeps the words of its first version, so that a file that was begun with them can be
-     * resumed. */
+    /* The file keeps the words of its first version, so a file begun with them can be resumed. */
     bool is_pytorch = strcmp(grid->emulate, "pytorch") == 0;
     bool is_usual =
         strcmp(grid->workload, "transformer") == 0; /* a file without this key is of transformers */

@@ -1,4 +1,4 @@
-/* The cells of a grid that are to be run, for programs that start a process for each. */
+/* The cells of a grid to run, for programs that start a process for each. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,16 +1,16 @@
-/* Joins the parts of a sweep. What comes out does not depend on the order of the files. */
+/* Joins the parts of a sweep. The result does not depend on the order of the files. */
 #include <string.h>
 
 #include "cli/cli.h"
 #include "cli/sweep/internal.h"
 #include "common/plural.h"
 
-/* A merge that goes on. */
+/* A merge in progress. */
 typedef struct merger {
     tide_sweep *into;   /* borrowed */
     const char *first;  /* borrowed: the file whose grid it is */
     const char **paths; /* owned, n_cells: the file that each row comes from; NULL: no row yet */
-    size_t n_again;     /* rows that were left out because their cell had an equal one */
+    size_t n_again;     /* rows that were dropped because their cell had an equal one */
 } merger;
 
 bool tide_sweep_is_preferred(const tide_sweep_row *row, const tide_sweep_row *there) {

@@ -1,5 +1,5 @@
 /* Joins files of a grid that was run several times. The rows of a cell are its repeats in the order
- * in which they were begun, whatever the order of the files. */
+ * in which they were begun, not in the order of the files. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ typedef struct collection {
     tide_sweep_row **rows; /* owned, and so is each of them; cell and name are those of the grid */
     size_t n;
     size_t capacity; /* of rows */
-    size_t n_again;  /* rows that were left out, because they are in another file, too, or failed */
+    size_t n_again;  /* rows that were dropped, because they are also in another file, or failed */
 } collection;
 
 static void collection_fini(collection *all) {
@@ -28,7 +28,7 @@ static void collection_fini(collection *all) {
 
 /* ---- collecting ---- */
 
-/* The names of the cells without repeats, or their number. NULL: there is no host memory. */
+/* The names of the cells without repeats, or their number. NULL without host memory. */
 static cJSON *cells_once(const tide_sweep *part) {
     size_t n = tide_sweep_n_distinct(part);
     if (!tide_sweep_has_names(part)) {
@@ -121,7 +121,7 @@ static tide_status collect(collection *all, const char *path, tide_error *error)
 
 /* ---- the repeats ---- */
 
-/* By cell, and the rows of one cell so that those to be kept come first. */
+/* By cell, and within a cell the rows to keep first. */
 static int by_cell(const void *a, const void *b) {
     const tide_sweep_row *const *first = a;
     const tide_sweep_row *const *second = b;

@@ -1,5 +1,5 @@
-/* Where and by what the cells of a sweep were run. The parts of one sweep may come from several
- * machines. */
+/* The environments in which the cells of a sweep were run. The parts of one sweep may come from
+ * several machines. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +42,7 @@ tide_status tide_sweep_places_init(const tide_sweep *sweep, tide_sweep_places *r
 
 enum { VERSION_BYTES = 32 };
 
-/* "12.8"; "" for a version that is not known. */
+/* "12.8"; "" for an unknown version. */
 static void format_version(int version, int major, int minor, char text[VERSION_BYTES]) {
     text[0] = '\0';
     if (version >= 0) {

@@ -1,4 +1,4 @@
-/* Sweeps of a command of the user's: their grid, and what is told of their rows. */
+/* Sweeps of a user's command: their grid, and the sentences about their rows. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static int by_text(const void *a, const void *b) {
     return strcmp(*first, *second);
 }
 
-/* No two cells may have one name: rows and snapshots are found by it. */
+/* Cells must have distinct names: rows and snapshots are found by name. */
 static tide_status check_names(const cJSON *names, size_t n_cells, tide_error *error) {
     const tide_hostmem *mem = tide_hostmem_default();
     const char **sorted = tide_hostmem_zeroed(mem, n_cells, sizeof(*sorted));
@@ -105,7 +105,7 @@ static bool add_texts(cJSON *json, const char *key, const tide_option_list *list
     return is_complete;
 }
 
-/* They are part of the grid, so that a file is not continued with others. */
+/* They are part of the grid, so a file is not continued with others. */
 static bool add_options(cJSON *json, const tide_program_options *options) {
     return cJSON_AddNumberToObject(json, "calls", (double)options->n_calls) != NULL &&
            cJSON_AddStringToObject(json, "values", options->values) != NULL &&
@@ -206,7 +206,7 @@ bool tide_sweep_is_program(const tide_sweep *sweep) {
     return kind != NULL && strcmp(kind, KIND) == 0;
 }
 
-/* Numbers stand to the right. */
+/* Numbers are aligned right. */
 static bool are_numbers(const cJSON *values) {
     const cJSON *value = NULL;
     cJSON_ArrayForEach(value, values) {
@@ -279,8 +279,8 @@ static void say_command(const tide_sweep *sweep, tide_report *report) {
                     list_options(sweep, report));
 }
 
-/* What the host's time of the forecasts rests on: once for each sentence, of each card where there
- * are several. */
+/* The basis of the host's time in the forecasts: once for each sentence, for each card if there are
+ * several. */
 static void say_hosts(const tide_sweep *sweep, tide_report *report) {
     bool has_cards = tide_sweep_varies(sweep, "devices");
     for (size_t i = 0; i < sweep->n_cells; i++) {
@@ -310,7 +310,7 @@ static bool is_first_of_card(const tide_sweep *sweep, size_t cell) {
     return true;
 }
 
-/* What is guessed of the forecasts, of each card. */
+/* The guessed part of the forecasts, for each card. */
 static void say_forecasts(const tide_sweep *sweep, tide_report *report) {
     bool has_cards = tide_sweep_varies(sweep, "devices");
     for (size_t i = 0; i < sweep->n_cells; i++) {

@@ -8,7 +8,7 @@
 
 enum { MAX_SAID = 16, DIFFERENCES_BYTES = 256 };
 
-/* ---- the figures that are no times ---- */
+/* ---- figures other than times ---- */
 
 /* The bytes and counts of a result that do not follow from its samples. */
 static const size_t FIGURES[] = {
@@ -46,19 +46,19 @@ static int64_t figure_of(const tide_run_result *result, size_t offset) {
 
 /* ---- the average ---- */
 
-/* The row of a repeat, from 0; NULL: there is none. */
+/* The row of a repeat, from 0; NULL if there is none. */
 static const tide_sweep_row *row_of(const tide_sweep *sweep, size_t cell, size_t repeat) {
     return sweep->rows[cell + repeat * tide_sweep_n_distinct(sweep)];
 }
 
-/* Copies what the rows of one cell have in common. */
+/* Copies the common values of the rows of one cell. */
 static void copy_labels(const tide_sweep_row *from, tide_sweep_row *row) {
     tide_run_result own = row->result;
     *row = *from;
     row->result = own;
 }
 
-/* Figures in which the repeats do not agree are unknown of their average. */
+/* Figures in which the repeats do not agree are unknown in their average. */
 static void forget_differences(const tide_sweep *sweep, size_t cell, tide_run_result *result) {
     for (size_t r = 0; r < sweep->n_repeats; r++) {
         const tide_sweep_row *row = row_of(sweep, cell, r);
@@ -101,8 +101,8 @@ tide_sweep_row *tide_sweep_average(const tide_sweep *sweep, size_t cell) {
 
 /* ---- whether memory agrees ---- */
 
-/* The least and the largest value among the repeats of the cell that completed. Returns how many
- * there are. */
+/* The least and the largest value among the repeats of the cell that completed. Returns their
+ * number. */
 static size_t find_range(const tide_sweep *sweep, size_t cell, size_t offset, int64_t *ret_least,
                          int64_t *ret_most) {
     size_t n = 0;

@@ -10,13 +10,13 @@ enum { DATE_BYTES = 32 };
 
 /* ---- columns ---- */
 
-/* What the cells of a row are made of. */
+/* The data of the cells of a row. */
 typedef struct source {
     const tide_sweep_row *row;
-    tide_sweep_row *average;  /* owned by the rows of the table; NULL: the row is no average */
+    tide_sweep_row *average;  /* owned by the rows of the table; NULL: the row is not an average */
     size_t place;             /* number of its environment; 0: none, or several */
-    char repeat[24];          /* its number, or "average"; "": the grid has no repeats */
-    char started[DATE_BYTES]; /* 2026-01-31T12:00:00Z; "": not known */
+    char repeat[24];          /* its number, or "average"; "": no repeats */
+    char started[DATE_BYTES]; /* 2026-01-31T12:00:00Z; "": unknown */
 } source;
 
 static tide_cell outcome_cell(const source *from) {
@@ -41,7 +41,7 @@ static tide_cell context_cell(const source *from) {
                                            : tide_as_none();
 }
 
-/* When a column is shown to people; programs get all of them. */
+/* When a column is shown to people; programs get all columns. */
 typedef enum column_use {
     USE_ALWAYS,
     USE_VARIED,  /* if the cells that were run, or those of the whole grid, differ in it */
@@ -49,12 +49,12 @@ typedef enum column_use {
     USE_PROGRAMS /* never */
 } column_use;
 
-/* Which sweeps have the column. */
+/* The sweeps that have the column. */
 typedef enum column_of { OF_BOTH = 0, OF_MODELS, OF_PROGRAMS } column_of;
 
 #define FIELD(key, title, kind, member)                                                            \
     { (key), (title), TIDE_FIELD_##kind, offsetof(tide_sweep_row, member) }
-/* A figure of the result, a time with its deviation, and what a list of the grid varies. */
+/* A figure of the result, a time with its deviation, and a value that a list of the grid varies. */
 #define KNOWN(key, title, kind, member)                                                            \
     { FIELD(key, title, kind, result.member), USE_KNOWN, NULL, NULL, OF_BOTH }
 #define OF_COMMAND(key, title, kind, member)                                                       \
@@ -116,7 +116,7 @@ static const struct {
     KNOWN("asked_bytes", "asked", BYTES, asked_bytes),
     KNOWN("segment_bytes", "in a segment of", BYTES, segment_bytes),
     KNOWN("free_bytes", "free", BYTES, free_bytes),
-    /* Of our own models these came later, and programs count columns. */
+    /* For our own models these were added later, and programs count columns. */
     OF_MODEL("forecast_step_ms", "step, forecast", MS, step_ms),
     OF_MODEL("forecast_step_low_ms", "at least", MS, step_low_ms),
     OF_MODEL("forecast_step_high_ms", "at most", MS, step_high_ms),
@@ -139,7 +139,7 @@ static bool has_column(const tide_sweep *sweep, size_t column) {
 
 /* ---- rows ---- */
 
-/* The rows of the table: of each cell its repeats, and then their average. */
+/* The rows of the table: for each cell its repeats, and then their average. */
 typedef struct lines {
     source *items; /* owned, with their averages */
     size_t n;
@@ -198,7 +198,7 @@ static tide_status lines_init(const tide_sweep *sweep, const tide_sweep_places *
             }
             ret->items[ret->n++] = from;
         }
-        if (ret->n > n_before + 1) { /* of one row there is no average */
+        if (ret->n > n_before + 1) { /* a single row has no average */
             TIDE_TRY(add_average(sweep, cell, ret));
         }
     }
@@ -247,7 +247,8 @@ static bool is_same_cell(tide_cell a, tide_cell b) {
            (a.kind != TIDE_CELL_TEXT || strcmp(a.text, b.text) == 0);
 }
 
-/* Chooses the columns that people see, by the cells of all rows and by what the grid varies. */
+/* Chooses the columns that people see, by the cells of all rows and the varied values of the
+ * grid. */
 static void choose(const tide_sweep *sweep, const lines *all, bool is_shown[N_COLUMNS]) {
     for (size_t c = 0; c < N_COLUMNS; c++) {
         is_shown[c] = COLUMNS[c].use == USE_ALWAYS ||

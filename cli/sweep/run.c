@@ -1,4 +1,4 @@
-/* Runs the cells of a sweep that have no row yet, some of them at once. */
+/* Runs the cells of a sweep that have no row yet, several at a time. */
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
 #include <poll.h>
@@ -11,7 +11,7 @@
 #include "cli/sweep/internal.h"
 #include "common/clock.h"
 
-/* ---- the time left ---- */
+/* ---- the remaining time ---- */
 
 double tide_sweep_left_s(const tide_sweep_pace *pace) {
     if (!(pace->done_work > 0.0) || !(pace->done_s >= 0.0)) {
@@ -42,7 +42,8 @@ enum { TICK_MS = 100 };
 
 /* A cell that is running. */
 typedef struct job {
-    tide_run_process *process; /* owned; NULL: the configuration was refused, and the row says so */
+    tide_run_process *process; /* owned; NULL: the configuration was refused, as stated in the
+                                  row */
     tide_sweep_row *row;       /* owned; NULL: no cell is running here */
     double work;               /* of the cell */
     int64_t begin_ns;          /* when it began */
@@ -56,12 +57,12 @@ typedef struct runner {
     tide_sweep *sweep;
     tide_sweep_file *file;
     tide_progress progress; /* on a terminal */
-    tide_sweep_pace pace;   /* of what was run so far */
+    tide_sweep_pace pace;   /* of the cells run so far */
     size_t n_owned;         /* cells of this part */
     size_t n_run;           /* cells that were run so far */
     size_t next;            /* no cell before this one has yet to be begun */
     job jobs[TIDE_SWEEP_MAX_JOBS];
-    size_t n_jobs; /* how many of them may be used */
+    size_t n_jobs; /* number of jobs that may be used */
 } runner;
 
 static double work_of(const runner *run, const tide_run_workload *workload) {
@@ -117,7 +118,7 @@ tide_status tide_sweep_name_snapshot(const tide_sweep_options *options, const ch
     return TIDE_OK;
 }
 
-/* Where the snapshot goes, if one is wanted. */
+/* The path of the snapshot, if requested. */
 static tide_status configure_snapshot(const runner *run, const char *name,
                                       char path[TIDE_PATH_BYTES], tide_run_config *config,
                                       tide_error *error) {
@@ -161,7 +162,7 @@ static tide_status begin_cell(runner *run, size_t cell, job *ret, tide_error *er
     return status;
 }
 
-/* Completes the row of a cell whose process has said all. */
+/* Completes the row of a cell whose process has written everything. */
 static void finish_cell(runner *run, job *of) {
     tide_run_result *result = &of->row->result;
     if (of->process != NULL) {
@@ -178,7 +179,7 @@ static void finish_cell(runner *run, job *of) {
     }
 }
 
-/* Reports a failed cell at once, so that a long sweep can be stopped early. */
+/* Reports a failed cell immediately, so a long sweep can be stopped early. */
 static void tell(runner *run, const tide_sweep_row *row) {
     if (tide_sweep_is_failed(row)) {
         tide_progress_end(&run->progress);
@@ -199,7 +200,7 @@ static double missing_work(const runner *run) {
     return work;
 }
 
-/* A program that fails at once will fail in every cell: the others are not tried then. */
+/* A program that fails immediately will fail in every cell, so the others are not tried. */
 static bool is_hopeless(runner *run, const tide_sweep_row *row) {
     if (run->options->program.arguments == NULL || run->n_run > 1 || !tide_sweep_is_failed(row) ||
         tide_sweep_n_missing(run->sweep) == 0) {
@@ -210,8 +211,8 @@ static bool is_hopeless(runner *run, const tide_sweep_row *row) {
     return true;
 }
 
-/* Keeps the row of a cell that has ended, unless it was stopped. *ret_goes_on: whether others are
- * to be begun. */
+/* Keeps the row of a cell that has ended, unless it was stopped. *ret_goes_on: whether to begin
+ * others. */
 static tide_status keep_row(runner *run, job *of, bool *ret_goes_on, tide_error *error) {
     tide_sweep_row *row = of->row;
     of->row = NULL;
@@ -234,7 +235,7 @@ static tide_status keep_row(runner *run, job *of, bool *ret_goes_on, tide_error 
     return TIDE_OK;
 }
 
-/* The next cell that has no row and is not running; n_cells: there is none. */
+/* The next cell that has no row and is not running; n_cells if there is none. */
 static size_t next_cell(runner *run) {
     const tide_sweep *sweep = run->sweep;
     while (run->next < sweep->n_cells &&
@@ -244,8 +245,8 @@ static size_t next_cell(runner *run) {
     return run->next < sweep->n_cells ? run->next++ : sweep->n_cells;
 }
 
-/* Begins a cell in each place that is free. The first cell of a command runs alone, because if it
- * fails no other is tried. */
+/* Begins a cell in each free place. The first cell of a command runs without others, because if it
+ * fails, no other is tried. */
 static tide_status begin_cells(runner *run, tide_error *error) {
     bool is_first = run->options->program.arguments != NULL && run->n_run == 0;
     for (size_t i = 0; i < (is_first ? 1 : run->n_jobs); i++) {
@@ -261,8 +262,8 @@ static tide_status begin_cells(runner *run, tide_error *error) {
     return TIDE_OK;
 }
 
-/* Waits until a subprocess says something, at most for a tick. Stores in *ret_ended a place whose
- * cell has ended; NULL: none has. */
+/* Waits until a subprocess writes, at most for a tick. Stores in *ret_ended a place whose cell has
+ * ended; NULL if none has. */
 static void attend(runner *run, job **ret_ended) {
     struct pollfd waits[TIDE_SWEEP_MAX_JOBS];
     *ret_ended = NULL;
@@ -290,7 +291,7 @@ static void attend(runner *run, job **ret_ended) {
     show(run);
 }
 
-/* Ends what is still running after a failure; these cells have no rows. */
+/* Ends the cells that are still running after a failure; they have no rows. */
 static void abandon_cells(runner *run) {
     for (size_t i = 0; i < run->n_jobs; i++) {
         job *one = &run->jobs[i];

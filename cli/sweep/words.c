@@ -1,4 +1,4 @@
-/* The sentences beside the table of a sweep. */
+/* The sentences around the table of a sweep. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,7 +64,7 @@ static void count_outcomes(const tide_sweep *sweep, char text[WORDS_BYTES]) {
     }
 }
 
-/* Says what all cells have in common, because no column shows it. */
+/* Reports the common values of all cells, because no column shows them. */
 static void say_common(const tide_sweep *sweep, tide_report *report) {
     static const struct {
         const char *key;
@@ -130,7 +130,7 @@ static void say_times(const tide_sweep *sweep, bool has_times, tide_report *repo
                     "recomputation left out, over the step's mean time");
 }
 
-/* What all rows have in common, and what their times mean. */
+/* The common values of all rows, and the meaning of their times. */
 static void say_kind(const tide_sweep *sweep, bool for_people, bool has_times,
                      tide_report *report) {
     if (tide_sweep_is_program(sweep)) {

@@ -1,4 +1,4 @@
-/* tidemark time: how long the steps of a launch log take on other cards. */
+/* tidemark time: the time of the steps of a launch log on other cards. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "cli/time/internal.h"
 #include "device/card_names.h"
 #include "device/cards.h"
-#include "step_time/log.h"
+#include "programs/step_time/log.h"
 
 enum { MAX_CARDS = TIDE_OPTION_LIST_ITEMS, USUAL_KERNELS = 10 };
 
@@ -60,14 +60,14 @@ static const tide_option_table TABLE = {
     .max_operands = 1,
 };
 
-/* What is made for each card. */
+/* The results for each card. */
 typedef struct made {
     tide_time_log log;
     tide_time_ranges ranges;
     tide_host_choice host;
     size_t n_cards;
     tide_time_card cards[MAX_CARDS];
-    tide_time_constants constants[MAX_CARDS]; /* of each card, as it was calibrated */
+    tide_time_constants constants[MAX_CARDS]; /* of each card, as calibrated */
     tide_time_model models[MAX_CARDS];
     tide_time_forecast forecasts[MAX_CARDS];
 } made;

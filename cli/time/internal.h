@@ -5,7 +5,7 @@
 #include "cli/time_words.h"
 #include "report/table.h"
 
-/* All of the report: a sentence or two for each card, and the tables. The first card is the base of
+/* The whole report: a sentence or two for each card, and the tables. The first card is the base of
  * ratios. At most n_kernels rows of kernels a card. */
 void tide_time_report(tide_report *report, const tide_time_forecast *forecasts, size_t n_cards,
                       size_t n_kernels);

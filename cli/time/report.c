@@ -17,7 +17,7 @@ static void say_card(tide_report *report, const tide_time_forecast *of) {
     say(report, "basis", of, tide_time_words_basis);
 }
 
-/* A figure that the guessed part leaves open is none. */
+/* A figure that depends on guesses is empty. */
 static tide_cell ms_unless(const tide_time_forecast *of, double us) {
     return of->is_lower_bound || us < 0.0 ? tide_as_none() : tide_as_ms(us * 1e-3);
 }
@@ -51,7 +51,7 @@ static void add_cards(tide_report *report, const tide_time_forecast *forecasts, 
     }
 }
 
-/* "published", "scaled", "given" or "measured": what the host's factor rests on. */
+/* "published", "scaled", "given" or "measured": the basis of the host's factor. */
 static void add_figures(tide_report *report, const tide_time_host *host) {
     static const char *const BASES[] = {
         [TIDE_TIME_HOST_PUBLISHED] = "published", [TIDE_TIME_HOST_SCALED] = "scaled",
@@ -73,7 +73,7 @@ void tide_time_report(tide_report *report, const tide_time_forecast *forecasts, 
     for (size_t i = 0; i < n_cards; i++) {
         say_card(report, &forecasts[i]);
     }
-    for (size_t i = 0; i < n_cards; i++) { /* of a calibrated card it says more */
+    for (size_t i = 0; i < n_cards; i++) { /* for a calibrated card it has more detail */
         if (i == 0 || forecasts[i].has_own_card) {
             say(report, "host", &forecasts[i], tide_time_words_host);
         }

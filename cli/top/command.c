@@ -1,4 +1,4 @@
-/* tidemark top: a table of what running programs hold, which is refreshed. */
+/* tidemark top: a live table of the memory of running programs. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,7 +65,7 @@ static tide_status read_again(session *of, tide_error *error) {
     return TIDE_OK;
 }
 
-/* The logs are gone, or are written no more: what was seen last is what stays. */
+/* The logs are gone, or no longer written: the last view stays. */
 static void note_end(session *of) {
     for (size_t i = 0; i < of->view.n_processes; i++) {
         of->view.processes[i].is_running = false;
@@ -87,8 +87,7 @@ static tide_status show(const session *of, tide_error *error) {
     return tide_screen_show(line, &of->report, tide_format_chosen(&of->options->report), error);
 }
 
-/* Until the user or the program ends it. A log that is gone is that of a program which has ended.
- */
+/* Until the user or the program ends it. A missing log means that its program has ended. */
 static tide_status follow(session *of, tide_error *error) {
     int64_t interval_ns = (int64_t)(of->options->interval * 1e9);
     bool wants_end = false;

@@ -5,7 +5,7 @@
 
 #include "cli/top/internal.h"
 #include "common/clock.h"
-#include "launch/document.h"
+#include "programs/launch/document/document.h"
 
 enum { PAUSES_OF_READING = 9 };
 
@@ -31,7 +31,7 @@ void tide_top_view_fini(tide_top_view *view) {
 }
 
 /* The times of events count from the beginning of the log, whose date is known. `asked`: when
- * reading began, because a large log takes seconds, in which the program goes on. */
+ * reading began, because a large log takes seconds, during which the program continues. */
 static double silence_of(const tide_top_process *process, const struct timespec *asked) {
     int64_t started_us = process->snapshot->run.started_unix_us;
     if (!process->is_running || started_us < 0 || process->glance.last_ns < 0) {
@@ -61,8 +61,8 @@ static tide_status read_one(const char *path, tide_top_process *ret, tide_error 
     return TIDE_OK;
 }
 
-/* Processes that have allocated nothing yet, or have just ended, are left out. If that leaves
- * none, the reason of the last one is the answer. */
+/* Processes that have allocated nothing yet, or have just ended, are skipped. If none remains, the
+ * reason of the last one is returned. */
 static tide_status read_all(const tide_top_source *source, tide_top_view *view, tide_error *error) {
     tide_status last = TIDE_OK;
     for (size_t i = 0; i < source->logs.n; i++) {

@@ -1,5 +1,5 @@
-/* The terminal while it is a screen: a second page that leaves no trace, and keys that come without
- * Enter. */
+/* The terminal while it is a screen: a second page that leaves no trace, and keys that are
+ * delivered without Enter. */
 #define _DEFAULT_SOURCE /* struct winsize */
 #define _POSIX_C_SOURCE 200809L
 #include <poll.h>
@@ -14,15 +14,15 @@
 #include "report/terminal.h"
 #include "report/text_width.h"
 
-#define ENTER "\033[?1049h\033[?25l" /* the second page, no cursor */
+#define ENTER "\033[?1049h\033[?25l" /* the second page, without cursor */
 #define LEAVE "\033[?25h\033[?1049l"
 #define HOME "\033[H"
-#define CLEAR_ROW "\033[K" /* before its text: behind a full row it would clear the last letter */
-#define REST "\033[J"      /* clears what is below */
+#define CLEAR_ROW "\033[K" /* before its text: after a full row it would clear the last letter */
+#define REST "\033[J"      /* clears everything below */
 
 enum { NS_PER_MS = 1000000, CTRL_C = 3, LINE_BYTES = 64 };
 
-/* That the terminal has another size only has to end the wait, for which a handler must exist. */
+/* A new size of the terminal only has to end the wait, for which a handler must exist. */
 static void wake(int number) {
     (void)number;
 }
@@ -32,8 +32,8 @@ void tide_screen_begin(tide_screen *screen) {
     screen->has_keys = isatty(STDIN_FILENO) == 1 && tcgetattr(STDIN_FILENO, &screen->before) == 0;
     if (screen->has_keys) {
         raw = screen->before;
-        /* Ctrl-C is a key, too: as a signal a second one would end the program at once, and leave
-         * the terminal as it is. */
+        /* Ctrl-C is also a key: as a signal, a second one would end the program immediately and
+         * leave the terminal as it is. */
         raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG);
         raw.c_cc[VMIN] = 0;
         raw.c_cc[VTIME] = 0;
@@ -41,9 +41,9 @@ void tide_screen_begin(tide_screen *screen) {
     }
     struct sigaction action = {.sa_handler = wake};
     (void)sigemptyset(&action.sa_mask);
-    (void)sigaction(SIGWINCH, &action, NULL); /* may be caught: it cannot fail */
+    (void)sigaction(SIGWINCH, &action, NULL); /* can be caught, so this cannot fail */
     fputs(ENTER, stdout);
-    (void)fflush(stdout); /* what cannot be shown is no failure */
+    (void)fflush(stdout); /* a failed output is not a failure */
 }
 
 void tide_screen_end(const tide_screen *screen) {
@@ -54,15 +54,15 @@ void tide_screen_end(const tide_screen *screen) {
     }
 }
 
-/* Lines of the terminal; a size that nobody knows has no bound. */
+/* Lines of the terminal; an unknown size has no limit. */
 static size_t count_rows(void) {
     struct winsize size = {0};
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 1 ? size.ws_row : SIZE_MAX;
 }
 
-/* A line that is too long for the terminal goes on in its next row, from a space on where there is
- * one: the terminal itself would push rows out at the top. Sets the bytes of the row, and returns
- * the beginning of the next one. */
+/* A line that is too long for the terminal continues in the next row, from a space if there is one:
+ * the terminal itself would push rows out at the top. Sets the bytes of the row, and returns the
+ * beginning of the next one. */
 static const char *next_row(const char *text, size_t columns, size_t *ret_bytes) {
     size_t n = tide_text_fit(text, columns);
     *ret_bytes = n;
@@ -78,7 +78,7 @@ static const char *next_row(const char *text, size_t columns, size_t *ret_bytes)
     return text + n;
 }
 
-/* Writes the rows of a line that there is room for, and returns how many it has. */
+/* Writes as many rows of a line as there is room for, and returns how many it has. */
 static size_t put_line(const char *line, size_t columns, size_t n_room) {
     size_t n = 0;
     do {
@@ -111,7 +111,7 @@ static void put_cut(const char *line, size_t columns) {
     (void)tide_text_put_cut(stdout, line, columns, "...");
 }
 
-/* Writes what there is room for, and says how many rows there is none for. */
+/* Writes as many rows as fit, and prints the number of the others. */
 static void put_page(const char *line, char *text, size_t columns, size_t n_rows) {
     char more[LINE_BYTES];
     size_t n_room = n_rows > 3 ? n_rows - 3 : 0; /* without the first two, and the last one */
@@ -155,7 +155,7 @@ bool tide_screen_wait(const tide_screen *screen, int64_t wait_ns) {
     char key = 0;
     int n = poll(&keys, screen->has_keys ? 1 : 0, (int)(wait_ns / NS_PER_MS) + 1);
     if (n <= 0) {
-        return false; /* the time is over, or a signal came, which the caller asks for */
+        return false; /* the time is over, or a signal arrived, which the caller checks */
     }
     return read(STDIN_FILENO, &key, 1) != 1 || key == 'q' || key == 'Q' || key == CTRL_C;
 }

@@ -1,4 +1,4 @@
-/* What `tidemark top` says of the processes that it read. */
+/* The report of `tidemark top` on the processes that it read. */
 #include <inttypes.h>
 
 #include "cli/top/internal.h"
@@ -14,7 +14,7 @@ static const char *certainty_words(int certainty) {
                                               : "unknown";
 }
 
-/* A device that the process has not used is not told. */
+/* A device that the process has not used is not reported. */
 static bool is_used(const tide_glance_device *device) {
     return device->reserved_peak_bytes > 0 || device->allocated_peak_bytes > 0;
 }
@@ -77,7 +77,7 @@ static void add_process_row(const tide_top_process *of, tide_table *table) {
              tide_as_real(of->silent_seconds), tide_as_count((int64_t)of->snapshot->n_dropped));
 }
 
-/* For programs; people have the sentences. */
+/* For programs; people get the sentences. */
 static void add_processes(const tide_top_view *view, tide_report *report) {
     tide_table *table = tide_report_table(report, "processes", "Processes");
     TIDE_COLUMNS(
@@ -130,7 +130,7 @@ typedef struct share_table {
     const char *key, *title; /* of the table */
     const tide_glance_share *shares;
     size_t n;
-    size_t n_shown;      /* the rest is summed in one row */
+    size_t n_shown;      /* the others are summed in one row */
     bool has_categories; /* and not modules */
 } share_table;
 
@@ -180,7 +180,7 @@ static void add_shares(const share_table *of, const tide_top_process *process, s
     }
 }
 
-/* "Process 4711, device 1: by module": what is only one is not named. */
+/* "Process 4711, device 1: by module": a process or device is not named if it is the only one. */
 static const char *title_of(const tide_top_view *view, const tide_top_process *process,
                             size_t device, const char *what, tide_report *report) {
     size_t n_used = 0;

@@ -35,7 +35,8 @@ tide_status tide_decode_run_norm(const tide_decode *decode, const tide_tensor *x
                                  tide_error *error) {
     size_t C = decode->config.C;
     size_t n_rows = out->n_elements / C;
-    size_t n_calls = stride == 1 ? 1 : n_rows; /* rows that are apart are calls of their own */
+    size_t n_calls = stride == 1 ? 1 : n_rows; /* rows that are not contiguous need separate
+                                                  calls */
     for (size_t i = 0; decode->ops != NULL && i < n_calls; i++) {
         const tide_rmsnorm_forward call = {.out = row_of(out, i * C),
                                            .x = row_of(x, ((i + 1) * stride - 1) * C),

@@ -6,7 +6,7 @@
 
 enum { NAME_BYTES = 64 };
 
-/* The operators of the device; none where nothing is computed. */
+/* Opens the operators of the device; none if nothing is computed. */
 static tide_status open_ops(tide_decode *decode, tide_error *error) {
     tide_device *device = tide_cache_device(decode->cache);
     const tide_device_info *info = tide_device_get_info(device);
@@ -17,7 +17,7 @@ static tide_status open_ops(tide_decode *decode, tide_error *error) {
     return tide_ops_open(decode->mem, device, TIDE_PRECISION_FP32, &decode->ops, error);
 }
 
-/* For a token of one of the large models the loops of the cpu device take minutes. */
+/* A token of one of the large models takes the loops of the cpu device minutes. */
 static tide_status check_device(const tide_decode_config *config, const tide_device_info *device,
                                 tide_error *error) {
     static const uint64_t MOST_PARAMETERS = 100000000;

@@ -39,10 +39,10 @@ TIDE_NODISCARD tide_status tide_decode_setup(tide_decode *decode, tide_error *er
 /* Prefill and N - 1 passes: N new tokens of each sequence. */
 TIDE_NODISCARD tide_status tide_decode_generate(tide_decode *decode, tide_error *error);
 
-/* What computes, on a device that does, for people. Valid as long as the device. */
+/* What computes, for people, on a device that computes. Valid as long as the device. */
 const char *tide_decode_computed_by(const tide_decode *decode);
 
-/* (B, P + N) int32: prompts and what was generated. Valid until the model is destroyed. */
+/* (B, P + N) int32: prompts and generated tokens. Valid until the model is destroyed. */
 const tide_tensor *tide_decode_tokens(const tide_decode *decode);
 
 #ifdef __cplusplus

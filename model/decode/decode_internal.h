@@ -43,12 +43,12 @@ struct tide_decode {
     tide_decode_layer *layers;      /* owned; L */
     tide_tensor tokens;             /* owned; (B, P + N) int32 */
     tide_tensor rope;               /* owned; (2, S, D / 2) fp32: cosines, then sines */
-    /* Called with the logits (B, V) of each pass. NULL: nobody asks; a test sets it. */
+    /* Called with the logits (B, V) of each pass. NULL: not called; a test sets it. */
     void (*see_logits)(void *ctx, const tide_tensor *logits);
     void *see_logits_ctx; /* borrowed; see_logits' first */
 };
 
-/* pass.c: one pass over the tokens of the range, which writes the tokens behind it. */
+/* pass.c: one pass over the tokens of the range, which writes the tokens after it. */
 TIDE_NODISCARD tide_status tide_decode_pass(tide_decode *decode, const tide_decode_range *range,
                                             tide_error *error);
 
@@ -94,7 +94,7 @@ TIDE_NODISCARD tide_status tide_decode_run_combine(const tide_decode *decode,
                                                    const tide_tensor *outs,
                                                    const tide_tensor *shares, tide_tensor *x,
                                                    tide_error *error);
-/* Writes the tokens behind the range, and shows the logits to see_logits. */
+/* Writes the tokens after the range, and shows the logits to see_logits. */
 TIDE_NODISCARD tide_status tide_decode_run_next(tide_decode *decode, const tide_decode_range *range,
                                                 const tide_tensor *logits, tide_error *error);
 

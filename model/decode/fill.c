@@ -1,5 +1,5 @@
-/* fill.c - what the seed gives to a language model: prompts, weights and scales. The numbers are
- * the same on every device. */
+/* fill.c - the contents of a language model from its seed: prompts, weights and scales. The numbers
+ * are the same on every device. */
 #include <math.h>
 
 #include "model/decode/decode_internal.h"
@@ -32,7 +32,7 @@ static tide_status fill_norm(numbers *of, tide_tensor *tensor) {
     return fill(of, tensor, (tide_decode_fill){.offset = 0.5, .scale = 1});
 }
 
-/* Weights of deviation 1 / sqrt(k), so that outputs are as large as inputs. */
+/* Weights of deviation 1 / sqrt(k), so outputs are as large as inputs. */
 static tide_status fill_linear(numbers *of, tide_decode_linear *linear) {
     double deviation = 1 / sqrt((double)linear->k);
     if (linear->weight.address == 0) {

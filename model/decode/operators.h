@@ -1,11 +1,11 @@
-/* operators.h - the operators that a language model needs to generate tokens beside those of
+/* operators.h - the operators that a language model needs to generate tokens, besides those of
  * model/ops.h: a table with one implementation for the cpu device (operators_cpu.c) and one for
  * cuda (model/ops_cuda/decode*.cu). As there, operator x takes one `const tide_decode_x *call`,
  * which it reads before it returns, and no operator allocates memory of the device.
  *
- * Letters as in shape.h; n is the number of tokens of each of the B sequences that a pass is over,
- * the first at `position`, and R = B n its rows. Arrays are row-major; activations, keys and values
- * are fp32 or bf16, one type for all arrays of a call. What is stored is rounded once.
+ * Letters as in shape.h; n is the number of tokens of each of the B sequences in a pass, the first
+ * at `position`, and R = B n its rows. Arrays are row-major; activations, keys and values are fp32
+ * or bf16, one type for all arrays of a call. Stored results are rounded once.
  */
 #ifndef TIDE_MODEL_DECODE_OPERATORS_H
 #define TIDE_MODEL_DECODE_OPERATORS_H
@@ -69,7 +69,7 @@ typedef struct tide_decode_product {
     bool accumulate;       /* out += instead of out = */
 } tide_decode_product;
 
-/* What rotate and attention work on. */
+/* The operands of rotate and attention. */
 typedef struct tide_decode_heads {
     tide_array qkv;        /* (R, H + 2 K, D): heads of queries, of keys, of values */
     tide_array keys;       /* (B, S, K, D), the cache */
@@ -98,7 +98,7 @@ typedef struct tide_decode_choose {
     int32_t *chosen;   /* (R, A) written */
     float *shares;     /* (R, A) written */
     tide_array scores; /* (R, E) */
-    size_t R, E, A;    /* rows, experts, how many are chosen */
+    size_t R, E, A;    /* rows, experts, chosen experts */
 } tide_decode_choose;
 
 /* x += the sum over a of shares_a outs_a. */

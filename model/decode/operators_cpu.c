@@ -1,5 +1,5 @@
-/* operators_cpu.c - the operators of decode on the host: plain loops that sum in double, made to be
- * read and compared with, not to be fast. Contracts in operators.h. */
+/* operators_cpu.c - the operators of decode on the host: plain loops that sum in double, written as
+ * a readable reference, not for speed. Contracts in operators.h. */
 #include <math.h>
 #include <string.h>
 
@@ -115,7 +115,7 @@ tide_status tide_cpu_decode_rotate(tide_ops *ops, const tide_decode_rotate *call
     return TIDE_OK;
 }
 
-/* Where one head of one query finds what it needs. */
+/* The places of the operands of one head of one query. */
 typedef struct query {
     size_t q, out;   /* elements of qkv and out at which it begins */
     size_t at, step; /* of keys and values: that of position 0, and between positions */
@@ -130,8 +130,7 @@ static double score_of(const tide_decode_heads *heads, const query *of, size_t s
     return score / sqrt((double)heads->D);
 }
 
-/* Scores are computed twice, so that none need be kept: once for their largest, once for the sums.
- */
+/* Scores are computed twice, to avoid storing them: once for their maximum, once for the sums. */
 static void attend(const tide_decode_attention *call, const query *of) {
     const tide_decode_heads *heads = &call->heads;
     double sums[TIDE_DECODE_MAX_HEAD] = {0};
@@ -172,7 +171,7 @@ tide_status tide_cpu_decode_attention(tide_ops *ops, const tide_decode_attention
     return TIDE_OK;
 }
 
-/* The A largest of a row, the first of equal ones; each is found by going through the row again. */
+/* The A largest of a row, the first of equal ones; each is found by another pass over the row. */
 static void choose_row(const tide_decode_choose *call, size_t r) {
     int32_t *chosen = call->chosen + r * call->A;
     double total = 0;

@@ -1,5 +1,5 @@
-/* pass.c - one pass of a language model over the tokens of a range: what is allocated, and when it
- * is released. Where nothing is computed, the allocations are all that happens. */
+/* pass.c - one pass of a language model over the tokens of a range: its allocations and releases.
+ * On a device that does not compute, it only allocates. */
 #include <stdio.h>
 
 #include "model/decode/decode_internal.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Shapes as their authors published them: Llama 2 7B, Mixtral 8x7B. The tiny ones are for tests and
+/* Shapes as published by their authors: Llama 2 7B, Mixtral 8x7B. The tiny ones are for tests and
  * for the cpu device. */
 static const tide_decode_config PRESETS[] = {
     {"llama-2-7B-bf16", 32000, 4096, 11008, 32, 32, 32, 0, 1, 4096, 1e4, TIDE_BF16, TIDE_BF16, 1, 6,
@@ -132,7 +132,7 @@ static uint64_t linear_bytes(const tide_decode_config *config, uint64_t n_out, u
     return n_out * n_in * tide_dtype_bytes(config->weight_type) + n_scale_bytes;
 }
 
-/* A layer of which `n_experts` experts count; the gate of the experts stays in the type of the
+/* A layer with `n_experts` counted experts; the gate of the experts stays in the type of the
  * activations. */
 static uint64_t layer_bytes(const tide_decode_config *config, uint64_t n_experts) {
     uint64_t C = config->C;
@@ -220,7 +220,7 @@ double tide_decode_flops(const tide_decode_config *config) {
     double n_last = (double)(config->N - 1);
     double per_token = 2 * C * C + 2 * C * (double)kv_channels(config) +
                        3 * (double)config->A * C * (double)config->F + (double)config->E * C;
-    /* Of each token the positions up to itself: prefill P (P + 1) / 2, decode the rest. */
+    /* For each token the positions up to itself: prefill P (P + 1) / 2, decode the others. */
     double n_pairs = (P + n_last) * (P + n_last + 1) / 2;
     return (double)config->B *
            (2 * (P + n_last) * (double)config->L * per_token + 4 * n_pairs * C * (double)config->L +

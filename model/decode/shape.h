@@ -1,6 +1,6 @@
-/* shape.h - the language models whose decoding is run, and the bytes that they take and move.
+/* shape.h - the language models for decoding, and the bytes that they use and move.
  *
- * Letters beside those of config.h: K heads of keys and values (K divides H), E experts of a layer
+ * Letters besides those of config.h: K heads of keys and values (K divides H), E experts of a layer
  * (0: the feed-forward layer is dense), A experts that a token uses, P tokens of the prompt, N new
  * tokens, S positions of the cache of keys and values: P + N rounded up to a multiple of 8.
  */
@@ -22,8 +22,8 @@ enum { TIDE_DECODE_MAX_HEAD = 256 }; /* channels of a head */
 typedef struct tide_decode_config {
     char name[32];           /* the preset's */
     size_t V, C, F, L, H, K; /* vocabulary, channels, hidden channels, layers, heads */
-    size_t E, A;             /* experts, and how many a token uses; E 0: none, and A is 1 */
-    size_t max_positions;    /* that the model was made for: P + N may not exceed it */
+    size_t E, A;             /* experts, and experts per token; E 0: none, and A is 1 */
+    size_t max_positions;    /* positions for which the model was made: P + N may not exceed it */
     double rope_theta;       /* base of the angles of RoPE */
     tide_dtype weight_type;  /* of linear layers; int8: with a bf16 scale for each output channel */
     tide_dtype type;         /* of every other weight, of activations and of keys and values */
@@ -31,15 +31,15 @@ typedef struct tide_decode_config {
     uint64_t seed;           /* of weights and prompts */
 } tide_decode_config;
 
-/* The preset with one sequence, a prompt of 6 tokens and 200 new ones, as the benchmark that has
- * the targets runs it. TIDE_INVALID for an unknown name, with the list of valid ones. */
+/* The preset with one sequence, a prompt of 6 tokens and 200 new ones, as in the benchmark that has
+ * the targets. TIDE_INVALID for an unknown name, with the list of valid ones. */
 TIDE_NODISCARD tide_status tide_decode_preset(const char *name, tide_decode_config *ret_config,
                                               tide_error *error);
 /* NULL past the last. */
 const char *tide_decode_preset_name(size_t i);
 
-/* TIDE_INVALID: a 0, heads that do not divide, more positions than the model was made for.
- * TIDE_LIMIT: beyond what can be counted. */
+/* TIDE_INVALID for a 0, heads that do not divide, or more positions than the model supports.
+ * TIDE_LIMIT if a count would overflow. */
 TIDE_NODISCARD tide_status tide_decode_check(const tide_decode_config *config, tide_error *error);
 
 /* The closed forms below are for a configuration that passes its check; docs/decode.md derives
@@ -56,14 +56,14 @@ uint64_t tide_decode_cache_bytes(const tide_decode_config *config);
 /* Weights that a pass over one token of one sequence reads: all but the embedding, and of the
  * experts A of E. */
 uint64_t tide_decode_read_bytes(const tide_decode_config *config);
-/* What a pass over one token of each sequence must move at least when `position` tokens lie before
- * it: the weights, of the experts the fewest that B sequences can use, a row of the embedding for
- * each sequence, the keys and values before it, which are read, and its own, which are written. */
+/* The minimum that a pass over one token of each sequence must move after `position` tokens: the
+ * weights, with the fewest experts that B sequences can use, a row of the embedding for each
+ * sequence, the keys and values before it, which are read, and its own, which are written. */
 uint64_t tide_decode_token_bytes(const tide_decode_config *config, size_t position);
-/* The mean of these over the N - 1 passes of decode; of the last prompt token where N is 1. */
+/* The mean of these over the N - 1 passes of decode; of the last prompt token if N is 1. */
 double tide_decode_mean_token_bytes(const tide_decode_config *config);
-/* The most bytes requested at once: weights, cache, tokens, the table of RoPE and the largest set
- * of activations. */
+/* The most bytes requested at any time: weights, cache, tokens, the table of RoPE and the largest
+ * set of activations. */
 uint64_t tide_decode_peak_bytes(const tide_decode_config *config);
 /* Matrix products of prefill and decode, in FLOP; attention over the positions that it reads. */
 double tide_decode_flops(const tide_decode_config *config);
@@ -75,7 +75,7 @@ typedef struct tide_decode_target {
     double tokens_per_s;     /* new tokens */
     double memory_bandwidth; /* in 1e9 bytes per second: read bytes times tokens per second */
 } tide_decode_target;
-/* NULL: the model has none with this number of layers. Static. */
+/* NULL if the model has none with this number of layers. Static. */
 const tide_decode_target *tide_decode_target_of(const char *model, size_t L);
 
 #ifdef __cplusplus

@@ -75,7 +75,7 @@ void tide_eager_destroy(tide_eager *e) {
     }
     const tide_hostmem *mem = e->mem;
     for (const tide_eager_storage *storage = e->live; storage != NULL; storage = storage->next) {
-        /* Fails only after the device is lost, and then its memory is gone anyway. */
+        /* Fails only after the device is lost, and then its memory is lost anyway. */
         tide_status status = tide_cache_release(e->cache, storage->address, NULL);
         (void)status;
     }
@@ -208,7 +208,7 @@ tide_status tide_eager_end_step(tide_eager *e, tide_error *error) {
 
 /* ---- figures ---- */
 
-/* What the blocks keep, without logits and statistics. */
+/* The bytes that the blocks keep, without logits and statistics. */
 static uint64_t least_kept(const tide_eager_config *config) {
     const tide_model_config *m = &config->model;
     uint64_t T = (uint64_t)m->batch_size * m->context_length;

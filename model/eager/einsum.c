@@ -1,16 +1,15 @@
-/* einsum.c - torch.einsum of two arrays: views around one batched product, and copies where no view
- * is possible (sumproduct_pair in PyTorch's Linear.cpp). */
+/* einsum.c - torch.einsum of two arrays: views around one batched product, and copies if no view is
+ * possible (sumproduct_pair in PyTorch's Linear.cpp). */
 #include <string.h>
 
 #include "model/eager/internal.h"
 
 /* Classes of the letters, in PyTorch's words. */
 typedef struct split {
-    uint8_t both[TIDE_EAGER_DIMS]; /* lro: dimensions of both arrays that the result has */
-    uint8_t left[TIDE_EAGER_DIMS]; /* lo: of the first alone */
-    uint8_t sum[TIDE_EAGER_DIMS];  /* summed over */
-    uint8_t
-        right[TIDE_EAGER_DIMS]; /* ro: of the second alone, and dimensions of size 1 in either */
+    uint8_t both[TIDE_EAGER_DIMS];  /* lro: dimensions of both arrays that the result has */
+    uint8_t left[TIDE_EAGER_DIMS];  /* lo: only of the first */
+    uint8_t sum[TIDE_EAGER_DIMS];   /* summed over */
+    uint8_t right[TIDE_EAGER_DIMS]; /* ro: only of the second, and dimensions of size 1 in either */
     size_t n_both, n_left, n_sum, n_right;
     size_t both_size, left_size, sum_size, right_size; /* products of their sizes */
 } split;
@@ -56,7 +55,7 @@ static size_t put(uint8_t *permutation, size_t n, const uint8_t *dims, size_t n_
 }
 
 /* The array permuted so that its classes follow one another, then viewed in three dimensions: a
- * batched product takes no more. */
+ * batched product accepts no more. */
 static tide_eager_tensor operand(tide_eager *e, const tide_eager_tensor *a, const split *s,
                                  bool is_left) {
     uint8_t permutation[TIDE_EAGER_DIMS];

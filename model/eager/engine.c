@@ -1,13 +1,13 @@
-/* engine.c - autograd's walk back: it visits nodes in the reverse of the order in which they were
- * made, sums the gradients of one tensor, and keeps those of parameters. */
+/* engine.c - autograd's backward walk: it visits nodes in the reverse order of their creation, sums
+ * the gradients of one tensor, and keeps those of parameters. */
 #include <string.h>
 
 #include "model/eager/internal.h"
 
 /* ---- where gradients arrive ---- */
 
-/* Whether a gradient can be added to this one in place. It cannot if another edge holds it too, or
- * if it is a view, because then others would see the change. */
+/* Whether a gradient can be added to this one in place. It cannot if another edge also holds it, or
+ * if it is a view, because the change would then be visible elsewhere. */
 static bool adds_in_place(const tide_eager_tensor *grad) {
     return !grad->is_view && grad->storage->n_references == 1 && tide_eager_is_dense(grad);
 }
@@ -62,7 +62,7 @@ void tide_eager_send(tide_eager *e, tide_eager_node *node, uint8_t output,
     }
 }
 
-/* ---- what a gradient must look like ---- */
+/* ---- the required form of a gradient ---- */
 
 /* Sums over the dimensions that the operator had broadcast. */
 static void sum_to(tide_eager *e, const tide_eager_edge *edge, tide_eager_tensor *grad) {

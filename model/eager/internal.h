@@ -1,10 +1,9 @@
-/* internal.h - a small autograd without arithmetic: tensors that share storages, nodes that
- * keep them for backward, and the operators that make both.
+/* internal.h - a small autograd without arithmetic: tensors that share storages, nodes that keep
+ * them for backward, and the operators that make both.
  *
- * Errors stick: after the first failure every operator does nothing and returns an undefined
- * tensor, and tide_eager_forward and its like return the first failure. A tensor that a function
- * returns is owned by the caller, and the caller drops it where Python's reference would end;
- * arguments are borrowed. */
+ * Errors stick: after the first failure, every operator does nothing and returns an undefined
+ * tensor, and functions such as tide_eager_forward return the first failure. A returned tensor is
+ * owned by the caller, who drops it where Python's reference would end; arguments are borrowed. */
 #ifndef TIDE_MODEL_EAGER_INTERNAL_H
 #define TIDE_MODEL_EAGER_INTERNAL_H
 
@@ -58,8 +57,8 @@ typedef struct tide_eager_node tide_eager_node;
 
 typedef struct tide_eager_tensor {
     tide_eager_storage *storage;     /* holds a reference; NULL: undefined */
-    tide_eager_node *node;           /* receives its gradient; NULL: it needs none */
-    const char *name;                /* static; what follows "layers.N." */
+    tide_eager_node *node;           /* receives its gradient; NULL: needs none */
+    const char *name;                /* static; the part after "layers.N." */
     tide_eager_shape shape;          /* of the view */
     size_t strides[TIDE_EAGER_DIMS]; /* in elements */
     uint8_t output;                  /* which of the node's outputs it is */
@@ -100,20 +99,19 @@ typedef enum tide_eager_kind {
     TIDE_EAGER_N_KINDS
 } tide_eager_kind;
 
-/* Where a gradient goes, and the shape that it must have there. */
+/* The destination of a gradient, and its required shape. */
 typedef struct tide_eager_edge {
     tide_eager_node *node;  /* NULL: not wanted */
     const char *name;       /* static; of the tensor */
     tide_eager_shape shape; /* of the tensor: gradients are summed and cast to it */
-    uint8_t output;         /* which of the node's outputs the tensor was */
+    uint8_t output;         /* index of the tensor among the node's outputs */
 } tide_eager_edge;
 
 struct tide_eager_node {
-    tide_eager_kind kind;                     /* row of tide_eager_rules */
-    uint8_t n_edges;                          /* inputs that may want a gradient */
-    tide_eager_edge edges[TIDE_EAGER_INPUTS]; /* in the order of the operator's arguments */
-    tide_eager_tensor
-        saved[TIDE_EAGER_SAVED]; /* by the names that PyTorch gives them, in their order */
+    tide_eager_kind kind;                        /* row of tide_eager_rules */
+    uint8_t n_edges;                             /* inputs that may want a gradient */
+    tide_eager_edge edges[TIDE_EAGER_INPUTS];    /* in the order of the operator's arguments */
+    tide_eager_tensor saved[TIDE_EAGER_SAVED];   /* by PyTorch's names, in their order */
     tide_eager_tensor grads[TIDE_EAGER_OUTPUTS]; /* of its outputs, added up */
     uint8_t permutation[TIDE_EAGER_DIMS]; /* of PERMUTE: the input's dimension; TIDE_EAGER_NO_DIM:
                                              new */
@@ -165,11 +163,11 @@ struct tide_eager {
     tide_eager_tensor found_inf; /* GradScaler's, from unscale_ to update; else undefined */
 };
 
-/* ---- launches.c: nothing happens where no launches are logged; names are static ---- */
+/* ---- launches.c: these do nothing if launches are not logged; names are static ---- */
 
 void tide_eager_log(tide_eager *e, tide_run_family family, uint64_t bytes, uint64_t elements,
                     const char *name);
-/* A kernel that makes each element of `out` from those of `a` and `b`; NULL: it has none. */
+/* A kernel that makes each element of `out` from those of `a` and `b` (NULL: none). */
 void tide_eager_log_elements(tide_eager *e, const tide_eager_tensor *out,
                              const tide_eager_tensor *a, const tide_eager_tensor *b,
                              const char *name);
@@ -222,7 +220,7 @@ bool tide_eager_view_strides(const tide_eager_tensor *tensor, const tide_eager_s
 /* The suffix of a cast tensor's name: ".fp32", ".bf16" or ".fp16"; of a gradient's, ".grad.bf16".
  */
 const char *tide_eager_cast_suffix(const tide_eager *e, uint8_t n_bytes, bool is_gradient);
-/* Opens the scope of what follows (NULL: none). It stays open until the next call. */
+/* Opens the scope of the following operators (NULL: none). It stays open until the next call. */
 void tide_eager_enter(tide_eager *e, int32_t layer, const char *scope);
 
 /* ---- ops.c ---- */
@@ -230,7 +228,7 @@ void tide_eager_enter(tide_eager *e, int32_t layer, const char *scope);
 /* The name and category of an operator's result: an activation if backward needs it or the caller
  * keeps it, a temporary if forward releases it. */
 typedef struct tide_eager_label {
-    const char *name;       /* static; what follows "layers.N." */
+    const char *name;       /* static; the part after "layers.N." */
     tide_category category; /* of its bytes */
 } tide_eager_label;
 
@@ -252,7 +250,7 @@ tide_eager_tensor tide_eager_reduce(tide_eager *e, tide_eager_kind kind, const t
 /* The mean of all elements. */
 tide_eager_tensor tide_eager_mean_all(tide_eager *e, const tide_eager_tensor *a,
                                       tide_eager_label label);
-/* The largest of the last dimension, which stays with size 1; the caller owns the indices, too. */
+/* The largest of the last dimension, which stays with size 1; the caller also owns the indices. */
 tide_eager_tensor tide_eager_max(tide_eager *e, const tide_eager_tensor *a, tide_eager_label label,
                                  const char *indices_name, tide_eager_tensor *ret_indices);
 /* where(condition, a, scalar). */
@@ -307,13 +305,13 @@ tide_eager_tensor tide_eager_einsum(tide_eager *e, const tide_eager_tensor *a,
 /* ---- rules.c ---- */
 
 typedef struct tide_eager_rule {
-    /* The gradients of the inputs, as far as an edge wants them, from those of the outputs. */
+    /* The gradients of the inputs that an edge wants, from those of the outputs. */
     void (*backward)(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret_grads);
 } tide_eager_rule;
 
 extern const tide_eager_rule tide_eager_rules[TIDE_EAGER_N_KINDS];
 
-/* ---- variants.c: what the course assignment puts in place of its first code ---- */
+/* ---- variants.c: the assignment's replacements of its first code ---- */
 
 /* torch.utils.checkpoint (use_reentrant=True) around a block: x -> its output. */
 tide_eager_tensor tide_eager_checkpoint(tide_eager *e, int32_t layer, const tide_eager_tensor *x);
@@ -329,8 +327,8 @@ void tide_eager_back_flash(tide_eager *e, tide_eager_node *node, tide_eager_tens
 void tide_eager_run_backward(tide_eager *e, size_t n_kept);
 /* Forgets them without walking. */
 void tide_eager_forget(tide_eager *e, size_t n_kept);
-/* Adds the gradient of a node's output to what has arrived before. Takes ownership of the gradient.
- */
+/* Adds the gradient of a node's output to the gradients that have arrived. Takes ownership of the
+ * gradient. */
 void tide_eager_send(tide_eager *e, tide_eager_node *node, uint8_t output, tide_eager_tensor *grad);
 
 /* ---- model.c ---- */
@@ -344,14 +342,14 @@ void tide_eager_end_autocast(tide_eager *e);
 
 /* ---- reduce.c ---- */
 
-/* What a sum of n_rows rows of n_columns fp32 numbers takes on the card while it runs. */
+/* The scratch memory on the card of a sum of n_rows rows of n_columns fp32 numbers. */
 void tide_eager_sum_scratch(tide_eager *e, size_t n_rows, size_t n_columns, const char *name);
 
 /* ---- scaler.c: GradScaler, in fp16-mixed; otherwise these change nothing ---- */
 
 /* scaler.scale(loss), or the loss itself. */
 tide_eager_tensor tide_eager_scaled_loss(tide_eager *e);
-/* What scaler.step(optimizer) does before the optimizer's step. */
+/* The part of scaler.step(optimizer) before the optimizer's step. */
 void tide_eager_unscale(tide_eager *e);
 /* scaler.update() */
 void tide_eager_update_scale(tide_eager *e);

@@ -1,4 +1,4 @@
-/* launches.c - what PyTorch launches for the operators of this model, in the rows of a launch log.
+/* launches.c - PyTorch's launches for the operators of this model, in the rows of a launch log.
  * tests/unit/model/test_eager_launches.c compares them with the log of PyTorch 2.14.1 on a virtual
  * card: kinds, families, bytes and order, and shapes, types and layouts of products. */
 #include <string.h>
@@ -34,8 +34,8 @@ void tide_eager_log(tide_eager *e, tide_run_family family, uint64_t bytes, uint6
                           .elements = elements});
 }
 
-/* Bytes that a kernel moves for a tensor: a broadcast number once, and neighbours that lie apart
- * with what is between them, up to a sector. */
+/* Bytes that a kernel moves for a tensor: a broadcast number once, and strided neighbours with the
+ * bytes between them, up to a sector. */
 static uint64_t touched(const tide_eager_tensor *tensor, bool is_strided) {
     const tide_eager_shape *shape = &tensor->shape;
     uint64_t n = 1;
@@ -74,7 +74,7 @@ void tide_eager_log_elements(tide_eager *e, const tide_eager_tensor *out,
         return;
     }
     bool is_strided = (a != NULL && !same_layout(out, a)) || (b != NULL && !same_layout(out, b));
-    /* Casts between fp32 and bf16 alone have vectorised kernels. */
+    /* Only casts between fp32 and bf16 have vectorised kernels. */
     bool to_16bit = b == NULL && a != NULL && a->shape.n_bytes == TIDE_EAGER_FP32 &&
                     out->shape.n_bytes == TIDE_EAGER_16BIT;
     bool casts = (a != NULL && a->shape.n_bytes != out->shape.n_bytes) ||
@@ -131,7 +131,7 @@ static tide_run_type type_of(const tide_eager *e, uint8_t n_bytes) {
 void tide_eager_log_product(tide_eager *e, const tide_eager_matrix *a, const tide_eager_matrix *b,
                             size_t n_batches, uint8_t n_bytes) {
     tide_run_type type = type_of(e, n_bytes);
-    /* cuBLAS is column-major: the factors change places. */
+    /* cuBLAS is column-major: the factors are swapped. */
     unsigned flags = (b->is_transposed ? TIDE_RUN_TRANSPOSED_A : 0U) |
                      (a->is_transposed ? TIDE_RUN_TRANSPOSED_B : 0U);
     add(e, NULL,

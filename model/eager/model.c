@@ -4,7 +4,7 @@
  */
 #include "model/eager/internal.h"
 
-/* Names of what one RMSNorm makes. */
+/* Names of the tensors that one RMSNorm makes. */
 typedef struct norm_names {
     const char *out, *square, *mean, *mean_eps, *rstd, *normed;
 } norm_names;
@@ -70,7 +70,7 @@ static void split_heads(tide_eager *e, tide_eager_tensor *x) {
     tide_eager_drop(e, &split);
 }
 
-/* Names of what RoPE makes of q or k. */
+/* Names of the tensors that RoPE makes from q or k. */
 typedef struct rope_names {
     const char *out, *table, *cos_x1, *sin_x2, *first, *sin_x1, *cos_x2, *second;
 } rope_names;

@@ -1,4 +1,4 @@
-/* ops.c - operators: what each allocates in forward, and what autograd keeps of it. */
+/* ops.c - operators: the allocations of each in forward, and the tensors that autograd keeps. */
 #include "model/eager/internal.h"
 
 static bool is_fine(const tide_eager *e, const tide_eager_tensor *a) {

@@ -1,7 +1,7 @@
 /* reduce.c - the scratch memory of a sum over rows. PyTorch divides a long sum among several thread
  * blocks, which leave their parts in a buffer (ATen/native/cuda/Reduce.cuh, setReduceConfig, as of
- * 2.14.1). Of this model only the gradients of the norms' weights are such sums: the others add up
- * rows of at most a few thousand numbers, or the one number of each token. */
+ * 2.14.1). In this model, only the gradients of the norms' weights are such sums: the others add up
+ * rows of at most a few thousand numbers, or one number per token. */
 #include <string.h>
 
 #include "device/cards.h"
@@ -11,9 +11,9 @@
 enum {
     WARP = 32,          /* threads */
     MAX_THREADS = 512,  /* of a block */
-    MIN_VALUES = 16,    /* a block is worth its place if each thread gets as many */
-    MAX_VALUES = 256,   /* from here on a thread has too many */
-    MAX_VECTOR = 4,     /* numbers that a thread loads at once */
+    MIN_VALUES = 16,    /* a block is worthwhile if each thread gets this many values */
+    MAX_VALUES = 256,   /* from this number on, a thread has too many */
+    MAX_VECTOR = 4,     /* numbers that a thread loads at a time */
     SEMAPHORE_BYTES = 4 /* for each block in the first dimension of the grid */
 };
 
@@ -33,7 +33,7 @@ static size_t power_of_two_up_to(size_t n, size_t limit) {
     return power;
 }
 
-/* Blocks of n_threads that the card runs at once; SIZE_MAX: not known, as on a device that is no
+/* Blocks of n_threads that the card runs concurrently; SIZE_MAX: unknown, as on a device without a
  * card. */
 static size_t resident_blocks(const tide_eager *e, size_t n_threads) {
     static const char PREFIX[] = "virtual:";
@@ -71,8 +71,8 @@ static scratch_bytes scratch_of(const tide_eager *e, size_t n_rows, size_t n_col
         n_blocks > n_resident) {
         return (scratch_bytes){0, 0};
     }
-    /* As many parts as fill the card, but so that a thread has neither too few values nor too
-     * many. */
+    /* As many parts as fill the card, but with neither too few nor too many values for each
+     * thread. */
     size_t n_parts = n_resident == SIZE_MAX ? SIZE_MAX : ceiling(n_resident, n_blocks);
     n_parts = least(n_parts, ceiling(values, MIN_VALUES));
     if (n_parts < ceiling(values, MAX_VALUES)) {
@@ -86,7 +86,7 @@ static scratch_bytes scratch_of(const tide_eager *e, size_t n_rows, size_t n_col
 }
 
 void tide_eager_sum_scratch(tide_eager *e, size_t n_rows, size_t n_columns, const char *name) {
-    /* A device that is no card gives the libraries no workspaces either. */
+    /* A device without a card also has no workspaces for the libraries. */
     if (e->status != TIDE_OK ||
         tide_device_get_info(tide_cache_device(e->cache))->workspace_bytes == 0) {
         return;

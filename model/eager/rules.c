@@ -128,7 +128,7 @@ static void back_where(tide_eager *e, tide_eager_node *node, tide_eager_tensor *
 
 /* ---- reductions ---- */
 
-/* The same number for every element: an expanded view, which takes no memory. */
+/* The same number for every element: an expanded view, which needs no memory. */
 static void back_sum(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
     (void)e;
     ret[0] = tide_eager_retain(&node->grads[0]);
@@ -153,7 +153,7 @@ static void back_mean(tide_eager *e, tide_eager_node *node, tide_eager_tensor *r
 static void back_scatter(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
     uint64_t n = tide_eager_count(&node->grads[0].shape);
     uint64_t n_bytes = node->grads[0].shape.n_bytes;
-    /* max: an index, its gradient and a sector; gather adds to what is there. */
+    /* max: an index, its gradient and a sector; gather adds to the existing values. */
     uint64_t n_sectors = node->kind == TIDE_EAGER_GATHER ? 2 : 1;
     expand(e, node, ret);
     tide_eager_log_elements(e, &ret[0], NULL, NULL, "fill");
@@ -267,8 +267,8 @@ static tide_eager_tensor indices(tide_eager *e, const tide_eager_node *node) {
 }
 
 /* The gradient is filled with zeros, the indices are wrapped, scaled to offsets and scaled back,
- * and sorted together with their positions, which short lists are in one kernel; then the rows are
- * added: each is read, and read and written in the table. */
+ * and sorted together with their positions, in one kernel for short lists; then the rows are added:
+ * each is read, and read and written in the table. */
 static void log_index_put(tide_eager *e, const tide_eager_node *node,
                           const tide_eager_tensor *table) {
     const tide_eager_tensor *index = &node->saved[0];

@@ -1,7 +1,7 @@
 /* scaler.c - torch.amp.GradScaler around the step of a run in fp16-mixed: it scales the loss before
  * backward, and divides the gradients by the same factor before the optimizer. Its tensors have one
  * element. No gradient of the run overflows: a step that the scaler skips makes none of the
- * optimizer's tensors, so the run with all steps is the one that needs most. */
+ * optimizer's tensors, so the run with all steps needs the most memory. */
 #include "model/eager/internal.h"
 
 static bool scales(const tide_eager *e) {
@@ -28,7 +28,7 @@ tide_eager_tensor tide_eager_scaled_loss(tide_eager *e) {
                              tide_eager_passing("loss.scaled"));
 }
 
-/* unscale_ works out the factor, scale.double().reciprocal().float(), and a flag. The kernel that
+/* unscale_ computes the factor, scale.double().reciprocal().float(), and a flag. The kernel that
  * divides the gradients takes copies of both, because a copy goes to each device that has
  * gradients. Of them only the flag's copy outlives the call. */
 void tide_eager_unscale(tide_eager *e) {

@@ -31,7 +31,8 @@ static void give_storage(tide_eager *e, tide_eager_storage *storage) {
     e->free_storages = storage;
 }
 
-/* "layers.N.NAME" and the suffix; NULL if the cache has no recorder, which alone needs names. */
+/* "layers.N.NAME" and the suffix; NULL if the cache has no recorder, because only the recorder
+ * needs names. */
 static const char *full_name(const tide_eager *e, const char *name, const char *suffix,
                              char text[NAME_BYTES]) {
     if (tide_cache_recorder(e->cache) == NULL) {
@@ -159,7 +160,7 @@ bool tide_eager_is_contiguous(const tide_eager_tensor *tensor) {
     return true;
 }
 
-/* The dimension among those not in `done` (bits) with the smallest stride; sizes of 1 aside. */
+/* The dimension among those not in `done` (bits) with the smallest stride; ignoring sizes of 1. */
 static size_t innermost(const tide_eager_tensor *tensor, unsigned done) {
     size_t best = TIDE_EAGER_DIMS;
     for (size_t i = 0; i < tensor->shape.n_dims; i++) {
@@ -184,8 +185,8 @@ bool tide_eager_is_dense(const tide_eager_tensor *tensor) {
     return true;
 }
 
-/* A run of dimensions that are contiguous with each other can be divided anew; no new dimension may
- * cross the end of a run. Dimensions are taken from the last to the first. */
+/* A run of dimensions that are contiguous with each other can be divided again; no new dimension
+ * may cross the end of a run. Dimensions are taken from the last to the first. */
 bool tide_eager_view_strides(const tide_eager_tensor *tensor, const tide_eager_shape *shape,
                              size_t *ret_strides) {
     size_t n_old = tensor->shape.n_dims;

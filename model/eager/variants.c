@@ -1,4 +1,4 @@
-/* variants.c - scaled_dot_product_attention in place of the code's own attention, and a checkpoint
+/* variants.c - scaled_dot_product_attention instead of the code's own attention, and a checkpoint
  * around each block. No snapshot of such a run was available to compare with: this follows the
  * operators' definitions. */
 #include "model/eager/internal.h"

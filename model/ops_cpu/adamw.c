@@ -4,8 +4,8 @@
  *   p = p - lr sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + eps)
  *   p = p - lr weight_decay p
  *
- * The arithmetic is fp32, and a narrower result is rounded once: p moves by m and v as they are
- * before their own rounding, so that the step does not see those rounding errors. */
+ * The arithmetic is fp32, and a narrower result is rounded once: p is updated with m and v before
+ * their own rounding, so the step does not include those rounding errors. */
 #include "model/ops_cpu/pieces.h"
 
 static tide_adamw_factors make_factors(const tide_adamw *call) {

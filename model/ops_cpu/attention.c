@@ -1,4 +1,5 @@
-/* Causal attention: what both kinds share. attention_flash.c and attention_naive.c have the rest.
+/* Causal attention: the shared parts of both kinds. attention_flash.c and attention_naive.c have
+ * the others.
  */
 #include <limits.h>
 #include <math.h>

@@ -12,8 +12,8 @@
  *     P = exp(S - lse);  dv += P^T dout;  dP = dout v^T;  dS = P * (dP - delta) / sqrt(D)
  *     dq += dS k;  dk += dS^T q
  *
- * All arithmetic between reading the inputs and rounding the results once is fp32, for bf16 arrays
- * too. */
+ * All arithmetic between reading the inputs and rounding the results once is fp32, also for bf16
+ * arrays. */
 #include <math.h>
 
 #include "model/ops_cpu/attention_internal.h"
@@ -22,8 +22,8 @@ enum {
     TILE = TIDE_ATTENTION_TILE,
     CHANNELS = TIDE_ATTENTION_CHANNELS,
     /* Queries of a tile on the diagonal that share one range of keys. Smaller groups skip more of
-     * the masked half: with 32 the backward pass takes a tenth less time than with whole tiles (T
-     * 128, D 64); 16 gain nothing more. */
+     * the masked half: with 32 the backward pass takes 10 % less time than with whole tiles (T 128,
+     * D 64); 16 is no faster. */
     GROUP = 32
 };
 
@@ -86,9 +86,9 @@ typedef struct forward_work {
     running rows;               /* of its queries */
 } forward_work;
 
-/* Turns scores into P = exp(score - m') with the new maximum m' of each row. What was summed with
- * the old maximum m is off by exp(m - m'), so the row of `out` and the row's sum are multiplied by
- * it. Subtracting the maximum keeps exp within range. */
+/* Turns scores into P = exp(score - m') with the new maximum m' of each row. Sums with the old
+ * maximum m are off by exp(m - m'), so the row of `out` and the row's sum are multiplied by it.
+ * Subtracting the maximum keeps exp within range. */
 static void online_softmax(const piece *at, const tide_attention_tile *tile, forward_work *work) {
     const tide_cpu_kernels *kernels = at->head.cpu->kernels;
     for (size_t i = 0; i < tile->n_t; i++) { /* query t0 + i */
@@ -230,8 +230,8 @@ static void add_product(const piece *at, const tide_attention_tile *tile, tide_m
                                        .ldc = at->n_c});
 }
 
-/* Adds what the tile of queries from t0 on and the tile of keys from s0 on contribute to the piece:
- * to dq if the queries are the piece's tokens, to dk and dv if the keys are. */
+/* Adds the contribution of the tile of queries from t0 on and the tile of keys from s0 on to the
+ * piece: to dq if the queries are the piece's tokens, to dk and dv if the keys are. */
 static void add_gradients(const piece *at, const tide_attention_backward *call, size_t t0,
                           size_t s0, backward_work *work) {
     size_t end = t0 + tide_attention_tile_length(t0, at->head.T);

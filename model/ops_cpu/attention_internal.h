@@ -1,9 +1,9 @@
-/* attention_internal.h - what both kinds of attention share: the addresses of a head, and products
+/* attention_internal.h - shared by both kinds of attention: the addresses of a head, and products
  * of its tiles.
  *
  * All work is cut into tiles of TIDE_ATTENTION_TILE tokens, and results into blocks of
- * TIDE_ATTENTION_CHANNELS channels, so that a thread's sums fit its stack for every shape. Arrays
- * are fp32, bf16 or fp16; products read each type and sum in fp32. */
+ * TIDE_ATTENTION_CHANNELS channels, so a thread's sums fit its stack for every shape. Arrays are
+ * fp32, bf16 or fp16; products read each type and sum in fp32. */
 #ifndef TIDE_MODEL_OPS_CPU_ATTENTION_INTERNAL_H
 #define TIDE_MODEL_OPS_CPU_ATTENTION_INTERNAL_H
 
@@ -58,7 +58,7 @@ tide_array tide_attention_at(const tide_attention_head *head, tide_array x, size
 tide_array tide_attention_scores_at(const tide_attention_head *head, tide_array x, size_t t,
                                     size_t s);
 
-/* A tile of scores, or of anything of that shape: queries t0 .. t0 + n_t and keys s0 .. s0 + n_s,
+/* A tile of scores, or of an array of that shape: queries t0 .. t0 + n_t and keys s0 .. s0 + n_s,
  * at most TIDE_ATTENTION_TILE of each. In fp32 its rows are that many elements apart. */
 typedef struct tide_attention_tile {
     size_t t0, n_t;
@@ -69,7 +69,7 @@ typedef struct tide_attention_tile {
 void tide_attention_dots(const tide_attention_head *head, const tide_attention_tile *tile,
                          float alpha, tide_array x, tide_array y, float *out);
 
-/* x (n_rows, n) = rows, `stride` elements apart, rounded once where the type narrows; x_stride
+/* x (n_rows, n) = rows, `stride` elements apart, rounded once if the type is narrower; x_stride
  * elements from row to row of x. */
 typedef struct tide_attention_store {
     tide_array x;      /* written */

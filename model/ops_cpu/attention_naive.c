@@ -4,13 +4,13 @@
  *   probs = softmax over s <= t of q k^T / sqrt(D), 0 for s > t;  out = probs v
  *
  *   dv = probs^T dout;  dprobs = dout v^T
- *   dscores = probs * (dprobs - sum_s dprobs * probs) / sqrt(D), in the place of dprobs
+ *   dscores = probs * (dprobs - sum_s dprobs * probs) / sqrt(D), in place of dprobs
  *   dq = dscores k;  dk = dscores^T q
  *
  * The scaled scores are stored where probs will be. Every stored number is rounded to the arrays'
- * type, and the next part reads the rounded number, as it would in PyTorch: softmax reads rounded
- * scores, out rounded probabilities, dscores rounded dprobs. Each part is a pass over all heads, in
- * a scope of its own. */
+ * type, and the next part reads the rounded number, as in PyTorch: softmax reads rounded scores,
+ * out rounded probabilities, dscores rounded dprobs. Each part is a pass over all heads, in a scope
+ * of its own. */
 #include <math.h>
 
 #include "model/ops_cpu/attention_internal.h"

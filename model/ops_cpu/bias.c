@@ -1,12 +1,11 @@
 /* out (R, C) = bias (C) in every row.
  *
- * Backward: dbias (C) = the sum over the rows of dout (R, C), taken in double. */
+ * Backward: dbias (C) = the sum over the rows of dout (R, C), computed in double. */
 #include <string.h>
 
 #include "model/ops_cpu/pieces.h"
 
-/* Channels that a thread sums up at a time: few, so that narrow layers have work for all threads.
- */
+/* Channels that a thread sums at a time: few, so narrow layers have work for all threads. */
 enum { CHANNELS = 64 };
 
 /* out[r][:] */

@@ -23,7 +23,7 @@ tide_status tide_cpu_clip(tide_ops *ops, const tide_clip *call, tide_error *erro
         n_elements += call->parameters[p].n_elements;
     }
     double ratio = call->max_norm / ((double)*call->norm + EPSILON);
-    /* Gradients of small norm stay as they are, to the bit: a factor of 1 is not multiplied in. */
+    /* Gradients with a small norm are not changed, to the bit: a factor of 1 is not applied. */
     if (ratio >= 1) {
         return TIDE_OK;
     }

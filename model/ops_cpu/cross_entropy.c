@@ -1,5 +1,5 @@
 /* row_losses (R) = log(sum_v exp(logits (R, V))) - logits at targets (R); loss (1) = their mean;
- * logits = scale (softmax - onehot) / R in their own place.
+ * logits = scale (softmax - onehot) / R in place.
  *
  * Three passes over a row: its maximum, the sum of exponentials, the gradient. In between, fp32
  * rows keep the exponentials in place of the logits; narrower rows would round them, so the third

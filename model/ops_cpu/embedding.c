@@ -1,13 +1,13 @@
 /* out (R, C) = table (V, C) at tokens (R); backward: dtable (V, C) = 0, then += dout (R, C) at
  * tokens, rows in order.
  *
- * Backward goes by blocks of the table, each of BAND words. One thread clears a block, goes through
- * all tokens, and adds the rows whose token is in the band, in fp32 and in the order of rows. So
- * the result does not depend on the number of threads, and no two threads write to one row. An fp32
+ * Backward works by blocks of the table, each of BAND words. One thread clears a block, scans all
+ * tokens, and adds the rows whose token is in the band, in fp32 and in the order of rows. So the
+ * result does not depend on the number of threads, and no two threads write to one row. An fp32
  * table is the accumulator itself, over all channels; a bf16 or fp16 table is accumulated on the
  * stack, CHANNELS of them at a time, and each of its numbers is rounded once. So the scratch has a
- * fixed size. Going through the tokens costs such a table R V C / (BAND CHANNELS) comparisons,
- * which are fewer than the R C additions as long as V < 16384, and cheaper. */
+ * fixed size. Scanning the tokens costs such a table R V C / (BAND CHANNELS) comparisons, which are
+ * fewer than the R C additions as long as V < 16384, and cheaper. */
 #include <string.h>
 
 #include "model/ops_cpu/pieces.h"
@@ -48,7 +48,7 @@ tide_status tide_cpu_embedding_forward(tide_ops *ops, const tide_embedding_forwa
 /* Words v0 .. v1, channels c0 .. c1. */
 typedef struct table_block {
     size_t v0, v1; /* at most BAND */
-    size_t c0, c1; /* at most CHANNELS where the table is not fp32 */
+    size_t c0, c1; /* at most CHANNELS if the table is not fp32 */
 } table_block;
 
 /* sums (c1 - c0) += dout[r][c0 .. c1) */

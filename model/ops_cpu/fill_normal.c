@@ -12,7 +12,7 @@
 #include "model/ops_cpu/ops_cpu_internal.h"
 #include "model/philox.h"
 
-/* Up to this many elements stay on the calling thread. It is fewer than elsewhere, because one
+/* Up to this many elements stay on the calling thread. It is smaller than elsewhere, because one
  * element takes long. */
 enum { FEW = 1 << 10 };
 

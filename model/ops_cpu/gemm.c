@@ -2,7 +2,7 @@
 
 #include <stdalign.h>
 
-/* The blocks of a small product, whose panels take 68 KiB of stack. */
+/* The blocks of a small product, whose panels need 68 KiB of stack. */
 enum { BLOCK_M = 64, BLOCK_N = 64, BLOCK_K = 128 };
 
 void tide_gemm_multiply(const tide_gemm_kernels *kernels, const tide_gemm_tile *tile,

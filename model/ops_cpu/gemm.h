@@ -7,7 +7,7 @@
  * product in vector registers.
  *
  * Every element of a product is a sum in fp32 over blocks of k, in their order; the blocks depend
- * on k alone. So it depends neither on the number of threads nor on the element's position. */
+ * only on k. So the sum depends neither on the number of threads nor on the element's position. */
 #ifndef TIDE_MODEL_OPS_CPU_GEMM_H
 #define TIDE_MODEL_OPS_CPU_GEMM_H
 
@@ -30,7 +30,7 @@ typedef struct tide_gemm_part {
 } tide_gemm_part;
 
 enum {
-    TIDE_GEMM_K = 384,         /* of a block: a panel of b, 48 KiB at most, streams from L2 */
+    TIDE_GEMM_K = 384,         /* of a block: a panel of b, at most 48 KiB, streams from L2 */
     TIDE_GEMM_MAX_ROWS = 8,    /* of a tile, over all instruction sets */
     TIDE_GEMM_MAX_COLUMNS = 32 /* likewise */
 };
@@ -65,14 +65,14 @@ typedef struct tide_gemm {
 /* A small product on the calling thread, with its panels on the stack (68 KiB). */
 void tide_gemm_block(const tide_gemm_kernels *kernels, const tide_gemm *gemm);
 
-/* Where a tile of a product goes. */
+/* The destination of a tile of a product. */
 typedef struct tide_gemm_tile {
     size_t n_l;               /* length of the two panels along k */
     float alpha;              /* factor of the product */
     bool add;                 /* c += instead of c = */
     float *c;                 /* borrowed */
     size_t ldc;               /* elements from row to row of c */
-    size_t n_rows, n_columns; /* of the tile that lie within c; at most the kernels' */
+    size_t n_rows, n_columns; /* of the tile within c; at most the kernels' */
 } tide_gemm_tile;
 
 /* c (n_rows, n_columns) = or += alpha * (a panel of a) * (a panel of b). */

@@ -1,9 +1,9 @@
 /* out (A, m) = weight (matrix chosen (A), m, k) x (k) + bias (matrix chosen (A), m); weights fp32,
- * bf16, fp16 or int8, cast to fp32 where they are used. A row's products are summed in double, in
- * the order of its pieces, and its bias is added to the sum. */
+ * bf16, fp16 or int8, cast to fp32 at their use. A row's products are summed in double, in the
+ * order of its pieces, and its bias is added to the sum. */
 #include "model/ops_cpu/pieces.h"
 
-/* Rows that are multiplied together, so that x is widened to fp32 once for all of them. */
+/* Rows that are multiplied together, to widen x to fp32 only once for all of them. */
 enum { ROWS = 16 };
 
 /* weight[at .. at + n) as fp32 numbers. */

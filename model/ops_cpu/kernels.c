@@ -33,7 +33,7 @@ static const char *skip_dashes(const char *text) {
     return text + strspn(text, "-");
 }
 
-/* "AVX-512" may be asked for as avx512. */
+/* "AVX-512" may be requested as avx512. */
 static bool is_named(const tide_cpu_kernels *kernels, const char *asked) {
     const char *name = skip_dashes(kernels->name);
     asked = skip_dashes(asked);

@@ -1,14 +1,14 @@
 /* kernels.h - the inner loops of the cpu device: functions on short runs of fp32 numbers, without
- * threads, types or errors. Each is compiled once per instruction set, and the best table that the
- * machine has is chosen when the operators are opened.
+ * threads, types or errors. Each is compiled once per instruction set, and the best table for the
+ * machine is chosen when the operators are opened.
  *
- * Kernels know no storage types: an operator widens a piece of a bf16 or fp16 array into a buffer
- * on its stack, calls the kernel, and narrows what it wrote (pieces.h).
+ * Kernels do not know storage types: an operator widens a piece of a bf16 or fp16 array into a
+ * buffer on its stack, calls the kernel, and narrows the result (pieces.h).
  *
- * Products and sums may be fused where the instruction set can, and sums are taken in as many lanes
- * as a register has: the last bits of a result may differ between two tables. Within a table the
- * bits depend only on the numbers and on n, never on the number of threads. n may be 0. A run that
- * is written may be identical to a run that is read, but must not overlap one partly. */
+ * Products and sums may be fused if the instruction set supports it, and sums use as many lanes as
+ * a register has: the last bits of a result may differ between two tables. Within a table the bits
+ * depend only on the numbers and on n, never on the number of threads. n may be 0. A run that is
+ * written may be identical to a run that is read, but must not overlap one partly. */
 #ifndef TIDE_MODEL_OPS_CPU_KERNELS_H
 #define TIDE_MODEL_OPS_CPU_KERNELS_H
 
@@ -18,7 +18,7 @@
 
 #include "common/status.h"
 
-/* What one run of RMSNorm's backward reads and writes; all of n elements. */
+/* The operands of one run of RMSNorm's backward; all of n elements. */
 typedef struct tide_rmsnorm_run {
     float *dx;           /* written, or added to */
     float *dweight;      /* added to */
@@ -35,7 +35,7 @@ typedef struct tide_adamw_factors {
     float beta1, one_minus_beta1; /* of m */
     float beta2, one_minus_beta2; /* of v */
     float step;                   /* lr with both bias corrections */
-    float eps;                    /* beside the uncorrected sqrt(v) */
+    float eps;                    /* added to the uncorrected sqrt(v) */
     float decay;                  /* lr weight_decay */
 } tide_adamw_factors;
 
@@ -64,7 +64,7 @@ typedef struct tide_cpu_kernels {
     /* The sum of (x - mean)^2. */
     double (*squares_around)(const float *x, double mean, size_t n);
 
-    /* The largest of x (n); -infinity of none. NaN is passed over. */
+    /* The largest of x (n); -infinity if n is 0. NaN is ignored. */
     float (*row_max)(const float *x, size_t n);
     /* row (n) = exp(row - max); returns the sum in double. */
     double (*exponentials)(float *row, size_t n, float max);
@@ -107,8 +107,7 @@ typedef struct tide_cpu_kernels {
 const tide_cpu_kernels *const *tide_cpu_kernels_available(void);
 
 /* The best, or the one that the environment variable TIDEMARK_CPU_KERNELS names ("avx512", "avx2",
- * "generic"), for comparisons. TIDE_DEVICE_ABSENT: this machine lacks the instruction set that it
- * names. */
+ * "generic"), for comparisons. TIDE_DEVICE_ABSENT if this machine lacks that instruction set. */
 TIDE_NODISCARD tide_status tide_cpu_kernels_choose(const tide_cpu_kernels **ret_kernels,
                                                    tide_error *error);
 

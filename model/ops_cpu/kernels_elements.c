@@ -200,7 +200,7 @@ static void swiglu_backward(float *dgate, float *dup, const float *dout, const f
 }
 
 /* Phi(-|x|) over exp(-x^2 / 2), without a branch: half of formula 7.1.26 of Abramowitz and Stegun's
- * Handbook of Mathematical Functions for erfc(|x| / sqrt(2)), which errs by 1.5e-7 at most; so Phi
+ * Handbook of Mathematical Functions for erfc(|x| / sqrt(2)), which errs by at most 1.5e-7; so Phi
  * errs by 7.5e-8, little more than one rounding of a number below 1. */
 static inline float tail_ratio(float x) {
     const float P = 0.3275911F * 0.70710678F;

@@ -76,7 +76,7 @@ static inline void widen_run(float *wide, const tide_gemm_operand *x, size_t ele
     }
 }
 
-/* Four numbers: half of the smallest vector register that there is. */
+/* Four numbers: half of the smallest vector register. */
 typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
 
 /* packed[l][0 .. 4) = rows[0 .. 4)[l], `width` elements from l to l. */

@@ -1,8 +1,8 @@
 /* mean (R) = mean_c(x); rstd (R) = 1 / sqrt(mean_c((x - mean)^2) + 1e-5); out (R, C) =
  * (x (R, C) - mean) * rstd * weight (C) + bias (C).
  *
- * Row sums are taken in double, and the squares around the mean in a second pass: if the mean is
- * large compared with the spread, mean(x^2) - mean(x)^2 would cancel to nothing. */
+ * Row sums are computed in double, and the squares around the mean in a second pass: if the mean is
+ * large compared with the spread, mean(x^2) - mean(x)^2 would lose all digits. */
 #include <math.h>
 
 #include "model/ops_cpu/pieces.h"

@@ -11,9 +11,9 @@
 
 /* How the work is divided. */
 enum {
-    SMALL = 1 << 18, /* products below which waking another thread does not pay */
+    SMALL = 1 << 18, /* products below which waking another thread is not worthwhile */
     PACK_BYTES =
-        1 << 15, /* panels a thread copies at a time, so that threads write to different pages */
+        1 << 15, /* panels a thread copies at a time, so threads write to different pages */
     TILES_A = 8, /* panels of a that a thread takes at a time ... */
     TILES_B = 8  /* ... and of b: much more work than taking them */
 };

@@ -52,8 +52,8 @@ static tide_status check_precision(tide_precision precision, tide_error *error) 
         tide_precision_name((int)precision));
 }
 
-/* Allocates matmul's panels and the sums of a block of a bf16 or fp16 out. Pages that no call
- * touches take no memory. */
+/* Allocates matmul's panels and the sums of a block of a bf16 or fp16 out. Untouched pages use no
+ * memory. */
 static bool alloc_scratch(tide_ops_cpu *cpu) {
     const tide_hostmem *mem = cpu->ops.mem;
     size_t n_a = (size_t)(TIDE_OPS_CPU_GEMM_M + TIDE_GEMM_MAX_ROWS) * TIDE_GEMM_K;

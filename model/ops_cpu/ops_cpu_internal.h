@@ -1,11 +1,12 @@
-/* ops_cpu_internal.h - what the operators of the cpu device share: their state, and small functions
- * on numbers.
+/* ops_cpu_internal.h - the shared parts of the cpu device's operators: their state, and small
+ * functions on numbers.
  *
  * Every operator is the readable reference of its contract in ops.h. Each array is fp32, bf16 or
- * fp16; arithmetic is fp32, sums over rows are taken in double, and a narrower result is rounded
+ * fp16; arithmetic is fp32, sums over rows are computed in double, and a narrower result is rounded
  * once (pieces.h). bf16 and fp16 are emulated: their bytes are real, but their times are not
  * representative. Loops are parallel over chunks that write different elements and whose number and
- * order depend on shapes alone, so the results are the same, to the bit, for any number of threads.
+ * order depend only on shapes, so the results are the same, to the bit, for any number of
+ * threads.
  */
 #ifndef TIDE_MODEL_OPS_CPU_OPS_CPU_INTERNAL_H
 #define TIDE_MODEL_OPS_CPU_OPS_CPU_INTERNAL_H
@@ -46,7 +47,7 @@ TIDE_NODISCARD tide_status tide_ops_cpu_need_floats(const char *operator_name,
                                                     const tide_array *arrays, size_t n_arrays,
                                                     tide_error *error);
 
-/* Elements of one chunk of an elementwise loop: large enough that waking a thread pays. */
+/* Elements of one chunk of an elementwise loop: large enough to justify waking a thread. */
 enum { TIDE_OPS_CPU_CHUNK = 1 << 14 };
 
 /* Up to this many elements an operator stays on the caller's thread: starting a parallel region
@@ -63,9 +64,9 @@ static inline size_t tide_ops_cpu_chunk_end(size_t chunk, size_t n) {
     return end < n ? end : n;
 }
 
-/* e^x without a branch, so that loops over it are vectorised; 2 units in the last place. x is
- * clamped to [-87, 88], where e^x is a normal fp32 number; NaN stays NaN. x = n ln 2 + r with |r|
- * <= 0.35; the Taylor polynomial of degree 7 leaves r^8 / 8! < 6e-9. */
+/* e^x without a branch, to vectorise loops over it; 2 units in the last place. x is clamped to
+ * [-87, 88], where e^x is a normal fp32 number; NaN stays NaN. x = n ln 2 + r with |r| <= 0.35; the
+ * Taylor polynomial of degree 7 leaves r^8 / 8! < 6e-9. */
 static inline float tide_exp(float x) {
     const float ROUNDER = 12582912.0F; /* 1.5 * 2^23: adding it rounds to an integer */
     x = x < -87.0F ? -87.0F : x;

@@ -1,9 +1,9 @@
 /* rstd (R) = 1 / sqrt(mean_c(x^2) + 1e-5); out (R, C) = x (R, C) * rstd * weight (C).
  *
  * Backward, with n = x * rstd and dn = dout * weight: dx (= or +=) rstd * (dn - n mean_c(dn * n));
- * dweight (C) = sum_r dout * n. Row sums are taken in double, dweight is one fp32 partial sum per
- * group of rows; the groups are added in double, in their order, and rounded once, so the result
- * does not depend on the number of threads. */
+ * dweight (C) = sum_r dout * n. Row sums are computed in double, dweight is one fp32 partial sum
+ * per group of rows; the groups are added in double, in their order, and rounded once, so the
+ * result does not depend on the number of threads. */
 #include <math.h>
 #include <string.h>
 
@@ -92,7 +92,7 @@ static void backward_row(const tide_ops_cpu *cpu, const tide_rmsnorm_backward *c
     }
 }
 
-/* Channels of one piece of dweight: whole cache lines, so that no two threads write to the same
+/* Channels of one piece of dweight: whole cache lines, so two threads never write to the same
  * line. */
 enum { CHANNELS = 128 };
 

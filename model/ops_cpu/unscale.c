@@ -4,7 +4,7 @@
 #include "model/ops_cpu/pieces.h"
 
 /* x[begin .. end) *= factor. Returns whether all elements are finite: in double the sum of squares
- * of fp32 numbers does not overflow, so it is finite if all of them are, and only then. */
+ * of fp32 numbers does not overflow, so it is finite if and only if all of them are. */
 static bool unscale(const tide_ops_cpu *cpu, tide_array x, float factor, size_t begin, size_t end) {
     float buffer[TIDE_PIECE];
     bool is_finite = true;

@@ -4,16 +4,16 @@
  *   p = p - lr sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + eps)
  *   p = p - lr weight_decay p
  *
- * The arithmetic is fp32, and a bf16 result is rounded once: p moves by m and v as they are before
- * their own rounding. One launch updates up to TIDE_LIST_TENSORS parameters whose arrays are all
- * fp32, all bf16, or mixed: hundreds of small parameters would otherwise cost a launch each. */
+ * The arithmetic is fp32, and a bf16 result is rounded once: p is updated with m and v before their
+ * own rounding. One launch updates up to TIDE_LIST_TENSORS parameters whose arrays are all fp32,
+ * all bf16, or mixed: hundreds of small parameters would otherwise cost a launch each. */
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
 #include "model/ops_cuda/tensor_list.h"
 #include "model/ops_cuda/vector.h"
 
-/* Elements of one block: enough that a thread makes some tens of accesses, few enough that small
- * models fill the GPU. */
+/* Elements of one block: enough for a few tens of accesses per thread, few enough for small models
+ * to fill the GPU. */
 enum { CHUNK = 1 << 13 };
 
 enum { P = 0, G, M, V, N_ARRAYS };
@@ -25,7 +25,7 @@ struct factors {
     float beta1, one_minus_beta1; /* of m */
     float beta2, one_minus_beta2; /* of v */
     float step;                   /* lr with both bias corrections */
-    float eps;                    /* beside the uncorrected sqrt(v) */
+    float eps;                    /* added to the uncorrected sqrt(v) */
     float decay;                  /* lr weight_decay */
 };
 

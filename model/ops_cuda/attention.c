@@ -9,7 +9,7 @@ static tide_status check(size_t B, size_t T, size_t H, size_t D, tide_error *err
         return tide_fail(error, TIDE_LIMIT,
                          "attention: context %zu or %zu channels exceed 2^31 - 1", T, C);
     }
-    if (T != 0 && B * H > INT_MAX / T) { /* every tile has a block, and at least one row */
+    if (T != 0 && B * H > INT_MAX / T) { /* each tile has its own block and at least one row */
         return tide_fail(
             error, TIDE_LIMIT,
             "attention: %zu sequences of %zu heads and %zu tokens are more than 2^31 - "
@@ -29,9 +29,9 @@ static tide_status check_flash(size_t D, tide_error *error) {
     return TIDE_OK;
 }
 
-/* Whether the kernels for tensor cores can compute a call: arrays are bf16 (in fp16 they have no
- * instance yet), or fp32 whose products may be TF32's, and every row of a head consists of whole
- * aligned accesses of 16 bytes. */
+/* Whether the kernels for tensor cores can compute a call: arrays are bf16 (fp16 has no instance
+ * yet), or fp32 whose products may be TF32, and every row of a head consists of whole aligned
+ * accesses of 16 bytes. */
 static bool fits_matrices(const tide_ops *ops, const tide_array *arrays, size_t n_arrays,
                           size_t D) {
     const bool is_tf32 = arrays[0].dtype == TIDE_FP32 && tide_ops_cuda_of(ops)->fp32_compute_type ==

@@ -1,6 +1,6 @@
 /* delta (B, H, T) = sum over d of dout * out, both (B, T, H, D). A warp per row of D channels; rows
- * are read in memory order. Where products read TF32, dout is rounded here as it is there: what
- * dP - delta cancels then has the same error on both sides. */
+ * are read in memory order. If products read TF32, dout is rounded here in the same way: the parts
+ * that cancel in dP - delta then have the same error. */
 #include "model/ops_cuda/attention_internal.h"
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/mma.h"

@@ -13,8 +13,8 @@
  *     dq = dS k, a block per tile of queries, over tiles of keys up to the diagonal
  *     dv = P^T dout, dk = dS^T q, a block per tile of keys, over tiles of queries from there on
  *
- * P and dS are computed once for dq and again for dk and dv. In this way each block alone sums what
- * it writes: no atomics are needed, and the order of every sum depends on T alone (decision 0004).
+ * P and dS are computed once for dq and again for dk and dv. So each block sums its own results: no
+ * atomics are needed, and the order of every sum depends only on T (decision 0004).
  */
 #include "model/ops_cuda/attention_internal.h"
 #include "model/ops_cuda/attention_tiles.h"
@@ -46,8 +46,8 @@ template <unsigned M> struct flash_running {
 };
 
 /* Turns scores into P = exp(score - m') with the new maximum m' of each row, and updates the
- * running statistics. What was summed with the old maximum m is off by exp(m - m'), so `sums` and
- * the row's sum are multiplied by it. Subtracting the maximum keeps exp within range. */
+ * running statistics. Sums with the old maximum m are off by exp(m - m'), so `sums` and the row's
+ * sum are multiplied by it. Subtracting the maximum keeps exp within range. */
 template <unsigned M, unsigned N, unsigned N_CHANNELS>
 static __device__ __forceinline__ void
 online_softmax(const tide_attention_shape &shape, size_t own, size_t other, float (&scores)[M][N],
@@ -63,7 +63,7 @@ online_softmax(const tide_attention_shape &shape, size_t own, size_t other, floa
             max = fmaxf(max, scores[i][j]);
         }
         /* Every query sees key 0, which is in the first tile, so the maximum is finite from then on
-         * and the differences below are no NaN. */
+         * and the differences below are not NaN. */
         max = fmaxf(tide_attention_row_max(max), rows.max[i]);
         float sum = 0;
 #pragma unroll
@@ -150,7 +150,7 @@ template <typename T> struct flash_backward_arrays {
 };
 
 /* lse and delta of N queries that are `step` apart. Beyond the last query they are 0: q and dout
- * are 0 there, so whatever P is, it adds nothing. */
+ * are 0 there, so P adds nothing, whatever its value. */
 template <unsigned N> struct flash_query_rows {
     float lse[N];
     float delta[N];

@@ -1,5 +1,5 @@
 /* attention_internal.h - the parts of attention on the cuda device: attention.c checks a call and
- * hands it to one of these. C and C++.
+ * passes it to one of these. C and C++.
  */
 #ifndef TIDE_MODEL_OPS_CUDA_ATTENTION_INTERNAL_H
 #define TIDE_MODEL_OPS_CUDA_ATTENTION_INTERNAL_H
@@ -10,8 +10,8 @@
 extern "C" {
 #endif
 
-/* Most channels of a head for flash attention: what a block holds in registers and shared memory.
- */
+/* Most channels of a head for flash attention: limited by the registers and shared memory of a
+ * block. */
 enum { TIDE_CUDA_FLASH_CHANNELS = 128 };
 
 /* attention_flash.cu: fp32 arithmetic on tiles in shared memory, for arrays of one type. */

@@ -40,15 +40,15 @@ own_statistics(const mma_backward_arrays<T> &arrays, const tide_attention_shape 
     }
 }
 
-/* Behind the channels of row `row` of a tile, an even one: lse of the queries of this row and the
+/* After the channels of row `row` of a tile, an even row: lse of the queries of this row and the
  * next, then delta of both. */
 template <unsigned DIM, typename T>
 static __device__ __forceinline__ float *statistics_of(T *tile, unsigned row) {
     return reinterpret_cast<float *>(tile + row * MMA_STRIDE<T, DIM> + DIM);
 }
 
-/* lse and delta of the queries of a tile: in shared memory where they are the others, two of each
- * in registers where they are own. */
+/* lse and delta of the queries of a tile: in shared memory if they are others, two of each in
+ * registers if they are own. */
 template <typename T, unsigned DIM, bool KEYS> struct mma_query_rows {
     T *tile;      /* KEYS: of q */
     float own[4]; /* lse of rows g and g + 8, then delta; else */
@@ -64,7 +64,7 @@ template <typename T, unsigned DIM, bool KEYS> struct mma_query_rows {
 };
 
 /* The sums of a warp of the backward pass. from_dscores lacks the scale until it is stored, which
- * saves a product per score. */
+ * saves a multiplication per score. */
 template <unsigned DIM, bool KEYS> struct mma_backward_sums {
     float from_dscores[DIM / 8][4];
     float from_probs[KEYS ? DIM / 8 : 1][4];
@@ -132,8 +132,8 @@ finish_backward(const mma_backward_arrays<T> &arrays, const tide_attention_shape
     }
 }
 
-/* Blocks of a multiprocessor that its registers have to suffice for: three where the shared memory
- * of 9.0 has room for them and no register is spilled. */
+/* Blocks per multiprocessor for which its registers must suffice: three if the shared memory of 9.0
+ * has room for them and no register is spilled. */
 template <typename T, unsigned DIM>
 static constexpr unsigned BACKWARD_BLOCKS = sizeof(T) == 4 && DIM <= 64 ? 3 : 2;
 

@@ -22,8 +22,8 @@ struct mma_running {
 };
 
 /* Turns scores into P = 2^(score - m') with the new maximum m' of each row, and updates the running
- * statistics. What was summed with the old maximum m is off by 2^(m - m'), so `sums` and the row's
- * sum are multiplied by it. */
+ * statistics. Sums with the old maximum m are off by 2^(m - m'), so `sums` and the row's sum are
+ * multiplied by it. */
 template <unsigned N, unsigned N_CHANNELS>
 static __device__ __forceinline__ void online_softmax(float scale, float (&scores)[N][4],
                                                       mma_running &rows,
@@ -36,15 +36,15 @@ static __device__ __forceinline__ void online_softmax(float scale, float (&score
             max = fmaxf(max, fmaxf(scores[j][2 * r], scores[j][2 * r + 1]));
         }
         /* Every query sees key 0, which is in the first tile, so the maximum is finite from then on
-         * and the differences below are no NaN. */
+         * and the differences below are not NaN. */
         max = fmaxf(mma_row_max(max) * scale, rows.max[r]);
         float sum = 0;
 #pragma unroll
         for (unsigned j = 0; j < N; j++) {
 #pragma unroll
             for (unsigned i = 2 * r; i < 2 * r + 2; i++) {
-                /* One fused product and sum, and one instruction for 2^x: log2 e is in the scale
-                 * already. */
+                /* One fused product and sum, and one instruction for 2^x: log2 e is already in the
+                 * scale. */
                 scores[j][i] = tide_exp2(fmaf(scores[j][i], scale, -max));
                 sum += scores[j][i];
             }
@@ -126,7 +126,7 @@ static __global__ void __launch_bounds__(MMA_THREADS, 2)
          * multiplied. */
         T *k = others + stage * 2 * TILE;
         tide_copy_wait<0>();
-        mma_round_tile<2 * OTHER, DIM>(k); /* and v behind it */
+        mma_round_tile<2 * OTHER, DIM>(k); /* and v after it */
         __syncthreads(); /* the tile has arrived, and all threads have read the one before */
         stage = 1 - stage;
         if (s0 + OTHER < end) {

@@ -1,20 +1,20 @@
 /* attention_mma_tiles.h - tiles of causal attention in shared memory, and their products on tensor
  * cores, for attention_mma_forward.cu and attention_mma_backward.cu. Elements are bf16, or fp32
- * whose products are TF32's: what depends on the type T is in attention_mma_types.h. Unlike in
+ * with TF32 products: the parts that depend on the type T are in attention_mma_types.h. Unlike in
  * attention_flash.cu
  *
  *   - all operands of products are bf16 or TF32 numbers: P and dS are rounded before they are
  *     multiplied, and so are fp32 elements. Sums stay fp32.
  *   - exponentials are powers of two: exp(x) = 2^(x log2 e), with log2 e in the scale of scores.
  *
- * A block of four warps works on one tile of 64 tokens of one head, its own, and goes over tiles of
- * OTHER other tokens; the next tile is copied while the present one is computed. Warp w has the own
- * tokens 16 w .. 16 w + 15. What it computes lies as tide_mma leaves it (mma.h): with g = lane / 4
- * and t = lane % 4, of scores (16, OTHER) and sums (16, DIM) a lane has
+ * A block of four warps works on one tile of 64 tokens of one head, its own, and iterates over
+ * tiles of OTHER other tokens; the next tile is copied while the current one is computed. Warp w
+ * has the own tokens 16 w .. 16 w + 15. Its results have the layout of tide_mma (mma.h): with g =
+ * lane / 4 and t = lane % 4, of scores (16, OTHER) and sums (16, DIM) a lane has
  *
  *   x[j][0], x[j][1] = row g, columns 8 j + 2 t and the next;  x[j][2], x[j][3] = row g + 8
  *
- * DIM is the head's D, rounded up to a size that kernels are compiled for; channels from D on are
+ * DIM is the head's D, rounded up to a size for which kernels are compiled; channels from D on are
  * zero in shared memory. */
 #ifndef TIDE_MODEL_OPS_CUDA_ATTENTION_MMA_TILES_H
 #define TIDE_MODEL_OPS_CUDA_ATTENTION_MMA_TILES_H

@@ -1,13 +1,13 @@
-/* attention_mma_types.h - what of attention_mma_tiles.h depends on the type of the elements: bf16,
- * or float, whose products are TF32's.
+/* attention_mma_types.h - the parts of attention_mma_tiles.h that depend on the type of the
+ * elements: bf16, or float with TF32 products.
  *
- * A tile of floats lies in shared memory as it was copied, and then each thread rounds, in place
- * and once, the packs that it has copied itself: no barrier is needed in between. Rounding where
- * fragments are loaded would do the same in each of the four warps, three instructions a number.
+ * A tile of floats is copied to shared memory unchanged, and then each thread rounds, in place and
+ * once, the packs that it copied: no barrier is needed in between. Rounding when fragments are
+ * loaded would repeat the work in each of the four warps, three instructions a number.
  *
  * The columns of P and the rows of V, the tokens that a product sums over, may be in any order that
- * is the same for both. P lies as a sum does, so with TF32 a lane has tokens 2 t and 2 t + 1 in
- * place of t and t + 4 (mma.h), and reads those rows of V, the 32 lanes in different banks. */
+ * is the same for both. P has the layout of a sum, so with TF32 a lane has tokens 2 t and 2 t + 1
+ * in place of t and t + 4 (mma.h), and reads those rows of V, the 32 lanes in different banks. */
 #ifndef TIDE_MODEL_OPS_CUDA_ATTENTION_MMA_TYPES_H
 #define TIDE_MODEL_OPS_CUDA_ATTENTION_MMA_TYPES_H
 
@@ -26,8 +26,8 @@ template <typename Run> static inline int mma_by_instance(tide_dtype dtype, size
     return dtype == TIDE_FP32 ? by_dim(float()) : by_dim(__nv_bfloat16());
 }
 
-/* Rounds to TF32 what this thread has copied of a tile, and waited for; of two tiles that lie one
- * behind the other if ROWS is that of both. */
+/* Rounds to TF32 the part of a tile that this thread has copied and waited for; or of two
+ * consecutive tiles if ROWS is that of both. */
 template <unsigned ROWS, unsigned DIM>
 static __device__ __forceinline__ void mma_round_tile(float *tile) {
 #pragma unroll
@@ -41,7 +41,7 @@ static __device__ __forceinline__ void mma_round_tile(float *tile) {
     }
 }
 
-/* bf16 is multiplied as it is. */
+/* bf16 needs no rounding. */
 template <unsigned ROWS, unsigned DIM>
 static __device__ __forceinline__ void mma_round_tile(__nv_bfloat16 *tile) {
     (void)tile;
@@ -126,7 +126,7 @@ static __device__ __forceinline__ void mma_add(const float (&scores)[N][4], cons
 }
 
 /* x[own + r][c] = sums[r][c] * factors[0] for rows g, factors[1] for rows g + 8, through the warp's
- * rows of a tile in shared memory that no other warp reads, so that the stores to global memory are
+ * rows of a tile in shared memory that no other warp reads, so the stores to global memory are
  * whole packs. */
 template <unsigned DIM>
 static __device__ __forceinline__ void

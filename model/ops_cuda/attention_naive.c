@@ -4,7 +4,7 @@
  *   probs = softmax over s <= t of q k^T / sqrt(D), 0 for s > t;  out = probs v
  *
  *   dv = probs^T dout;  dprobs = dout v^T
- *   dscores = probs * (dprobs - sum_s dprobs * probs) / sqrt(D), in the place of dprobs
+ *   dscores = probs * (dprobs - sum_s dprobs * probs) / sqrt(D), in place of dprobs
  *   dq = dscores k;  dk = dscores^T q
  *
  * cuBLAS computes the products, over the whole square: the half above the diagonal is computed and

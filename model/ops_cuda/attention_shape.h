@@ -1,5 +1,5 @@
-/* attention_shape.h - what the kernels of flash attention share: the sizes of a call, what a block
- * works on, and what launchers need. For .cu files.
+/* attention_shape.h - shared by the kernels of flash attention: the sizes of a call, the work of a
+ * block, and the needs of launchers. For .cu files.
  */
 #ifndef TIDE_MODEL_OPS_CUDA_ATTENTION_SHAPE_H
 #define TIDE_MODEL_OPS_CUDA_ATTENTION_SHAPE_H
@@ -23,9 +23,9 @@ struct tide_attention_place {
     size_t own;    /* first token of its own tile */
 };
 
-/* Blocks are numbered head after head and then tile after tile, the longest tiles first, so that no
- * long tile starts last and runs alone: the last tile comes first if a tile looks to the left, the
- * first if it looks down. */
+/* Blocks are numbered head after head and then tile after tile, the longest tiles first, so no long
+ * tile starts last and runs alone: the last tile comes first if a tile looks to the left, the first
+ * if it looks down. */
 template <unsigned ROWS>
 static __device__ __forceinline__ tide_attention_place
 tide_attention_place_of(const tide_attention_shape &shape, bool last_first) {
@@ -60,7 +60,7 @@ static inline unsigned tide_attention_n_blocks(const tide_attention_shape &shape
  * capability). */
 static constexpr size_t MAX_SHARED_BYTES = static_cast<size_t>(99) << 10;
 
-/* A kernel has to request more than 48 KiB of shared memory explicitly. */
+/* A kernel must request more than 48 KiB of shared memory explicitly. */
 template <size_t N_BYTES, typename Kernel>
 static inline int tide_attention_allow_shared(Kernel *kernel) {
     static_assert(N_BYTES <= MAX_SHARED_BYTES, "no launch would fit on some GPU");

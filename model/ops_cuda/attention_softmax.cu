@@ -3,7 +3,7 @@
  *   forward: scores become probs = softmax over s <= t, 0 for s > t
  *   backward: dprobs become dscores = probs * (dprobs - sum_s dprobs * probs) * scale, 0 for s > t
  *
- * A warp per row, which it reads twice, the second time from the cache. Packs of 16 bytes where
+ * A warp per row, which it reads twice, the second time from the cache. Uses packs of 16 bytes if
  * rows are whole packs. Scores and dprobs are read as stored, and results are rounded once. */
 #include "model/ops_cuda/attention_internal.h"
 #include "model/ops_cuda/gpu.h"
@@ -33,7 +33,7 @@ static __device__ __forceinline__ void write_some(T *to, const float (&x)[N]) {
     }
 }
 
-/* Maximum of a part of a row, and the sum of exp(x - max); -infinity and 0 of none. */
+/* Maximum of a part of a row, and the sum of exp(x - max); -infinity and 0 if empty. */
 struct softmax_statistics {
     float max, sum;
 };

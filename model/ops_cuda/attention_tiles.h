@@ -2,8 +2,8 @@
  * attention_flash.cu.
  *
  * A block of ATTENTION_THREADS threads works on one tile of ROWS tokens of one head, its own, and
- * goes over tiles of ATTENTION_OTHER other tokens. Threads form 8 groups of 16, each half a warp:
- * group g has the rows g, g + 8, g + 16 ... of what belongs to own tokens, and its thread l of
+ * iterates over tiles of ATTENTION_OTHER other tokens. Threads form 8 groups of 16, each half a
+ * warp: group g has the rows g, g + 8, g + 16 ... of the arrays of own tokens, and its thread l of
  *
  *   scores (ROWS, OTHER)  the columns l, l + 16 ...
  *   sums (ROWS, D)        the channels tide_attention_channel<DIM>(l, 0 ..)
@@ -123,7 +123,7 @@ static __device__ __forceinline__ void tide_attention_dots(const float *own, con
 template <unsigned M, unsigned N>
 static __device__ __forceinline__ void tide_attention_share(float *shared,
                                                             const float (&scores)[M][N]) {
-    __syncwarp(); /* all lanes have read what was there */
+    __syncwarp(); /* all lanes have read the old content */
 #pragma unroll
     for (unsigned i = 0; i < M; i++) {
         const unsigned row = tide_attention_group() + i * ATTENTION_GROUPS;

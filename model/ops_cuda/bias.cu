@@ -1,8 +1,8 @@
 /* out (R, C) = bias (C) in every row.
  *
  * Backward: dbias (C) = the sum over the rows of dout (R, C). A block has 32 neighbouring channels,
- * one a lane, so that a warp reads a whole cache line of a row; its warps take the rows in turn.
- * Sums are taken in double, by warp and then over the warps, in an order that depends on R alone.
+ * one a lane, so a warp reads a whole cache line of a row; its warps take the rows in turn. Sums
+ * are computed in double, by warp and then over the warps, in an order that depends only on R.
  */
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
@@ -11,7 +11,7 @@
 
 enum { WARPS = 8, SUM_BLOCK = WARPS * TIDE_WARP };
 
-/* out elements at .. at + N; they lie in one row. */
+/* out elements at .. at + N; all in one row. */
 template <size_t N, typename Out, typename Bias>
 static __device__ __forceinline__ void copy(tide_view<Out> out, tide_view<Bias> bias, size_t at,
                                             size_t C) {

@@ -1,7 +1,7 @@
 /* Gradients *= min(1, max_norm / (norm + 1e-6)).
  *
  * The kernel reads the norm on the device, so the host never waits for it; if there is nothing to
- * clip, every block ends at once. */
+ * clip, every block ends immediately. */
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
 #include "model/ops_cuda/tensor_list.h"

@@ -1,14 +1,14 @@
 /* row_losses (R) = log(sum_v exp(logits (R, V))) - logits at targets (R); loss (1) = their mean;
- * logits = (softmax - onehot) / R in their own place.
+ * logits = (softmax - onehot) / R in place.
  *
  * A block per row, which it reads twice: once for the maximum and the sum of exponentials together
- * (when the maximum grows, the sum is rescaled), once for the gradient. A pass for the maximum
- * alone would read the row a third time. Sums of exponentials are fp32 within a pack and double
- * beyond, so that their error does not grow with V; the mean is a sum in double over a tree that R
- * alone decides.
+ * (when the maximum grows, the sum is rescaled), once for the gradient. A separate pass for the
+ * maximum would read the row a third time. Sums of exponentials are fp32 within a pack and double
+ * beyond, so their error does not grow with V; the mean is a sum in double over a tree that depends
+ * only on R.
  *
  * A row that does not begin at a multiple of 16 bytes has a head of single elements before its
- * packs; the elements behind the last whole pack are its tail. */
+ * packs; the elements after the last whole pack are its tail. */
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
 #include "model/ops_cuda/reduce.h"
@@ -16,7 +16,7 @@
 
 enum { BLOCK = 512, MEAN_BLOCK = 256 };
 
-/* The sum of exp(x - max) over some of a row. */
+/* The sum of exp(x - max) over a part of a row. */
 struct exponentials {
     float max;  /* of them; -infinity if there are none; fmaxf ignores NaN */
     double sum; /* NaN if one of them is */

@@ -7,7 +7,7 @@
 
 #include "common/toolkit_library.h"
 
-/* NULL, with the reason, when there is none. */
+/* NULL, with the reason, if none is found. */
 static void *open_library(tide_error *error) {
     const char *path = getenv("TIDEMARK_CUBLAS");
     bool is_named = path != NULL && path[0] != '\0';

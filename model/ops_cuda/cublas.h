@@ -1,4 +1,4 @@
-/* cublas.h - the functions of cuBLAS that are used, as a table that is filled when a cuda device is
+/* cublas.h - the functions of cuBLAS that we use, in a table that is filled when a cuda device is
  * opened. Linking the library would cost every start of the program 0.1 s and 200 MB, with or
  * without a GPU, and would tie it to machines that have the library. Tests fill the table with
  * their own library.
@@ -17,11 +17,11 @@
 extern "C" {
 #endif
 
-struct cublasContext;               /* cublasHandle_t points to it; cuBLASLt takes it, too */
+struct cublasContext;               /* cublasHandle_t points to it; cuBLASLt also accepts it */
 struct CUstream_st;                 /* cudaStream_t points to it */
-struct tide_cublaslt_operation_st;  /* stands for what cublasLtMatmulDesc_t points to */
-struct tide_cublaslt_layout_st;     /* ... cublasLtMatrixLayout_t */
-struct tide_cublaslt_preference_st; /* ... cublasLtMatmulPreference_t */
+struct tide_cublaslt_operation_st;  /* the target of cublasLtMatmulDesc_t */
+struct tide_cublaslt_layout_st;     /* the target of cublasLtMatrixLayout_t */
+struct tide_cublaslt_preference_st; /* the target of cublasLtMatmulPreference_t */
 
 /* Values of cuBLAS' enumerations, which are part of its interface, under its names without CUBLAS_.
  */
@@ -62,7 +62,7 @@ typedef struct tide_cublas {
     int (*create)(struct cublasContext **ret_handle);
     int (*destroy)(struct cublasContext *handle);
     int (*get_version)(struct cublasContext *handle, int *ret_version);
-    /* Takes any workspace away. */
+    /* Resets the workspace. */
     int (*set_stream)(struct cublasContext *handle, struct CUstream_st *stream);
     /* The workspace is borrowed; a multiple of 256 as address. */
     int (*set_workspace)(struct cublasContext *handle, void *workspace, size_t n_bytes);
@@ -80,7 +80,7 @@ typedef struct tide_cublas {
                                    long long stride_b, const void *beta, void *c, int type_c,
                                    int ldc, long long stride_c, int n_batches, int compute_type,
                                    int algorithm);
-    /* cuBLASLt, which cuBLAS itself is made of: its functions are found through the same library.
+    /* cuBLASLt, on which cuBLAS itself is built: its functions are found through the same library.
      * An operation, layouts and a preference are created and destroyed by the caller. */
     int (*lt_operation_create)(struct tide_cublaslt_operation_st **ret_operation, int compute_type,
                                int scale_type);
@@ -94,7 +94,7 @@ typedef struct tide_cublas {
     int (*lt_preference_destroy)(struct tide_cublaslt_preference_st *preference);
     int (*lt_preference_set)(struct tide_cublaslt_preference_st *preference, int attribute,
                              const void *value, size_t n_bytes);
-    /* The best n_wanted choices at most. */
+    /* At most the n_wanted best choices. */
     int (*lt_choose)(struct cublasContext *handle, struct tide_cublaslt_operation_st *operation,
                      struct tide_cublaslt_layout_st *a, struct tide_cublaslt_layout_st *b,
                      struct tide_cublaslt_layout_st *c, struct tide_cublaslt_layout_st *d,
@@ -110,9 +110,9 @@ typedef struct tide_cublas {
 } tide_cublas;
 
 /* Opens the library and fills the table; the library stays open until the process ends. It is the
- * one that TIDEMARK_CUBLAS names, or the first that is found: by the loader as libcublas.so.13 or
- * .12, in the toolkit's folders, or where pip puts it beside python's packages. TIDE_UNSUPPORTED,
- * naming what was tried, if there is none. */
+ * one that TIDEMARK_CUBLAS names, or the first found: by the loader as libcublas.so.13 or .12, in
+ * the toolkit's folders, or in pip's folder for Python packages. TIDE_UNSUPPORTED, naming the
+ * places tried, if none is found. */
 TIDE_NODISCARD tide_status tide_cublas_load(tide_cublas *ret_table, tide_error *error);
 
 #ifdef __cplusplus

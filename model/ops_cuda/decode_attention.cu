@@ -3,13 +3,13 @@
  *
  * A block has one head of one row. Its threads form groups of D / PACK lanes, where PACK numbers
  * are the 16 bytes that a lane reads of a key or a value at a time. A group takes every n_groups-th
- * position, UNROLL of them at once so that their loads are on their way together, and keeps the
- * largest score, the sum of exponentials and the weighted sum of values so far. In the end the
- * groups of a warp meet over shuffles and the warps in shared memory. All arithmetic is fp32; the
- * order of the sums depends on the shape alone.
+ * position, UNROLL of them at a time, to have their loads in flight together, and keeps the largest
+ * score, the sum of exponentials and the weighted sum of values so far. At the end, the groups of a
+ * warp are combined by shuffles and the warps in shared memory. All arithmetic is fp32; the order
+ * of the sums depends only on the shape.
  *
- * No scratch memory is needed, so the passes of a long context have H blocks for each sequence and
- * no more. Heads of queries that share one of keys find it in the L2 cache. */
+ * No scratch memory is needed, so the passes of a long context have only H blocks for each
+ * sequence. Query heads that share a key head find it in the L2 cache. */
 #include "model/ops_cuda/gpu.h"
 #include "model/decode/operators.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
@@ -27,14 +27,14 @@ template <typename T> struct shape {
     float scale;            /* 1 / sqrt(D) */
 };
 
-/* What has been seen of some positions: a lane's channels of it. */
+/* The partial result of the positions seen so far: a lane's channels of it. */
 template <size_t PACK> struct seen {
-    float top;        /* the largest score; -INFINITY: none was seen */
+    float top;        /* the largest score; -INFINITY: none seen */
     float total;      /* of exp(score - top) */
     float sums[PACK]; /* of exp(score - top) * value */
 };
 
-/* exp(x - top), 0 where nothing was seen. */
+/* exp(x - top), 0 if nothing was seen. */
 static __device__ __forceinline__ float share_of(float x, float top) {
     return x == -INFINITY ? 0.0F : expf(x - top);
 }
@@ -58,7 +58,7 @@ static __device__ __forceinline__ seen<PACK>
 see(const T *keys, const T *values, const float (&q)[PACK], size_t stride, size_t first,
     size_t step, size_t n, unsigned lanes) {
     seen<PACK> all = {-INFINITY, 0, {}};
-    /* All groups take as many turns, since their lanes meet in shuffles. */
+    /* All groups take the same number of turns, because their lanes shuffle together. */
     for (size_t begin = 0; begin < n; begin += step * UNROLL) {
         float k[UNROLL][PACK], v[UNROLL][PACK], scores[UNROLL];
 #pragma unroll
@@ -94,7 +94,7 @@ see(const T *keys, const T *values, const float (&q)[PACK], size_t stride, size_
     return all;
 }
 
-/* What all groups of the warp saw, in each of them. */
+/* Combines the results of all groups of the warp, in each of them. */
 template <size_t PACK>
 static __device__ __forceinline__ void join_groups(seen<PACK> &mine, unsigned lanes) {
     for (unsigned distance = TIDE_WARP / 2; distance >= lanes; distance /= 2) {
@@ -110,14 +110,14 @@ static __device__ __forceinline__ void join_groups(seen<PACK> &mine, unsigned la
     }
 }
 
-/* The first group of the block writes what all warps saw. */
+/* The first group of the block writes the combined result of all warps. */
 template <typename T, size_t PACK>
 static __device__ __forceinline__ void write(T *out, const seen<PACK> &mine, unsigned lanes) {
     TIDE_SHARED(float, tops, [WARPS]);
     TIDE_SHARED(float, totals, [WARPS]);
     TIDE_SHARED(float, sums, [WARPS][TIDE_DECODE_MAX_HEAD]);
     const unsigned warp = threadIdx.x / TIDE_WARP;
-    __syncthreads(); /* the block's row before has been written */
+    __syncthreads(); /* the block's previous row has been written */
     if (tide_lane() < lanes) {
 #pragma unroll
         for (size_t i = 0; i < PACK; i++) {
@@ -128,7 +128,7 @@ static __device__ __forceinline__ void write(T *out, const seen<PACK> &mine, uns
         tops[warp] = mine.top;
         totals[warp] = mine.total;
     }
-    __syncthreads(); /* all warps have said what they saw */
+    __syncthreads(); /* all warps have stored their results */
     if (threadIdx.x >= lanes) {
         return;
     }

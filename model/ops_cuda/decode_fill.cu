@@ -1,7 +1,7 @@
 /* out (n) from words of a stream of random numbers: (word / 2^32 + offset) * scale in double,
  * rounded to fp32 and then to out's type, or low + word mod n_values. The bits are those of the cpu
- * twin, since no operation before the roundings is inexact in one of two ways: the sum and the
- * product round once each, and no product follows by a sum. */
+ * twin, because no operation before the roundings can be inexact in different ways: the sum and the
+ * product round once each, and no product is followed by a sum. */
 #include "model/decode/operators.h"
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/ops_cuda_internal.h"

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* Whether tiles compute the product, and gain by it: x is bf16, rows are many, and everything is
+/* Whether tiles can compute the product and are faster: x is bf16, rows are many, and everything is
  * aligned to 16 bytes. */
 bool tide_cuda_decode_fits_tiles(const tide_decode_product *call);
 /* Launches it; a cudaError_t. */

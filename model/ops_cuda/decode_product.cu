@@ -1,16 +1,16 @@
 /* out (n_rows, m) (= or +=) scale * (weight (matrix chosen (n_rows), m, k) x (n_rows / n_shares,
- * k)); weights of x's type or int8, cast to fp32 where they are used, scales bf16 (model/decode/
- * operators.h).
+ * k)); weights of x's type or int8, cast to fp32 at their use, scales bf16
+ * (model/decode/operators.h).
  *
- * A warp has a row of a matrix. Its lanes take the row's packs of 16 bytes in turn, so that weights
+ * A warp has a row of a matrix. Its lanes take the row's packs of 16 bytes in turn, so weights
  * arrive in whole cache lines, and multiply each pack with up to ROWS rows of x, those that chose
- * the matrix: a weight is read once for so many rows, and not at all where nobody chose its matrix.
- * One row of x, which is a pass over one token, is the case that the bandwidth of the memory
- * bounds; its loop is unrolled, so that a lane can have several packs on their way. x stays in the
- * cache of the multiprocessor.
- * Rows are summed in fp32, by lane and then over a tree, in an order that depends on k and the
- * alignment alone, and the scale is applied to the sum. Prompts of bf16 models have a kernel for
- * many rows (decode_tiles.cu). */
+ * the matrix: a weight is read once for that many rows, and not at all if no row chose its matrix.
+ * One row of x, which is a pass over one token, is the case limited by memory bandwidth; its loop
+ * is unrolled, so a lane can have several packs in flight. x stays in the cache of the
+ * multiprocessor.
+ * Rows are summed in fp32, by lane and then over a tree, in an order that depends only on k and the
+ * alignment, and the scale is applied to the sum. Prompts of bf16 models have a kernel for many
+ * rows (decode_tiles.cu). */
 #include "model/ops_cuda/decode_internal.h"
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
@@ -31,7 +31,7 @@ template <typename W, typename X> struct shape {
     bool accumulate;                     /* out += */
 };
 
-/* The first row of out from `row` on whose matrix this is; n_rows: none. All lanes must call. */
+/* The first row of out from `row` on that uses this matrix; n_rows: none. All lanes must call. */
 template <typename W, typename X>
 static __device__ __forceinline__ size_t next_row(const shape<W, X> &given, size_t matrix,
                                                   size_t row) {
@@ -114,7 +114,7 @@ static __global__ void __launch_bounds__(BLOCK) tide_decode_product_kernel(shape
 #pragma unroll
             for (size_t r = 0; r < ROWS; r++) {
                 rows[r] = next;
-                /* Where there is no row left, the first one is multiplied once more. */
+                /* If no rows remain, the first one is multiplied once more. */
                 of_x[r] = (next < given.n_rows ? next : rows[0]) / given.n_shares * given.k;
                 sums[r] = 0;
                 next = next < given.n_rows ? next_row(given, matrix, next + 1) : next;
@@ -154,7 +154,7 @@ static int launch(const tide_ops *ops, const tide_decode_product *call) {
                        tide_cuda_stream(ops), given);
 }
 
-/* By the most rows of x that can choose one matrix. */
+/* Chooses ROWS by the most rows of x that can choose one matrix. */
 template <typename W, typename X>
 static int launch_for_rows(const tide_ops *ops, const tide_decode_product *call) {
     const size_t n = call->chosen != nullptr ? call->n_rows / call->n_shares : call->n_rows;

@@ -1,5 +1,5 @@
 /* The small operators of decode (model/decode/operators.h), which move and compare numbers: embed,
- * rotate, choose, combine, next. Arithmetic is fp32, and what is stored is rounded once. */
+ * rotate, choose, combine, next. Arithmetic is fp32, and stored results are rounded once. */
 #include "model/decode/operators.h"
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
@@ -215,7 +215,7 @@ static __global__ void __launch_bounds__(TIDE_BLOCK)
             mine = larger(mine, {tide_read(logits + b * given.V + v), static_cast<int>(v)});
         }
         mine = warp_largest(mine);
-        __syncthreads(); /* the sequence before has been read */
+        __syncthreads(); /* the previous sequence has been read */
         if (tide_lane() == 0) {
             tops[threadIdx.x / TIDE_WARP] = mine.logit;
             numbers[threadIdx.x / TIDE_WARP] = mine.number;
@@ -225,7 +225,7 @@ static __global__ void __launch_bounds__(TIDE_BLOCK)
             for (unsigned w = 1; w < TIDE_BLOCK / TIDE_WARP; w++) {
                 mine = larger(mine, {tops[w], numbers[w]});
             }
-            /* Where no logit is a number, none is larger than another: the first one, as on the
+            /* If no logit is a number, none is larger than another: the first one wins, as on the
              * cpu device. */
             given.tokens[b * given.stride] =
                 mine.number < static_cast<int>(given.V) ? mine.number : 0;

@@ -1,11 +1,11 @@
-/* The product of decode_product.cu for many rows of bf16, as prompts have them: tiles of TILE rows
- * of x and TILE rows of a matrix, multiplied by tensor cores and summed in fp32.
+/* The product of decode_product.cu for many rows of bf16, as in prompts: tiles of TILE rows of x
+ * and TILE rows of a matrix, multiplied by tensor cores and summed in fp32.
  *
  * A block has one tile of out. In steps of STEP columns its threads copy both operands into shared
  * memory, where int8 weights become bf16, which holds each of them exactly; the numbers of the next
- * step are on their way into registers meanwhile. Each of the four warps has a quarter of the tile.
- * Of experts a block takes the rows that chose its matrix, in their order. The order of a sum
- * depends on k alone. */
+ * step are loaded into registers meanwhile. Each of the four warps has a quarter of the tile. With
+ * experts, a block takes the rows that chose its matrix, in their order. The order of a sum depends
+ * only on k. */
 #include "model/ops_cuda/decode_internal.h"
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/mma.h"
@@ -13,9 +13,9 @@
 #include "model/ops_cuda/reduce.h"
 #include "model/ops_cuda/vector.h"
 
-/* PITCH: rows begin 80 bytes apart, so that the eight of a matrix lie in different banks. */
+/* PITCH: rows begin 80 bytes apart, so the eight rows of a matrix are in different banks. */
 enum { TILE = 64, STEP = 32, PITCH = STEP + 8, WARPS = 4, BLOCK = WARPS * TIDE_WARP };
-/* A quarter of the tile, as tensor cores take it. */
+/* A quarter of the tile, as tensor cores need it. */
 enum { QUARTER = TILE / 2, DOWN = QUARTER / 16, ACROSS = QUARTER / 8 };
 
 template <typename W> struct shape {
@@ -35,7 +35,7 @@ typedef struct place {
     size_t skipped;        /* rows that chose the matrix before those of the tile */
 } place;
 
-/* What a thread copies in a step: packs of 16 bytes of TILE rows of T. */
+/* The part that a thread copies in a step: packs of 16 bytes of TILE rows of T. */
 template <typename T> struct piece {
     static constexpr unsigned PER_ROW = STEP / TIDE_PACK<T>;
     static constexpr unsigned N = TILE * PER_ROW / BLOCK;
@@ -77,7 +77,7 @@ static __device__ __forceinline__ void put_piece(__nv_bfloat16 (*tile)[PITCH],
     }
 }
 
-/* Columns at .. at + STEP of the TILE rows; zeros where there is no row or column. row_of(i) is the
+/* Columns at .. at + STEP of the TILE rows; zeros if there is no row or column. row_of(i) is the
  * row's first element, or null. */
 template <typename T, typename Rows>
 static __device__ __forceinline__ void load_piece(piece<T> &to, size_t at, size_t k,
@@ -91,7 +91,7 @@ static __device__ __forceinline__ void load_piece(piece<T> &to, size_t at, size_
     }
 }
 
-/* The rows of out in the tile, n_rows where there is none. All threads must call. */
+/* The rows of out in the tile, n_rows if there is none. All threads must call. */
 template <typename W>
 static __device__ __forceinline__ void find_rows(const shape<W> &given, const place &at,
                                                  size_t *rows) {
@@ -203,7 +203,7 @@ static __device__ __forceinline__ void run_tile(const shape<W> &given, const pla
     load_piece(x, 0, given.k, x_row);
     load_piece(w, 0, given.k, w_row);
     for (size_t step = 0; step < given.k; step += STEP) {
-        __syncthreads(); /* all warps have multiplied the step before */
+        __syncthreads(); /* all warps have multiplied the previous step */
         put_piece(x_tile, x);
         put_piece(w_tile, w);
         __syncthreads(); /* all threads have copied */
@@ -214,14 +214,14 @@ static __device__ __forceinline__ void run_tile(const shape<W> &given, const pla
     store(given, at, rows, sums);
 }
 
-/* Tiles of the same weights follow one another, so that the weights come from the L2 cache. */
+/* Tiles of the same weights follow one another, so the weights come from the L2 cache. */
 template <typename W>
 static __global__ void __launch_bounds__(BLOCK)
     tide_decode_tiles_kernel(shape<W> given, size_t n_down, size_t n_across) {
     TIDE_SHARED(size_t, rows, [TILE]);
     for (size_t i = blockIdx.x; i < given.n_matrices * n_across * n_down; i += gridDim.x) {
         const place at = {i / n_down / n_across, i / n_down % n_across * TILE, i % n_down * TILE};
-        __syncthreads(); /* all threads have stored the tile before */
+        __syncthreads(); /* all threads have stored the previous tile */
         find_rows(given, at, rows);
         __syncthreads(); /* the rows are known */
         if (rows[0] < given.n_rows) {

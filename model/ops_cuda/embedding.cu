@@ -1,11 +1,11 @@
 /* out (R, C) = table (V, C) at tokens (R); backward: dtable (V, C) = 0, then += dout (R, C) at
  * tokens, rows in order.
  *
- * Backward needs no atomics: a warp owns a run of one word's channels, keeps it in registers, goes
- * through all tokens 32 at a time, and adds the rows of its word in their order, in fp32. So the
- * sum equals the cpu twin's to the bit, and a bf16 result is rounded once. Going through the tokens
- * costs R / 32 steps per word and run, which is little compared with writing dtable as long as R is
- * a few thousand. */
+ * Backward needs no atomics: a warp owns a run of one word's channels, keeps it in registers, scans
+ * all tokens 32 at a time, and adds the rows of its word in their order, in fp32. So the sum equals
+ * the cpu twin's to the bit, and a bf16 result is rounded once. Scanning the tokens costs R / 32
+ * steps per word and run, which is little compared with writing dtable as long as R is a few
+ * thousand. */
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
 #include "model/ops_cuda/reduce.h"
@@ -25,7 +25,7 @@ static __device__ __forceinline__ void copy(tide_view<Out> out, size_t to, tide_
     tide_store(out, to, number);
 }
 
-/* A block takes rows blockIdx.x, blockIdx.x + gridDim.x, ... C % N is 0 where n_packs is not. */
+/* A block takes rows blockIdx.x, blockIdx.x + gridDim.x, ... C % N is 0 unless n_packs is 0. */
 template <typename Out, typename Table>
 static __global__ void __launch_bounds__(FORWARD_BLOCK)
     tide_embedding_forward_kernel(tide_view<Out> out, tide_view<Table> table, const int32_t *tokens,

@@ -1,9 +1,9 @@
 /* out (n) = sigma z, z normal with mean 0 and variance 1 before it is truncated at +-3: the
- * algorithm of ops_cpu/fill_normal.c, which has its sources, in double on the device too.
+ * algorithm of ops_cpu/fill_normal.c, which has its sources, also in double on the device.
  *
  * The device fuses products and sums, and its logarithm may differ from the host's in the last bit
- * of a double. So two devices' numbers can differ by the last bit of an fp32 number where a
- * double lies within some 1e-15 of the middle between two: about one number in 10^8. */
+ * of a double. So two devices' numbers can differ by the last bit of an fp32 number where a double
+ * is within about 1e-15 of the middle between two: about one number in 10^8. */
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
 #include "model/ops_cuda/philox.h"

@@ -1,8 +1,8 @@
 /* table (2, T, D / 2): cosine, then sine, of t theta^(-2i / D), in double until the last rounding.
  *
  * The device's pow, cos and sin err by up to 2 units in the last place of a double, as do the
- * host's: an angle of some thousand by 1e-12, so that a number differs from the twin's in one of
- * some 10^4 cases, by its last bit in fp32. */
+ * host's: an angle of a few thousand by 1e-12, so a number differs from the twin's in about one of
+ * 10^4 cases, by its last bit in fp32. */
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
 #include "model/ops_cuda/vector.h"

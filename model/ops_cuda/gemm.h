@@ -1,5 +1,5 @@
 /* gemm.h - matrix products on the cuda device, by cuBLAS: row-major, with leading dimensions and in
- * batches, for the operators that are made of them. C and C++.
+ * batches, for the operators built on them. C and C++.
  */
 #ifndef TIDE_MODEL_OPS_CUDA_GEMM_H
 #define TIDE_MODEL_OPS_CUDA_GEMM_H
@@ -18,9 +18,9 @@ typedef struct tide_cuda_matrix {
 } tide_cuda_matrix;
 
 /* out (m, n) = alpha op(a) op(b) + beta out, n_batches times; op by the kind as in ops.h: a is (m,
- * k), of TN (k, m); b is (k, n), of NT (n, k). a and b are of one type; fp32 gives fp32, bf16 and
- * fp16 give their own type or fp32. Sums are fp32; fp32 operands are not shortened unless the
- * precision is tf32. beta 0 does not read out. */
+ * k), of TN (k, m); b is (k, n), of NT (n, k). a and b are of one type; The result of fp32 is fp32,
+ * that of bf16 and fp16 has their own type or fp32. Sums are fp32; fp32 operands are not shortened
+ * unless the precision is tf32. beta 0 does not read out. */
 typedef struct tide_cuda_gemm {
     tide_matmul_kind kind;      /* which of a and b is transposed */
     size_t m, n, k;             /* each in 1 .. INT_MAX, as are the leading dimensions */
@@ -40,10 +40,10 @@ TIDE_NODISCARD tide_status tide_cuda_gemm_add(tide_ops *ops, const char *name,
                                               const tide_cuda_gemm *gemm, const void *addend,
                                               tide_error *error);
 
-/* What cuBLAS calls a type, and how it computes products of operands of that type. */
+/* cuBLAS' constant for a type, and for computing products of operands of that type. */
 int tide_cuda_gemm_type(tide_dtype dtype);
 int tide_cuda_gemm_compute_type(const tide_ops *ops, tide_dtype in);
-/* TIDE_UNSUPPORTED or TIDE_LIMIT for types and sizes that cuBLAS has no product for. */
+/* TIDE_UNSUPPORTED or TIDE_LIMIT for types and sizes that cuBLAS does not support. */
 TIDE_NODISCARD tide_status tide_cuda_gemm_check(const char *name, const tide_cuda_gemm *gemm,
                                                 tide_error *error);
 

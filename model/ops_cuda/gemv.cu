@@ -1,10 +1,10 @@
 /* out (A, m) = weight (matrix chosen (A), m, k) x (k) + bias (matrix chosen (A), m); weights fp32,
- * bf16 or int8, cast to fp32 where they are used.
+ * bf16 or int8, cast to fp32 at their use.
  *
- * A warp per row: its lanes take the row's packs of 16 bytes in turn, so that the weights arrive in
- * whole cache lines: they are read once and their bandwidth bounds the operator. x stays in the
+ * A warp per row: its lanes take the row's packs of 16 bytes in turn, so the weights arrive in
+ * whole cache lines: they are read once and their bandwidth limits the operator. x stays in the
  * cache of the multiprocessor. Rows are summed in fp32, by lane and then over a tree, in an order
- * that depends on k and the alignment alone. */
+ * that depends only on k and the alignment. */
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
 #include "model/ops_cuda/reduce.h"
@@ -19,7 +19,7 @@ template <typename W> struct shape {
     tide_weights<W> weight;   /* (matrices, m, k) */
     const int32_t *chosen;    /* (n_chosen); NULL: 0, 1, ... */
     size_t n_chosen, m, k;    /* as in tide_gemv */
-    size_t n_whole; /* TIDE_PRODUCTS of a row; 0 unless k is a multiple and all is aligned */
+    size_t n_whole; /* TIDE_PRODUCTS of a row; 0 unless k is a multiple and everything is aligned */
 };
 
 /* The products of weights at .. at + N with x. */

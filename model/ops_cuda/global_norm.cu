@@ -1,9 +1,9 @@
 /* norm (1) = sqrt of the sum of squares of all gradients: one partial sum per chunk of
  * TIDE_NORM_CHUNK elements of each gradient, each by one block; one more block adds them.
  *
- * Both sums are taken in double over trees of fixed shape. That costs one conversion and one fused
- * product per number and no time, because memory bounds the operator. Partial sums are rounded to
- * fp32, as in the cpu twin. */
+ * Both sums are computed in double over trees of fixed shape. That costs one conversion and one
+ * fused multiply-add per number but no time, because the operator is memory-bound. Partial sums are
+ * rounded to fp32, as in the cpu twin. */
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
 #include "model/ops_cuda/reduce.h"

@@ -1,4 +1,4 @@
-/* launch.c - what all launchers of the cuda operators share. */
+/* launch.c - the shared parts of all launchers of the cuda operators. */
 #include "device/cuda_friend.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
 

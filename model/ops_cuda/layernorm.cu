@@ -2,9 +2,9 @@
  * (x (R, C) - mean) * rstd * weight (C) + bias (C).
  *
  * A block per row, in three passes over it: the second and third pass find a row of up to 16384
- * numbers in the multiprocessor's cache or in the second level. Sums are taken in double, over a
- * tree that depends on C alone, and the squares around the mean: if the mean is large compared with
- * the spread, mean(x^2) - mean(x)^2 would cancel to nothing. */
+ * numbers in the multiprocessor's cache or in the second level. Sums are computed in double, over a
+ * tree that depends only on C, and squares around the mean: if the mean is large compared with the
+ * spread, mean(x^2) - mean(x)^2 would lose all digits. */
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
 #include "model/ops_cuda/reduce.h"
@@ -12,11 +12,11 @@
 
 static constexpr double EPSILON = 1e-5;
 
-enum { ROW_BLOCK = 256 }; /* threads of a block at most */
+enum { ROW_BLOCK = 256 }; /* most threads of a block */
 
-/* The packs of a row: n_packs of N elements; the rest goes one by one. */
+/* The packs of a row: n_packs of N elements; the others one by one. */
 struct row_shape {
-    size_t n_packs; /* 0 unless C % N is 0 and all is aligned */
+    size_t n_packs; /* 0 unless C % N is 0 and everything is aligned */
     size_t R, C;    /* rows, channels */
 };
 

@@ -1,8 +1,8 @@
 /* out (m, n) = a (m, k) b (n, k)^T, or a (m, k) b (k, n), or a (k, m)^T b (k, n); with accumulate
  * out += , with an addend out = addend + (matmul_addend.c).
  *
- * cuBLAS is column-major: a row-major (r, c) array is a column-major (c, r) array. So we ask it for
- * out^T = op(b)^T op(a)^T, with operands swapped and m and n swapped, and no element has to move.
+ * cuBLAS is column-major: a row-major (r, c) array is a column-major (c, r) array. So we request
+ * out^T = op(b)^T op(a)^T, with the operands and m and n swapped, and no element has to move.
  */
 #include <limits.h>
 

@@ -2,20 +2,20 @@
  * C, and writes another, its D, so the addend costs one read in the product's last step instead of
  * a kernel that reads two matrices and writes one.
  *
- * C and D have the type of out, which the residual stream has throughout: fp32 beside operands of
- * any type (fp32, tf32, bf16-mixed, fp16-mixed), or bf16 beside bf16 (bf16-true). The sum of the
- * product stays fp32 until the addend is added, as everywhere (ops.h): cuBLASLt may split a sum
- * over k only in ways that keep its parts in fp32. Where it finds no way to compute a product, the
- * addend is copied into out and cublasGemmEx adds to it: the same sums and roundings, with the
- * bytes of the separate addition.
+ * C and D have the type of out, which is that of the residual stream: fp32 with operands of any
+ * type (fp32, tf32, bf16-mixed, fp16-mixed), or bf16 with bf16 (bf16-true). The sum of the product
+ * stays fp32 until the addend is added, as everywhere (ops.h): cuBLASLt may split a sum over k only
+ * in ways that keep its parts in fp32. If it cannot compute a product, the addend is copied into
+ * out and cublasGemmEx adds to it: the same sums and roundings, with the bytes of the separate
+ * addition.
  *
- * The operands are exchanged as in matmul.c. Alignment: cuBLASLt takes it as 256 bytes if nobody
- * says otherwise, so the real one is told. */
+ * The operands are exchanged as in matmul.c. cuBLASLt assumes an alignment of 256 bytes by default,
+ * so the real alignment is passed. */
 #include <string.h>
 
 #include "model/ops_cuda/gemm.h"
 
-/* The largest power of two that divides the address, 256 at most. */
+/* The largest power of two that divides the address, at most 256. */
 static uint32_t alignment_of(const void *address) {
     uint32_t alignment = 256;
     while ((uintptr_t)address % alignment != 0) {
@@ -26,7 +26,7 @@ static uint32_t alignment_of(const void *address) {
 
 static void destroy_plan(const tide_cublas *cublas, tide_cuda_plan *plan) {
     if (plan->operation != NULL) {
-        (void)cublas->lt_operation_destroy(plan->operation); /* no caller could act on a failure */
+        (void)cublas->lt_operation_destroy(plan->operation); /* no caller could handle a failure */
     }
     struct tide_cublaslt_layout_st *const layouts[] = {plan->a, plan->b, plan->c};
     for (size_t i = 0; i < 3; i++) {
@@ -52,7 +52,7 @@ static int describe_product(const tide_ops_cuda *cuda, tide_cuda_plan *plan) {
     const uint64_t m = plan->key.n; /* cuBLAS' m and n */
     const uint64_t n = plan->key.m;
     const uint64_t k = plan->key.k;
-    const uint64_t ld_a = op_a == TIDE_CUBLAS_OP_T ? k : m; /* rows of A as it is stored */
+    const uint64_t ld_a = op_a == TIDE_CUBLAS_OP_T ? k : m; /* rows of A as stored */
     const uint64_t ld_b = op_b == TIDE_CUBLAS_OP_T ? n : k;
     int result = cublas->lt_operation_create(&plan->operation,
                                              tide_cuda_gemm_compute_type(&cuda->ops, plan->key.in),
@@ -97,7 +97,7 @@ static int set_preference(const tide_cublas *cublas, const tide_cuda_plan *plan,
     return result;
 }
 
-/* Lets cuBLASLt choose; that it has nothing to choose from is no failure. */
+/* Lets cuBLASLt choose; an empty choice is not a failure. */
 static int choose(const tide_ops_cuda *cuda, tide_cuda_plan *plan) {
     const tide_cublas *cublas = &cuda->cublas;
     struct tide_cublaslt_preference_st *preference = NULL;
@@ -122,7 +122,7 @@ static bool are_same(const tide_cuda_plan_key *x, const tide_cuda_plan_key *y) {
            memcmp(x->alignments, y->alignments, sizeof(x->alignments)) == 0;
 }
 
-/* The plan of the product, which is made if there is none yet. Returns a cublasStatus_t. */
+/* The plan of the product, made at its first use. Returns a cublasStatus_t. */
 static int find_plan(tide_ops_cuda *cuda, const tide_cuda_plan_key *key,
                      const tide_cuda_plan **ret_plan) {
     for (size_t i = 0; i < TIDE_CUDA_PLANS && i < cuda->n_plans; i++) {

@@ -8,12 +8,12 @@
  *   tide_to_tf32(x)                      the TF32 number nearest to x, as tide_mma_tf32 takes it
  *   tide_load_matrices(out, row)         2 or 4 matrices (8, 8) of 16-bit elements in shared
  *                                        memory, or (8, 4) of 32-bit elements
- *   tide_load_matrices_transposed(...)   the same, each transposed; of 16-bit elements alone
+ *   tide_load_matrices_transposed(...)   the same, each transposed; only of 16-bit elements
  *   tide_copy_begin(to, from, n_bytes)   16 bytes from global to shared memory; beyond n_bytes
  *                                        zeros
  *   tide_copy_commit()                   makes a group of what this thread has begun
  *   tide_copy_wait<N>()                  until at most the N youngest groups of this thread are on
- *                                        their way; other threads see the bytes behind a barrier
+ *                                        their way; other threads see the bytes after a barrier
  *   tide_exp2(x)                         2^x; 2 units in the last place, subnormals are 0
  *
  * Products and loads are for whole warps: all 32 lanes call them together. With g = lane / 4 and
@@ -38,18 +38,18 @@
  *         of lanes 16 and up is not used
  *
  * So tide_load_matrices of the quarters (upper left, lower left, upper right, lower right) of a
- * row-major a gives `a`; of the upper and lower half of b it gives `b` transposed where b lies
- * row-major (k, n), and untransposed where it lies as (n, k).
+ * row-major a returns `a`; of the upper and lower half of b it returns `b` transposed if b is
+ * stored row-major (k, n), and untransposed if b is stored as (n, k).
  *
- * How fp32 becomes TF32. TF32 has the 8 bits of exponent of fp32 and 10 bits of fraction. How it
- * lies in a register is up to the implementation (PTX ISA, "Alternate Floating-Point Data
- * Formats"): an operand has to be made by cvt. What mma does with the lower 13 bits of any other
- * is not documented; wgmma cuts them off (PTX ISA, "wgmma.mma_async"), which makes each operand too
- * small, by up to 2^-10 of itself. tide_to_tf32 is cvt.rna, to nearest, ties away from zero: it
- * errs by at most 2^-11, in either direction. (cvt.rn, with ties to even, needs compute
+ * How fp32 becomes TF32. TF32 has the 8 bits of exponent of fp32 and 10 bits of fraction. Its
+ * layout in a register is up to the implementation (PTX ISA, "Alternate Floating-Point Data
+ * Formats"): an operand must be made by cvt. The effect of the lower 13 bits of any other operand
+ * on mma is not documented; wgmma cuts them off (PTX ISA, "wgmma.mma_async"), which makes each
+ * operand too small, by up to 2^-10 of itself. tide_to_tf32 is cvt.rna, to nearest, ties away from
+ * zero: it errs by at most 2^-11, in either direction. (cvt.rn, with ties to even, needs compute
  * capability 9.0; only one fp32 number in 8192 is a tie.) ptxas 13.0 compiles it for 8.0 and 9.0 to
  * three instructions: 0x1000 is added to the bits of a finite number, and the lower 13 bits become
- * 0. cuBLAS may round or cut off, as its kernels like (model/reference_tolerance_tf32.c). */
+ * 0. cuBLAS may round or cut off, depending on its kernels (model/reference_tolerance_tf32.c). */
 #ifndef TIDE_MODEL_OPS_CUDA_MMA_H
 #define TIDE_MODEL_OPS_CUDA_MMA_H
 
@@ -83,7 +83,7 @@ static __device__ __forceinline__ unsigned tide_to_tf32(float x) {
     return bits;
 }
 
-/* The address in shared memory's own space, as instructions take it. */
+/* The address in shared memory's own space, as instructions need it. */
 static __device__ __forceinline__ unsigned tide_shared_address(const void *address) {
     return static_cast<unsigned>(__cvta_generic_to_shared(address));
 }

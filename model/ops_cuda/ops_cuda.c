@@ -10,7 +10,7 @@ static void close_ops(tide_ops *ops) {
     tide_ops_cuda *cuda = (tide_ops_cuda *)(void *)ops;
     tide_cuda_make_current(ops);
     tide_cuda_plans_fini(cuda);
-    (void)cuda->cublas.destroy(cuda->handle); /* no caller could act on a failure */
+    (void)cuda->cublas.destroy(cuda->handle); /* no caller could handle a failure */
     (void)cudaGetLastError();
     ops->mem->release(ops->mem->ctx, cuda);
 }

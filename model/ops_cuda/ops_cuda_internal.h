@@ -1,9 +1,9 @@
-/* ops_cuda_internal.h - what the operators of the cuda device share: their state, checks, and how
- * the result of a launch becomes a status. C and C++.
+/* ops_cuda_internal.h - the shared parts of the cuda device's operators: their state, checks, and
+ * the conversion of a launch's result into a status. C and C++.
  *
  * Each operator is the fast twin of tide_cpu_X in model/ops_cpu/x.c; contracts in ops.h. Arithmetic
- * is fp32, a narrower result is rounded once, and the order of every sum depends on shapes alone,
- * so results are the same, to the bit, in every run and on any number of multiprocessors. */
+ * is fp32, a narrower result is rounded once, and the order of every sum depends only on shapes, so
+ * results are the same, to the bit, in every run and on any number of multiprocessors. */
 #ifndef TIDE_MODEL_OPS_CUDA_OPS_CUDA_INTERNAL_H
 #define TIDE_MODEL_OPS_CUDA_OPS_CUDA_INTERNAL_H
 
@@ -18,7 +18,7 @@ extern "C" {
 
 enum { TIDE_CUDA_LOWEST_CAPABILITY = 80 }; /* 8.0: bf16 and asynchronous copies */
 
-/* What a product with an addend is, apart from its numbers. */
+/* The description of a product with an addend, without its numbers. */
 typedef struct tide_cuda_plan_key {
     tide_matmul_kind kind;  /* as in ops.h, like m, n and k */
     size_t m, n, k;         /* each in 1 .. INT_MAX; m 0: of no product */
@@ -27,14 +27,14 @@ typedef struct tide_cuda_plan_key {
     size_t workspace_bytes; /* that cuBLAS was given */
 } tide_cuda_plan_key;
 
-/* A product with an addend as cuBLASLt runs it (matmul_addend.c). It takes several calls to prepare
- * one, so each is kept for the next product of its shape: a transformer has two such shapes. */
+/* A product with an addend as cuBLASLt runs it (matmul_addend.c). Preparing one takes several
+ * calls, so each is kept for the next product of its shape: a transformer has two such shapes. */
 typedef struct tide_cuda_plan {
-    tide_cuda_plan_key key;                       /* what it was made for */
+    tide_cuda_plan_key key;                       /* the product for which it was made */
     struct tide_cublaslt_operation_st *operation; /* owned, like the layouts */
     struct tide_cublaslt_layout_st *a, *b, *c;    /* of cuBLAS' A, B, and of both C and D */
     tide_cublaslt_choice choice;                  /* how it is computed; status 0 */
-    bool has_choice; /* false: cuBLASLt has no way to compute it, cublasGemmEx does */
+    bool has_choice; /* false: cuBLASLt cannot compute it; cublasGemmEx does */
 } tide_cuda_plan;
 
 enum { TIDE_CUDA_PLANS = 4 };
@@ -47,7 +47,7 @@ typedef struct tide_ops_cuda {
     tide_cublas cublas;  /* its functions */
     struct cublasContext *handle; /* owned */
     int fp32_compute_type;        /* how fp32 operands are multiplied: strictly, or as TF32 */
-    void *workspace;              /* borrowed; what cuBLAS was given; NULL: nothing yet */
+    void *workspace;              /* borrowed; cuBLAS' current workspace; NULL: none yet */
     size_t workspace_bytes;       /* of it */
     tide_cuda_plan plans[TIDE_CUDA_PLANS]; /* the first n_plans, each made once */
     size_t n_plans;                        /* so far; the oldest are replaced in turn */
@@ -61,11 +61,11 @@ static inline const tide_ops_cuda *tide_ops_cuda_of(const tide_ops *ops) {
 /* Makes the operators' GPU the calling thread's current one. Call it before anything but a launch.
  */
 void tide_cuda_make_current(const tide_ops *ops);
-/* For a launch: the operators' stream. Makes their GPU the calling thread's current one, since the
- * thread may have launched on another. */
+/* For a launch: the operators' stream. Makes their GPU the calling thread's current one, because
+ * the thread may have launched on another. */
 cudaStream_t tide_cuda_stream(const tide_ops *ops);
 
-/* Destroys what products with an addend keep. */
+/* Destroys the plans of products with an addend. */
 void tide_cuda_plans_fini(tide_ops_cuda *cuda);
 
 /* The number of blocks of n_threads for a kernel that loops over n_items; at least 1. */

@@ -4,19 +4,19 @@
  * dweight (C) = sum_r dout * n. Two launches: dx and, for each block's rows, a partial sum of
  * dweight; then the sum of the partial sums.
  *
- * A block must have few rows if all multiprocessors are to have one: 256 blocks are about two for
- * each of an H100. Scratch has room for one partial sum per 64 rows, and a larger one would show in
- * the memory of a step. But the gradient dout is dead after this operator, and nobody but the block
- * reads its rows: their memory takes the partial sum, for which two rows of two bytes are enough.
- * Only the last block, which may have a single row, uses scratch. Where dout is not aligned to
- * fp32, or a row's sums do not fit shared memory, which no model here does, blocks are the groups
- * of 64 rows that scratch has room for.
+ * A block must have few rows to give every multiprocessor a block: 256 blocks are about two for
+ * each multiprocessor of an H100. Scratch has room for one partial sum per 64 rows, and a larger
+ * scratch would add to the memory of a step. But the gradient dout is dead after this operator, and
+ * only the block reads its rows: their memory holds the partial sum, for which two rows of two
+ * bytes are enough. Only the last block, which may have a single row, uses scratch. If dout is not
+ * aligned to fp32, or a row's sums do not fit shared memory, which happens in no model here, blocks
+ * are the groups of 64 rows for which scratch has room.
  *
- * A row's sum is taken in double, over a tree that depends on C alone. That costs no time, because
- * memory bounds the operator, and rstd and mean differ from the cpu twin's at most in their last
- * rounding. A block's partial sum is fp32, over 64 rows as long as R <= 16384 (8192 in the last
- * case); the partial sums are added in double, in an order that depends on shapes alone, and
- * rounded once. */
+ * A row's sum is computed in double, over a tree that depends only on C. That costs no time,
+ * because the operator is memory-bound, and rstd and mean differ from the cpu twin's at most in
+ * their last rounding. A block's partial sum is fp32, over 64 rows as long as R <= 16384 (8192 in
+ * the last case); the partial sums are added in double, in an order that depends only on shapes,
+ * and rounded once. */
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
 #include "model/ops_cuda/reduce.h"
@@ -27,13 +27,13 @@ static constexpr double EPSILON = 1e-5;
 /* Threads of a block: of a row forward, of rows backward, and of the sum of partial sums, in warps.
  */
 enum { ROW_BLOCK = 256, BACKWARD_BLOCK = 512, WARPS = 8, SUM_BLOCK = WARPS * TIDE_WARP };
-/* Of backward: blocks at most where each has an even number of rows, and channels whose sums fit
- * the 48 KiB of shared memory that every launch has, beside those of tide_block_sum. */
+/* Of backward: the most blocks if each has an even number of rows, and the most channels whose sums
+ * fit the 48 KiB of shared memory of every launch, together with those of tide_block_sum. */
 enum { BACKWARD_BLOCKS = 256, SHARED_CHANNELS = 12 * 1024 - 64 };
 
-/* The packs of a row: n_packs of N elements; the rest goes one by one. */
+/* The packs of a row: n_packs of N elements; the others one by one. */
 struct row_shape {
-    size_t n_packs; /* 0 unless C % N is 0 and all is aligned */
+    size_t n_packs; /* 0 unless C % N is 0 and everything is aligned */
     size_t R, C;    /* rows, channels */
 };
 
@@ -137,7 +137,7 @@ extern "C" tide_status tide_cuda_rmsnorm_forward(tide_ops *ops, const tide_rmsno
     return tide_cuda_launched(ops, "rmsnorm_forward", result, error);
 }
 
-/* What backward reads and writes, except dweight. */
+/* The operands of backward, except dweight. */
 template <typename Dx, typename Dout, typename X, typename Weight> struct backward_arrays {
     tide_view<Dx> dx;         /* (R, C) */
     tide_view<Dout> dout;     /* (R, C) */
@@ -169,19 +169,19 @@ template <typename Dout, typename X, typename Weight> struct sum_of_products {
     }
 };
 
-/* Where the rows of a block leave their sum of dout * x * rstd: (C) fp32 for each block. */
+/* The place of the sum of dout * x * rstd of a block's rows: (C) fp32 for each block. */
 struct partial_sums {
     float *first;  /* of block 0 */
     size_t stride; /* elements from block to block */
     float *last;   /* of the last block, which may have too few rows for its own */
-    size_t n_rows; /* of a block, the last perhaps excepted */
+    size_t n_rows; /* of a block, except perhaps the last */
 };
 
-/* A block's sums while they grow: each thread touches those of its own channels alone. In shared
- * memory the numbers of a pack lie apart, so that the threads of a warp meet 32 banks. */
+/* A block's sums while they grow: each thread touches only those of its own channels. In shared
+ * memory the numbers of a pack are apart, so the threads of a warp access 32 banks. */
 template <bool IN_SHARED> struct channel_sums {
     float *data; /* (C) */
-    size_t n;    /* packs of a row, or its channels where there are no packs */
+    size_t n;    /* packs of a row, or its channels if there are no packs */
 
     template <size_t N> __device__ __forceinline__ float &at(size_t c, size_t k) const {
         return data[IN_SHARED ? k * n + c / N : c + k];
@@ -277,7 +277,7 @@ static __global__ void __launch_bounds__(BACKWARD_BLOCK)
                 write_dx<IN_SHARED, decltype(arrays)>{arrays, sums, begin, rstd, mean, accumulate});
     }
     if constexpr (IN_SHARED) {
-        __syncthreads(); /* all threads have read dout, where the partial sum may go */
+        __syncthreads(); /* all threads have read dout, which the partial sum may overwrite */
         each<N>(shape, store_sums<IN_SHARED>{sums, partial});
     }
 }
@@ -322,7 +322,7 @@ static bool fits_shared(size_t C) {
     return C <= SHARED_CHANNELS;
 }
 
-/* How the rows are shared out, and where the partial sums go. */
+/* The distribution of the rows, and the places of the partial sums. */
 static partial_sums partials_of(const tide_rmsnorm_backward *call) {
     const size_t n_even = (call->R + 2 * BACKWARD_BLOCKS - 1) / (2 * BACKWARD_BLOCKS) * 2;
     if (fits_shared(call->C) && reinterpret_cast<uintptr_t>(call->dout.data) % sizeof(float) == 0) {
@@ -375,13 +375,13 @@ static int launch_rows_of(const tide_ops *ops, const tide_rmsnorm_backward *call
     if (!fits_shared(call->C)) {
         return launch_rows<false, tide_any, tide_any, tide_any, tide_any>(ops, call);
     }
-    if (fp16 == 2 && bf16_arrays == 0) { /* fp16-mixed: dout alone */
+    if (fp16 == 2 && bf16_arrays == 0) { /* fp16-mixed: only dout */
         return launch_rows<true, float, __half, float, float>(ops, call);
     }
     switch (fp16 == 0 ? bf16_arrays : 1) {
     case 0:
         return launch_rows<true, float, float, float, float>(ops, call);
-    case 2: /* bf16-mixed: dout alone */
+    case 2: /* bf16-mixed: only dout */
         return launch_rows<true, float, bf16, float, float>(ops, call);
     case 15:
         return launch_rows<true, bf16, bf16, bf16, bf16>(ops, call);

@@ -13,7 +13,7 @@ template <size_t N, typename X>
 static __device__ __forceinline__ void
 rotate(tide_view<X> x, size_t at, const float (&cosines)[N / 2], const float (&sines)[N / 2]) {
     float pair[N];
-    if constexpr (N == 2) { /* no pack: load each by itself */
+    if constexpr (N == 2) { /* no pack: load each separately */
         float even[1], odd[1];
         tide_load(even, x, at);
         tide_load(odd, x, at + 1);

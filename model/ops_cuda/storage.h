@@ -90,8 +90,8 @@ static __device__ __forceinline__ void tide_write_pack(__half *to, const float (
                                 tide_two_fp16(x[4], x[5]), tide_two_fp16(x[6], x[7])));
 }
 
-/* For launchers: how many packs of T the n elements of each of these arrays have; 0 where one of
- * them is not aligned to 16 bytes, so that all is read element by element. */
+/* For launchers: how many packs of T the n elements of each of these arrays have; 0 if one of them
+ * is not aligned to 16 bytes, and all are read element by element. */
 template <typename T, typename... Pointers>
 static size_t tide_n_packs(size_t n, const Pointers *...arrays) {
     const uintptr_t addresses = (reinterpret_cast<uintptr_t>(arrays) | ...);

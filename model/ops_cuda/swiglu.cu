@@ -57,7 +57,7 @@ extern "C" tide_status tide_cuda_swiglu_forward(tide_ops *ops, const tide_swiglu
     return tide_cuda_launched(ops, "swiglu_forward", result, error);
 }
 
-/* What backward reads and writes, all (n). */
+/* The operands of backward, all (n). */
 template <typename T> struct backward_arrays {
     T *dgate, *dup;     /* written */
     const T *dout;      /* read */

@@ -1,5 +1,5 @@
 /* tensor_list.h - one launch for the arrays of many parameters: a table of them that the kernel
- * gets by value, and how its blocks are distributed. For .cu files.
+ * gets by value, and the distribution of its blocks. For .cu files.
  *
  * Kernel arguments are at most 4096 bytes, so a list holds TIDE_LIST_TENSORS parameters, and longer
  * ones take several launches. A parameter has one block per n_chunk elements; block b finds its
@@ -66,8 +66,8 @@ static __device__ __forceinline__ bool tide_list_is_aligned(const tide_tensor_li
     return addresses % 16 == 0;
 }
 
-/* On the host: adds a parameter of n_elements > 0 with blocks for chunks of n_chunk. False when
- * there is no room, in the table or in a grid. */
+/* On the host: adds a parameter of n_elements > 0 with blocks for chunks of n_chunk. False if the
+ * table or a grid is full. */
 template <size_t N_ARRAYS>
 static inline bool tide_list_add(tide_tensor_list<N_ARRAYS> &list,
                                  const tide_array (&arrays)[N_ARRAYS], size_t n_elements,

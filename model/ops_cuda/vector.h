@@ -2,12 +2,12 @@
  * numbers, widened on the way in and rounded once on the way out. For .cu files.
  *
  * A tide_view is an array whose type is known when the kernel is compiled: float, __nv_bfloat16 or
- * __half. tide_view<tide_any> learns it from the array, at the price of a branch per pack that does
+ * __half. tide_view<tide_any> learns it from the array, at the cost of a branch per pack that does
  * not diverge. Kernels of many arrays have an instance for each combination of types that the model
  * uses, and one of tide_any for all others.
  *
- * A pack of more than one element is moved 16 bytes at a time: the array must be aligned to them,
- * which launchers ask by tide_is_aligned, and `at` a multiple of N.
+ * A pack of more than one element is moved 16 bytes at a time: the array must be aligned to 16
+ * bytes, which launchers check with tide_is_aligned, and `at` a multiple of N.
  *
  *   float a[N];
  *   tide_load(a, x, at);
@@ -76,7 +76,7 @@ static inline bool tide_is_aligned(const void *data) {
     return reinterpret_cast<uintptr_t>(data) % 16 == 0;
 }
 
-/* Packs of N in n elements of arrays; 0 where an array is not aligned. */
+/* Packs of N in n elements of arrays; 0 if an array is not aligned. */
 template <typename... Arrays>
 static inline size_t tide_n_common_packs(size_t n, size_t N, Arrays... arrays) {
     return (tide_is_aligned(arrays.data) && ...) ? n / N : 0;
@@ -169,8 +169,8 @@ static __device__ __forceinline__ size_t tide_n_threads() {
     return static_cast<size_t>(gridDim.x) * blockDim.x;
 }
 
-/* Threads of a block that works on a row of n_packs: whole warps, one pack a thread where `most`,
- * a multiple of 32, allows, and otherwise as few turns as `most` threads need, with the packs
+/* Threads of a block that works on a row of n_packs: whole warps, one pack a thread if `most`, a
+ * multiple of 32, allows it, and otherwise as few turns as `most` threads need, with the packs
  * spread evenly over them: 320 packs are two turns of 160 threads, not one of 256 and one of 64. */
 static inline unsigned tide_row_threads(size_t n_packs, unsigned most) {
     const size_t n_turns = n_packs <= most ? 1 : (n_packs + most - 1) / most;

@@ -5,7 +5,7 @@
 /* Sizes of a call. */
 typedef struct sizes {
     size_t B, T, H, D;  /* as in ops.h */
-    tide_array example; /* of one type are all (attention.c refuses others) */
+    tide_array example; /* all are of one type (attention.c refuses others) */
     bool is_tf32;       /* fp32, whose products may be rounded */
 } sizes;
 
@@ -24,8 +24,8 @@ static uint64_t row_bytes(const sizes *s) {
     return tide_launch_words(s->B * s->H * s->T);
 }
 
-/* Whether the kernels for tensor cores take the call: fits_matrices of ops_cuda/attention.c, whose
- * alignment every tensor of the cache has. */
+/* Whether the kernels for tensor cores handle the call: fits_matrices of ops_cuda/attention.c,
+ * whose alignment every tensor of the cache has. */
 static bool uses_matrices(const sizes *s) {
     return (s->example.dtype == TIDE_BF16 || s->is_tf32) &&
            tide_launch_bytes(s->example, s->D) % 16 == 0;
@@ -49,14 +49,14 @@ static tide_status fused(const tide_ops *ops, const sizes *s, bool is_backward,
     return tide_launch_fused(ops, &row);
 }
 
-/* attention_flash.cu, attention_mma_forward.cu: q k^T and probs v; reads q, k and v, writes out and
- * lse, if it is wanted. */
+/* attention_flash.cu, attention_mma_forward.cu: q k^T and probs v; reads q, k and v, writes out,
+ * and lse if requested. */
 static tide_status flash_forward(const tide_ops *ops, const sizes *s, bool has_lse) {
     const char *names[2] = {"tide_flash_forward_kernel", "tide_flash_mma_forward_kernel"};
     return fused(ops, s, false, names, 2, 4 * array_bytes(s) + (has_lse ? row_bytes(s) : 0));
 }
 
-/* attention_delta.cu: reads dout and out, writes a number a row. Then the queries' half: q k^T,
+/* attention_delta.cu: reads dout and out, writes one number per row. Then the queries' half: q k^T,
  * dout v^T and dscores k; reads q, k, v, dout, lse and delta, writes dq. The keys' half: the first
  * two again, probs^T dout and dscores^T q; reads the same, writes dk and dv. */
 static tide_status flash_backward(const tide_ops *ops, const sizes *s) {
@@ -68,7 +68,7 @@ static tide_status flash_backward(const tide_ops *ops, const sizes *s) {
     return fused(ops, s, true, names, 4, read + 2 * array_bytes(s));
 }
 
-/* ---- naive: each product takes a call for each sequence ---- */
+/* ---- naive: each product needs one call per sequence ---- */
 
 /* (T, T) = (T, D) (T, D)^T of every head. */
 static tide_status multiply_tokens(const tide_ops *ops, const sizes *s) {
@@ -92,7 +92,7 @@ static tide_status multiply_scores(const tide_ops *ops, const sizes *s, tide_mat
 
 /* attention_softmax.cu: reads the elements of n_read arrays (B, H, T, T) up to the diagonal, in
  * packs of 16 bytes where rows are whole packs, and writes all of one. Row t ends in the pack of
- * its element t, so that the rows of a head have T (T + pack) / 2 elements up to there. */
+ * its element t, so the rows of a head have T (T + pack) / 2 elements in total. */
 static tide_status softmax(const tide_ops *ops, const char *name, const sizes *s, size_t n_read) {
     size_t in_pack = 16 / tide_dtype_bytes(s->example.dtype);
     size_t pack = s->T % in_pack == 0 ? in_pack : 1;

@@ -1,5 +1,5 @@
-/* Operators that go through elements; each is one kernel of ops_cuda/, which is left out where it
- * has nothing to do. */
+/* Elementwise operators; each is one kernel of ops_cuda/, which is skipped if it has nothing to
+ * do. */
 #include "model/ops_virtual/launches_internal.h"
 
 /* One kernel over n elements. */

@@ -1,4 +1,4 @@
-/* The rows of a launch log that all operators write, with what a launch takes of the host. */
+/* The rows of a launch log that all operators write, with the host time of a launch. */
 #include "common/stated_host.h"
 #include "model/ops_virtual/launches_internal.h"
 
@@ -60,7 +60,7 @@ tide_status tide_launch_fused(const tide_ops *ops, const tide_launch_attention *
     return tide_launch_list_add(ops->launches, attention->name, KERNEL_NS, row);
 }
 
-/* The host's time for an event is stated as that for a kernel's launch, which takes longer. */
+/* The stated host time of an event is that of a kernel's launch, which is longer. */
 tide_status tide_ops_note_event(tide_ops *ops, tide_run_launch_kind kind, tide_stream stream,
                                 uint64_t number, tide_error *error) {
     const tide_run_launch row = {.kind = (uint8_t)kind, .stream = stream, .bytes = number};

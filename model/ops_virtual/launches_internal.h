@@ -1,9 +1,11 @@
-/* launches_internal.h - what each operator launches on a cuda device, in the rows of a launch log.
+/* launches_internal.h - the launches of each operator on a cuda device, in the rows of a launch
+ * log.
  *
- * A row's bytes are those of the arrays that the kernel reads and writes, each element once: what
- * it reads a second time comes from a cache. They follow from the call's shapes and types alone.
- * cuda_emulated.race.launches compares them with the bytes that the kernels touch in the
- * emulator, and cuda_emulated.ops.launches names and order with what ops_cuda/ launches.
+ * A row's bytes are those of the arrays that the kernel reads and writes, each element once,
+ * because a second read hits a cache. They follow only from the call's shapes and types.
+ * cuda_emulated.race.launches compares them with the bytes that the kernels touch in the emulator,
+ * and cuda_emulated.ops.launches compares names and order with the launches of
+ * ops_cuda/.
  */
 #ifndef TIDE_MODEL_OPS_VIRTUAL_LAUNCHES_INTERNAL_H
 #define TIDE_MODEL_OPS_VIRTUAL_LAUNCHES_INTERNAL_H
@@ -31,7 +33,7 @@ static inline uint64_t tide_launch_bytes(tide_array array, size_t n) {
     return (uint64_t)n * tide_dtype_bytes(array.dtype);
 }
 
-/* Bytes of n fp32 or int32 numbers that no array stands for. */
+/* Bytes of n fp32 or int32 numbers that are not in an array. */
 static inline uint64_t tide_launch_words(size_t n) {
     return 4 * (uint64_t)n;
 }
@@ -41,7 +43,8 @@ TIDE_NODISCARD tide_status tide_launch_kernel(const tide_ops *ops, const char *n
                                               tide_run_family family, uint64_t bytes,
                                               uint64_t elements);
 
-/* A call of cuBLAS: `count` products out (m, n) = a b, each transposed or not as the kind says;
+/* A call of cuBLAS: `count` products out (m, n) = a b, each transposed or not according to the
+ * kind;
  * a and b are of type `in`. */
 typedef struct tide_launch_gemm {
     tide_matmul_kind kind;
@@ -51,7 +54,7 @@ typedef struct tide_launch_gemm {
 } tide_launch_gemm;
 TIDE_NODISCARD tide_status tide_launch_product(const tide_ops *ops, const tide_launch_gemm *gemm);
 
-/* A kernel of fused attention, causal, that computes so many products of each head. */
+/* A kernel of fused attention, causal, that computes this number of products of each head. */
 typedef struct tide_launch_attention {
     const char *name;
     bool is_backward;

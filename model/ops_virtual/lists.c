@@ -4,18 +4,18 @@
 
 enum { LIST_TENSORS = 64 };
 
-/* Which parameters a kernel takes, and what it does to them. */
+/* The parameters that a kernel processes, and its bytes for each. */
 typedef struct list {
     const char *name;
     tide_run_family family;
     size_t n_chunk;       /* elements of a block */
     uint64_t extra_bytes; /* that each launch reads or writes besides */
-    /* Bytes that are read and written of the parameter; 0: it is not in the list. */
+    /* Bytes of the parameter that are read and written; 0: it is not in the list. */
     uint64_t (*bytes_of)(const tide_parameter_arrays *of, int which);
     int which; /* its last argument */
 } list;
 
-/* As tide_list_each cuts a list: where it is full, by its entries or by the blocks of a grid. */
+/* Cuts lists like tide_list_each: when entries or the blocks of a grid are full. */
 static tide_status launch_lists(const tide_ops *ops, const list *of,
                                 const tide_parameter_arrays *parameters, size_t n_parameters) {
     uint64_t bytes = 0;
@@ -54,7 +54,7 @@ static uint64_t gradient_twice(const tide_parameter_arrays *of, int dtype) {
 static const tide_dtype TYPES[] = {TIDE_FP32, TIDE_FP16, TIDE_BF16};
 enum { N_TYPES = sizeof(TYPES) / sizeof(TYPES[0]) };
 
-/* unscale.cu: reads and writes the gradients. found_inf is written only where one is infinite. */
+/* unscale.cu: reads and writes the gradients. found_inf is written only if one is infinite. */
 tide_status tide_launches_of_unscale(const tide_ops *ops, const tide_unscale *call) {
     for (size_t i = 0; i < N_TYPES; i++) {
         const list of = {"tide_unscale_kernel", TIDE_RUN_OWN, 1 << 14, 0,
@@ -64,8 +64,9 @@ tide_status tide_launches_of_unscale(const tide_ops *ops, const tide_unscale *ca
     return TIDE_OK;
 }
 
-/* clip.cu: reads the norm, reads and writes the gradients. Where the norm is not above the limit
- * the kernels return at once, but nobody knows it here: the gradients are taken to be clipped. */
+/* clip.cu: reads the norm, reads and writes the gradients. If the norm is not above the limit, the
+ * kernels return immediately, but the norm is unknown here: the gradients are assumed to be
+ * clipped. */
 tide_status tide_launches_of_clip(const tide_ops *ops, const tide_clip *call) {
     for (size_t i = 0; i < N_TYPES; i++) {
         const list of = {"tide_clip_kernel",   TIDE_RUN_OWN,   1 << 14,
@@ -115,7 +116,7 @@ static uint64_t adamw_bytes(const tide_parameter_arrays *of, int kind) {
                : 0;
 }
 
-/* adamw.cu; each launch reads found_inf and step_size, if there are such. */
+/* adamw.cu; each launch reads found_inf and step_size, if they exist. */
 tide_status tide_launches_of_adamw(const tide_ops *ops, const tide_adamw *call) {
     const uint64_t extra_bytes = (call->found_inf != NULL ? tide_launch_words(1) : 0) +
                                  (call->step_size != NULL ? tide_launch_words(1) : 0);

@@ -1,6 +1,6 @@
 /* ops_virtual.c - the operators of the virtual device. They compute nothing: its arrays are
- * addresses without memory behind them, so no operator looks at one. Where somebody wants to know,
- * they write what they would launch on a card. */
+ * addresses without memory, so no operator reads one. With a launch log, they log what they would
+ * launch on a card. */
 #include "model/ops_virtual/launches_internal.h"
 
 static void close_ops(tide_ops *ops) {
@@ -21,8 +21,8 @@ static const char *describe(const tide_ops *ops) {
 TIDE_OPERATORS_WITHOUT_PARTS(VIRTUAL_TWIN)
 #undef VIRTUAL_TWIN
 
-/* A part takes no time here, but it opens its scope, so that recordings have the same scopes on
- * every device. */
+/* A part takes no time here, but it opens its scope, so recordings have the same scopes on every
+ * device. */
 static void pass_part(const tide_ops *ops, tide_attention_part part) {
     tide_ops_part_end(ops, tide_ops_part_begin(ops, part));
 }

@@ -5,7 +5,7 @@ static tide_status rows(const tide_ops *ops, const char *name, uint64_t bytes, u
     return tide_launch_kernel(ops, name, TIDE_RUN_OWN_ROWS, bytes, elements);
 }
 
-/* embedding.cu: reads tokens (R) and as many rows of table, of which some may be the same, and
+/* embedding.cu: reads tokens (R) and as many rows of table, some of which may be the same, and
  * writes out (R, C). */
 tide_status tide_launches_of_embedding_forward(const tide_ops *ops,
                                                const tide_embedding_forward *call) {
@@ -52,8 +52,8 @@ static size_t n_partials(const tide_rmsnorm_backward *call) {
     return (call->R + n_rows - 1) / n_rows;
 }
 
-/* rmsnorm.cu. Rows: reads dout, x (R, C), weight (C) and rstd (R), and dx too where it accumulates,
- * writes dx and the partial sums, in dout but for the last one's. dweight: reads the partial sums,
+/* rmsnorm.cu. Rows: reads dout, x (R, C), weight (C) and rstd (R), and also dx if it accumulates,
+ * writes dx and the partial sums, in dout except for the last one. dweight: reads the partial sums,
  * writes dweight (C). */
 tide_status tide_launches_of_rmsnorm_backward(const tide_ops *ops,
                                               const tide_rmsnorm_backward *call) {
@@ -91,8 +91,8 @@ tide_status tide_launches_of_bias_backward(const tide_ops *ops, const tide_bias_
                : TIDE_OK;
 }
 
-/* cross_entropy.cu. Rows: reads logits (R, V) and targets (R), writes the gradient in the place of
- * the logits and row_losses (R). Mean: reads row_losses, writes the loss. */
+/* cross_entropy.cu. Rows: reads logits (R, V) and targets (R), writes the gradient in place of the
+ * logits and row_losses (R). Mean: reads row_losses, writes the loss. */
 tide_status tide_launches_of_cross_entropy(const tide_ops *ops, const tide_cross_entropy *call) {
     size_t n = call->R * call->V;
     if (n == 0) {

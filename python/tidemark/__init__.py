@@ -1,4 +1,4 @@
-"""What a program can tell tidemark about itself while it is recorded.
+"""Functions with which a recorded program describes itself to tidemark.
 
     import tidemark
 
@@ -12,14 +12,14 @@
     tidemark.category(cache, "kv cache")
     tidemark.snapshot("now.json.gz")
 
-These functions do nothing where the program is not recorded, and they never raise an exception. So
-they may stay in a program. Importing this package imports neither PyTorch nor anything large.
+These functions do nothing if the program is not recorded, and they never raise an exception, so they may
+stay in a program. Importing this package imports neither PyTorch nor any other large module.
 
-tidemark.huggingface and tidemark.lightning have a callback each that calls step(), and
-`%load_ext tidemark` brings `%%tidemark` into Jupyter.
+tidemark.huggingface and tidemark.lightning each have a callback that calls step(), and `%load_ext
+tidemark` adds `%%tidemark` to Jupyter.
 
-The package has a second use: `tidemark run` loads a copy of it, under a name of its own, into the
-interpreter of a recorded program, and calls _start().
+The package has a second use: `tidemark run` loads a copy of it, under another name, into the interpreter
+of a recorded program, and calls _start().
 """
 import sys
 
@@ -30,7 +30,7 @@ __all__ = ["category", "scope", "snapshot", "step"]
 
 
 def load_ipython_extension(ipython):
-    """What `%load_ext tidemark` calls."""
+    """Called by `%load_ext tidemark`."""
     from . import jupyter
 
     jupyter.load(ipython)
@@ -40,7 +40,7 @@ def _start():
     """Prepares the recording by PyTorch's history. A preloaded library calls it at the first CUDA call
     of the process, in the main thread.
 
-    Returns False as long as PyTorch is not imported: ask again.
+    Returns False while PyTorch is not imported: call it again.
     """
     cuda = sys.modules.get("torch.cuda")
     if not hasattr(cuda, "_lazy_call") or not hasattr(sys.modules["torch"], "Tensor"):
@@ -54,7 +54,7 @@ def _start():
 
 
 def _start_when_ready():
-    """The same where no library is preloaded (attach/sitecustomize.py): torch.cuda was just imported, but
+    """The same if no library is preloaded (attach/sitecustomize.py): torch.cuda was just imported, but
     PyTorch itself is not complete yet."""
     cuda = sys.modules["torch.cuda"]
     cuda._queued_calls.append((_start, []))

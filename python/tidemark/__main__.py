@@ -1,13 +1,14 @@
-"""Runs the program `tidemark` in the place of this process: `python -m tidemark run -- python train.py`."""
+"""Replaces this process by the program `tidemark`: `python -m tidemark run -- python train.py`."""
 import os
 import sys
 
-# As seen from this folder: in the wheel, and where CMake installs the package in share/.
+# Relative to this folder: in the wheel, and where CMake installs the package in share/.
 PLACES = ("bin/tidemark", "../../../../bin/tidemark")
 
 
 def find_program():
-    """The path of the program that belongs to this package; None: it was not installed with it."""
+    """The path of the program that belongs to this package; None if it was not installed with the
+    package."""
     here = os.path.dirname(os.path.abspath(__file__))
     for place in PLACES:
         program = os.path.normpath(os.path.join(here, place))

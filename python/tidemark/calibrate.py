@@ -1,27 +1,27 @@
-"""What a machine takes for launches and kernels: calibrate.py host | gpu FORWARD BACKWARD.
+"""Measures the time of launches and kernels on a machine: calibrate.py host | gpu FORWARD BACKWARD.
 
-`tidemark bench calibrate` runs this file with the Python of the user's programs. `host` runs on a virtual card, whose launch
-log tells what the host takes; that is how forecasts measure it. `gpu` runs on the GPU of the machine and prints JSON;
-without a GPU it prints {}. step_time/calibration.h reads both.
+`tidemark bench calibrate` runs this file with the Python of the user's programs. `host` runs on a virtual card, whose
+launch log shows the host's time, in the same way as forecasts measure it. `gpu` runs on the GPU of the machine and
+prints JSON; without a GPU it prints {}. programs/step_time/calibration.h reads both.
 """
 import json
 import os
 import sys
 import time
 
-# This folder has modules whose names a library might use; it is where Python looks first for a script.
+# This folder has modules whose names a library might use; Python searches it first for a script.
 sys.path[:] = [place for place in sys.path if os.path.abspath(place or ".") != os.path.dirname(os.path.abspath(__file__))]
 
 REPEATS = 40  # bursts of each pass that count
 WARM_UPS = 5
-BLOCKS = 16  # of a burst: no pass launches more than 200 kernels, so that a GPU's queue of 1024 never fills up
+BLOCKS = 16  # of a burst: no pass launches more than 200 kernels, so a GPU's queue of 1024 never fills up
 WIDTH = 64  # so small that a GPU is faster than any host
 SIZE = 8192  # rows and columns of large products
 LARGE = 16384  # rows and columns of copies in fp32: 1 GiB, many times any cache
 
 
 class Burst:
-    """Tiny operations as a model has them: linear layers, an activation, a norm and a residual sum."""
+    """Tiny operations like those of a model: linear layers, an activation, a norm and a residual sum."""
 
     def __init__(self, torch):
         nn = torch.nn
@@ -39,7 +39,7 @@ class Burst:
 
 
 def bursts(torch, begin, end):
-    """Runs the bursts; begin and end are called with the name of the pass, while the card has nothing to do."""
+    """Runs the bursts; begin and end are called with the name of the pass, while the card is idle."""
     burst = Burst(torch)
     for _ in range(WARM_UPS + REPEATS):
         burst.layers.zero_grad(set_to_none=True)
@@ -55,7 +55,7 @@ def bursts(torch, begin, end):
 
 
 def lower_quartile(values):
-    """Other work on the machine only ever makes a time longer."""
+    """Other work on the machine can only make a time longer."""
     return sorted(values)[(len(values) - 1) // 4]
 
 
@@ -68,7 +68,7 @@ def measure_host(torch):
 
 
 def host_beside_gpu(torch):
-    """Microseconds of a burst, by pass: until the host has launched all of it, not until the GPU has done it."""
+    """Microseconds of a burst, by pass: until the host has launched all of it, not until the GPU has finished."""
     began, took = {}, {"forward": [], "backward": []}
 
     def begin(name):
@@ -97,7 +97,7 @@ def time_of(torch, call):
 
 
 def rows_that_fit(torch, rows, n_matrices):
-    """As many rows and columns of fp32 matrices as a quarter of the free memory has room for: rows, or half of it, ..."""
+    """As many rows and columns of fp32 matrices as fit in a quarter of the free memory: rows, or half of it, ..."""
     free, _ = torch.cuda.mem_get_info()
     while rows > 1024 and 4 * rows * rows * n_matrices > free // 4:
         rows //= 2
@@ -105,7 +105,7 @@ def rows_that_fit(torch, rows, n_matrices):
 
 
 def products(torch):
-    """Microseconds of a product by type; the second factor is transposed, as a linear layer's weight is."""
+    """Microseconds of a product by type; the second factor is transposed, like a linear layer's weight."""
     rows = rows_that_fit(torch, SIZE, 3)
     found = {"rows": rows}
     for name, dtype in ("fp32", torch.float32), ("tf32", torch.float32), ("bf16", torch.bfloat16), ("fp16", torch.float16):
@@ -122,7 +122,7 @@ def products(torch):
 
 
 def copies(torch):
-    """Microseconds of a sum in place, which has 16 bytes a load, and of a copy that has strides; bytes read and written."""
+    """Microseconds of a sum in place, with 16-byte loads, and of a copy with strides; bytes read and written."""
     rows = rows_that_fit(torch, LARGE, 2)
     a = torch.ones(rows, rows, device="cuda")
     b = torch.empty_like(a)

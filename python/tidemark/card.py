@@ -1,11 +1,11 @@
-"""What the preloaded virtual card knows of its bytes, and what it answers (virtual_cuda/unknown.h)."""
+"""The known bytes of the preloaded virtual card, and its answers (programs/virtual_cuda/values/unknown.h)."""
 import ctypes
 import threading
 import time
 
-_library = ctypes.CDLL(None)  # all that the process has loaded
+_library = ctypes.CDLL(None)  # everything that the process has loaded
 _mine = threading.local()
-_kept = {}  # texts that the card keeps addresses of
+_kept = {}  # texts whose addresses the card keeps
 
 
 def is_virtual():
@@ -21,7 +21,7 @@ if _real_unix_us is not None:
 
 
 def real_unix_us():
-    """The date in microseconds since 1970, whatever clock the program sees."""
+    """The date in microseconds since 1970, on the real clock, not the one that the program sees."""
     return _real_unix_us() if _real_unix_us is not None else time.time_ns() // 1000
 
 
@@ -33,14 +33,14 @@ if is_virtual():
     _no_answers = _library.tidemark_values_no_answers
     _mode = _library.tidemark_values_mode
     _mode.argtypes = (ctypes.c_int, ctypes.c_int)
-    n_generated = _library.tidemark_values_generated  # kernels that no operator tells about
+    n_generated = _library.tidemark_values_generated  # kernels that belong to no operator
     n_generated.restype = ctypes.c_uint64
     _workspace = _library.tidemark_workspace
     _workspace.argtypes, _workspace.restype = (ctypes.c_uint, ctypes.c_int), ctypes.c_uint64
     forget_workspaces = _library.tidemark_workspaces_forget
     _write = _library.tidemark_values_write
     _write.argtypes = (ctypes.c_uint64, ctypes.c_void_p, ctypes.c_size_t)
-    objects = _library.tidemark_values_objects  # 1: this thread sends objects to other ranks; 0: no more
+    objects = _library.tidemark_values_objects  # 1: this thread sends objects to other ranks; 0: it no longer does
     _settle = _library.tidemark_values_settle
     _settle.argtypes = (ctypes.c_uint64, ctypes.c_size_t)
     _step = _library.tidemark_ranks_step
@@ -51,17 +51,17 @@ if is_virtual():
 
 
 def read(to, address, n_bytes):
-    """Writes the card's bytes to an address of the host's. False: they are not all known."""
+    """Writes the card's bytes to a host address. False if not all of them are known."""
     return _read(to, address, n_bytes) != 0
 
 
 def write(address, values, n_bytes):
-    """The card knows from now on what it would have computed there: n_bytes at an address of the host's."""
+    """Gives the card the bytes that it would have computed: n_bytes at a host address."""
     _write(address, values, n_bytes)
 
 
 def settle(address, n_bytes):
-    """Bytes that nobody knows are zeros from now on, and known."""
+    """Unknown bytes become zeros, and known."""
     _settle(address, n_bytes)
 
 
@@ -78,25 +78,25 @@ def mark(name):
 
 
 def announce_kernel(handle, machine_code):
-    """A kernel of Triton's was loaded from that file, beside which its text lies; nothing without a card or a log."""
+    """Announces a Triton kernel that was loaded from that file, next to its text; nothing without a card or a log."""
     if _kernel is not None:
         _kernel(ctypes.c_void_p(handle), machine_code.encode())
 
 
 def end_step():
-    """A step of the program is over: what waits for that on a virtual card goes on."""
+    """Ends a step of the program: work on a virtual card that waits for this continues."""
     if is_virtual():
         _step()
 
 
 def inexact(call, what, bound_bytes=0):
-    """Names something that the answer cannot know exactly; of a call, once."""
+    """Names a value that the answer cannot know exactly; once for each call."""
     texts = _kept.setdefault((call, what), (call.encode(), what.encode()))
     _inexact(*texts, bound_bytes)
 
 
 def workspaces(by_call):
-    """Addresses of the memory that the program has lent to cuBLAS; by_call: for one product, too."""
+    """Addresses of the memory that the program has lent to cuBLAS; by_call: also for one product."""
     found = []
     while is_virtual() and (address := _workspace(len(found), by_call)) != 0:
         found.append(address)
@@ -104,10 +104,9 @@ def workspaces(by_call):
 
 
 class Answers:
-    """Within `with`, reads of unknown bytes by this thread are answered, and not told about.
+    """Within `with`, reads of unknown bytes by this thread are answered and not reported.
 
-    Reads of 4 or 8 bytes give the numbers, in their order, and then 0; the first n_true truth values
-    are true.
+    Reads of 4 or 8 bytes return the numbers, in their order, and then 0; the first n_true truth values are true.
     """
 
     def __init__(self, numbers=(), n_true=1):
@@ -127,12 +126,12 @@ class Answers:
 
 
 def is_checking():
-    """Whether this thread is in something that checks what it was given, which is valid."""
+    """Whether this thread is in a function that checks its arguments, which are valid."""
     return getattr(_mine, "n_checks", 0) > 0
 
 
 class Quiet:
-    """Within `with`, nobody is told of reads of unknown bytes: the values are known otherwise."""
+    """Within `with`, reads of unknown bytes are not reported: the values are known in another way."""
 
     def __enter__(self):
         _mode(0, 1)

@@ -1,10 +1,10 @@
-"""Tells the virtual card where Triton keeps the texts of the kernels that it loads, for the launch log."""
+"""Announces the files of Triton's kernels to the virtual card, for the launch log."""
 from . import card
 from .imports import when_imported
 
 
 def watch():
-    """Nothing where no launch log is written, as the card itself decides."""
+    """Does nothing without a launch log, which the card checks."""
     when_imported({"triton.knobs": _change})
 
 

@@ -1,7 +1,7 @@
-"""The process groups of torch.distributed that this process is a member of, for its snapshot.
+"""The process groups of torch.distributed of which this process is a member, for its snapshot.
 
-Of a job of which only some ranks run, the store learns of them, too: the key of a unique id names a group,
-and the store has to know whether the rank runs that makes the id (cluster/store.py).
+In a job in which only some ranks run, the store also gets them: the key of a unique id names a group, and the
+store must know whether the rank that makes the id runs (cluster/store.py).
 """
 import functools
 import inspect
@@ -10,17 +10,17 @@ from . import settings
 from .imports import when_imported
 from .ranks import _replace
 
-_GROUP_KEY = "tidemark/group/"  # as cluster/store.py has it
+_GROUP_KEY = "tidemark/group/"  # as in cluster/store.py
 _groups = {}  # name -> Group
 
 
 class Group:
     def __init__(self, name, description, ranks):
         self.name, self.description, self.ranks = name, description, ranks
-        self.sends = False  # members send each other something, two by two
+        self.sends = False  # members send to each other, in pairs
 
     def described(self, own):
-        """For PID.json (launch/left.h). Members that are no regular row have the stride 0."""
+        """For PID.json (programs/launch/left/left.h). Members without a regular stride have the stride 0."""
         strides = {b - a for a, b in zip(self.ranks, self.ranks[1:])}
         return {
             "name": self.name,
@@ -34,7 +34,7 @@ class Group:
 
 
 def described(own):
-    """The groups that this process, of that rank, has been a member of, in the order in which they were made."""
+    """The groups of which this process, with that rank, has been a member, in the order of their creation."""
     return [group.described(own) for group in _groups.values()]
 
 
@@ -55,7 +55,7 @@ def _change(c10d):
 
 
 def _kept(c10d, make_group):
-    """What makes a group does not know its ranks yet, but for what it is given; none are all ranks."""
+    """The function that makes a group knows only the ranks it is given; None means all ranks."""
     signature = inspect.signature(make_group)
 
     @functools.wraps(make_group)
@@ -81,12 +81,12 @@ def _kept_split(c10d, split_group):
 
 
 def _keep(c10d, group, ranks=()):
-    """Other objects than groups stand for none that this process is a member of."""
+    """Objects other than groups mean that this process is not a member."""
     try:
         ranks = sorted(ranks or c10d._world.pg_group_ranks.get(group, ()))
         name = c10d._world.pg_names.get(group)
     except TypeError:
-        return  # it is no key of a dictionary
+        return  # it cannot be the key of a dictionary
     if ranks and name is not None:
         description = str(getattr(group, "group_desc", ""))
         _groups.setdefault(str(name), Group(str(name), "" if description == "undefined" else description, ranks))

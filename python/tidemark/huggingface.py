@@ -13,9 +13,9 @@ __all__ = ["StepCallback"]
 
 class StepCallback(TrainerCallback):
     """Ends a step of the recording with each step of the Trainer, which is one of its optimizer: several
-    batches where gradients are accumulated. It does nothing else, and nothing where the program is not
+    batches if gradients are accumulated. It does nothing else, and nothing if the program is not
     recorded."""
 
     def on_step_end(self, args, state, control, **kwargs):
-        """The Trainer calls it."""
+        """Called by the Trainer."""
         step()

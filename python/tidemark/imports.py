@@ -1,4 +1,4 @@
-"""Changes modules that the program has imported already, or imports later."""
+"""Changes modules that the program has already imported, or imports later."""
 import importlib.abc
 import importlib.machinery
 import sys

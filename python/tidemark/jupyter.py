@@ -1,4 +1,4 @@
-"""The cell magic %%tidemark: runs a cell as a program of its own, recorded, and shows the report.
+"""The cell magic %%tidemark: runs a cell as a separate, recorded program and shows the report.
 
     %load_ext tidemark
 
@@ -26,18 +26,19 @@ _frame = (
 
 
 def load(ipython):
-    """Makes the magic known to a shell of IPython's."""
+    """Registers the magic in an IPython shell."""
     ipython.register_magic_function(run_cell, "cell", "tidemark")
 
 
 def run_cell(line, cell):
-    """Runs the cell as a program of its own, recorded by `tidemark run`, and shows the report below it.
+    """Runs the cell as a separate program, recorded by `tidemark run`, and shows the report below it.
 
     %%tidemark [OPTION...]
 
-    The options are those of `tidemark run`, such as --device virtual:h100-80, --steps 3 or
-    -o FILE.json.gz, which keeps the snapshot. The program runs with the interpreter and in the folder
-    of the notebook. It does not see the variables of the notebook, and the notebook none of its own.
+    The options are those of `tidemark run`, such as --device virtual:h100-80, --steps 3 or -o
+    FILE.json.gz, which keeps the snapshot. The program runs with the interpreter and in the folder of
+    the notebook. The program does not see the variables of the notebook, nor the notebook those of the
+    program.
     """
     from IPython.core.error import UsageError
     from IPython.display import display
@@ -49,7 +50,7 @@ def run_cell(line, cell):
         script, report = os.path.join(folder, "cell.py"), os.path.join(folder, "report.html")
         with open(script, "w", encoding="utf-8") as file:
             file.write(cell)
-        words = {report: "below"}  # what is said in the place of a path that is gone afterwards
+        words = {report: "below"}  # text to print in place of a path that is removed afterwards
         options = [*shlex.split(line), "--html", report]
         if not any(option.startswith("-o") for option in options):
             snapshot = os.path.join(folder, "cell.json.gz")
@@ -63,9 +64,9 @@ def run_cell(line, cell):
 
 
 def _run(command, words):
-    """Its exit status. What it prints is shown as the notebook shows what a cell prints, with `words` in
-    the place of their keys."""
-    here = [os.getcwd(), os.environ.get("PYTHONPATH", "")]  # the cell imports what lies beside the notebook
+    """Returns the exit status. The notebook shows the program's output like that of a cell, with the
+    keys of `words` replaced."""
+    here = [os.getcwd(), os.environ.get("PYTHONPATH", "")]  # the cell imports modules from the notebook's folder
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, here)), "PYTHONUNBUFFERED": "1"}
     child = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
@@ -75,7 +76,7 @@ def _run(command, words):
         thread.start()
     try:
         return child.wait()
-    except KeyboardInterrupt:  # the program is told, and its recording still becomes a report
+    except KeyboardInterrupt:  # the program gets the signal, and its recording still becomes a report
         child.send_signal(signal.SIGINT)
         return child.wait()
     finally:
@@ -92,7 +93,7 @@ def _pass_on(source, to, words):
 
 
 def _show(report):
-    """What the notebook shows: the page, in a frame of its own."""
+    """The page, in its own frame, for the notebook."""
     n_bytes = os.path.getsize(report)
     if n_bytes > MAX_SHOWN_BYTES:
         return (f"<p>The report has {n_bytes >> 20} MiB, which is too much for a notebook: keep the snapshot "

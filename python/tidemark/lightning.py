@@ -4,8 +4,8 @@
 
     trainer = Trainer(callbacks=[StepCallback()], ...)
 
-Lightning may be installed as `lightning` or as `pytorch_lightning`; of both, the one counts that the
-program has imported.
+Lightning may be installed as `lightning` or as `pytorch_lightning`; the one that the program has
+imported is used.
 """
 import importlib
 import sys
@@ -27,14 +27,14 @@ def _find_callback():
 
 class StepCallback(_find_callback()):
     """Ends a step of the recording after each batch with which an optimizer has stepped. It does nothing
-    else, and nothing where the program is not recorded."""
+    else, and nothing if the program is not recorded."""
 
     def __init__(self):
         super().__init__()
         self.n_steps = 0  # of the optimizers, when the last step ended
 
     def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
-        """The Trainer calls it."""
+        """Called by the Trainer."""
         if trainer.global_step != self.n_steps:
             self.n_steps = trainer.global_step
             step()

@@ -1,7 +1,7 @@
-"""What the preloaded library that records the process asks for and is told (live/exports.h).
+"""The interface to the preloaded library that records the process (programs/live/exports.h).
 
-The library listens to PyTorch's allocator itself. From here it learns the paths of modules, steps and
-phases, what tensors are, and how the program ended.
+The library listens to PyTorch's allocator itself. From here it gets the paths of modules, steps and phases, the labels
+of tensors, and how the program ended.
 """
 import array
 import ctypes
@@ -13,11 +13,11 @@ import weakref
 from . import settings, telling
 
 BY_RULE, NAMED = 1, 2  # certainty of a category; named: it was read from the tensor itself
-ATTACHED, OTHER_ALLOCATOR = 1, 2  # tide_attach_state (live/attach.h)
+ATTACHED, OTHER_ALLOCATOR = 1, 2  # tide_attach_state (programs/live/attach.h)
 
 
 class Live:
-    """The library's functions, and the names of modules that it was given."""
+    """The library's functions, and the names of modules passed to it."""
 
     def __init__(self, library):
         text, address = ctypes.c_char_p, ctypes.c_uint64
@@ -49,15 +49,15 @@ class Live:
         self._label(address, _bytes(category), _bytes(name), NAMED)
 
     def label_argument(self, address, name):
-        """A tensor was passed to a module: if the host has filled it, it is an input."""
+        """Labels a tensor that was passed to a module: if the host has filled it, it is an input."""
         self._label(address, b"input", _bytes(name), BY_RULE)
 
     def texts(self, texts):
-        """Numbers of texts, as name() takes them."""
+        """The numbers of texts, for name()."""
         return array.array("I", [self._text(_bytes(text)) for text in texts])
 
     def name(self, addresses, texts, category):
-        """Names the blocks at the addresses, one for each of texts(); those at 0 are left out."""
+        """Names the blocks at the addresses, one for each of texts(); address 0 is skipped."""
         at = array.array("Q", addresses)
         self._name(at.buffer_info()[0], texts.buffer_info()[0], len(at), self._text(_bytes(category)))
 
@@ -65,10 +65,9 @@ class Live:
         self._describe(_bytes(key), _bytes(value))
 
     def watch_modules(self, torch, look_at_call):
-        """Lets the library ask for the path of a module when it meets one that it does not know.
+        """Lets the library request the path of a module that it does not know.
 
-        look_at_call: called with the outermost module of the calls that the unknown one is in, and the
-        arguments of its call, by name.
+        look_at_call: called with the outermost module of the current calls, and the arguments of its call, by name.
         """
         call = getattr(torch.nn.Module, "_wrapped_call_impl", None)
         if call is None:
@@ -76,8 +75,8 @@ class Live:
 
         @ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
         def resolve(module):
-            try:  # what it raised would come up in the middle of the program
-                if self._is_called(module):  # else it may be gone, and must not be touched
+            try:  # an exception would surface in the middle of the program
+                if self._is_called(module):  # else it may no longer exist, and must not be touched
                     outermost = ctypes.cast(module, ctypes.py_object).value
                     self.name_modules(outermost)
                     look_at_call(outermost, arguments_of(outermost, call.__code__, sys._getframe()))
@@ -90,7 +89,7 @@ class Live:
         self.library.tidemark_live_resolver(resolve)
 
     def watch_pools(self, torch):
-        """Tells of pools that do not split their segments, because no event says so."""
+        """Reports pools that do not split their segments, because no event contains that."""
         pool = getattr(torch.cuda, "MemPool", None)
         make = getattr(pool, "__init__", None)
         try:
@@ -123,7 +122,8 @@ class Live:
 
 
 def arguments_of(module, code, frame):
-    """Returns the pairs of a name and an argument of the call of a module, whose code is `code`, that a frame is in."""
+    """Returns the pairs of a name and an argument of the module call that contains a frame; `code` is the code of that
+    call."""
     found = None
     while frame is not None:
         if frame.f_code is code and frame.f_locals.get("self") is module:
@@ -141,7 +141,7 @@ def _nothing():
 
 
 def _bytes(text):
-    """Names of a program may be any text; what is no Unicode is shown by its number."""
+    """Names of a program may be any text; characters that are not Unicode are shown by number."""
     return str(text).encode(errors="backslashreplace")
 
 
@@ -151,7 +151,7 @@ def _typed(function, arguments, result):
 
 
 def find():
-    """The library of this process; None: it is not preloaded, or nothing asked it to record."""
+    """The library of this process; None if it is not preloaded, or was not asked to record."""
     library = ctypes.CDLL(None)
     if not settings.get("TIDEMARK_LIVE") or not hasattr(library, "tidemark_live_attach"):
         return None

@@ -1,7 +1,7 @@
 """Names the tensors that modules and optimizers hold, for the library that records the process.
 
-As in names.py, the address is read from the tensor itself. The library is told in which place of its log
-that was. So a gradient, which is a new block in each step, is named in each step.
+As in names.py, the address is read from the tensor itself. The library also gets the place in its log. So a gradient,
+which is a new block in each step, is named in each step.
 """
 import operator
 import weakref
@@ -11,22 +11,22 @@ from .telling import quietly
 
 
 class LiveNames(names.Reader):
-    """Tells the library what the blocks at addresses are."""
+    """Labels the blocks at addresses in the library's log."""
 
     def __init__(self, marks):
         super().__init__(marks)
         self.live = marks.live
-        self.rows = []  # of PID.json: all is in the log
-        self.optimizers = {}  # id of an optimizer -> what is known of it
+        self.rows = []  # of PID.json: everything is in the log
+        self.optimizers = {}  # id of an optimizer -> its known state
 
     def look_at_workspaces(self):
-        """Names what PyTorch has lent to cuBLAS, as far as the card says it."""
+        """Names the memory that PyTorch has lent to cuBLAS, if the card reports it."""
         for address in card.workspaces(names.keeps_workspaces()):
             self.live.label(address, "workspace", "workspace of cuBLAS")
 
     @quietly
     def look_at_optimizer(self, optimizer, has_stepped=False):
-        """Names its parameters and their gradients before a step of it, and its state after that."""
+        """Names an optimizer's parameters and gradients before its step, and its state after that."""
         self.modules.look_at_new()
         known = self.optimizers.get(id(optimizer))
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
@@ -39,7 +39,7 @@ class LiveNames(names.Reader):
 
     @quietly
     def look_at_call(self, module, arguments=()):
-        """Tells which tensors were passed to the module, after what it holds."""
+        """Names the module's tensors, then the tensors that were passed to it."""
         super().look_at_call(module)
         found = [part for name, value in arguments for part in tensors.parts(name, value)]
         for address, (name, _) in zip(tensors.addresses_of([tensor for _, tensor in found]), found):
@@ -47,7 +47,7 @@ class LiveNames(names.Reader):
                 self.live.label_argument(address, name)
 
     def add_own(self, device, address, category, name):
-        """What the program itself says."""
+        """A label by the program itself."""
         self.live.label(address, category, name)
 
     def _tell(self, named_values, category):
@@ -58,7 +58,7 @@ class LiveNames(names.Reader):
 
 
 class _Optimizer:
-    """What was told of an optimizer's tensors. It keeps none of them alive."""
+    """The reported tensors of an optimizer. It keeps none of them alive."""
 
     def __init__(self, owner, optimizer, parameters):
         self.live = owner.live
@@ -75,7 +75,7 @@ class _Optimizer:
         self.n_steps = 0
 
     def is_of(self, optimizer, parameters, n_changes):
-        """Whether it is about this optimizer, with these parameters under these names."""
+        """Whether it belongs to this optimizer, with these parameters under these names."""
         return self.optimizer() is optimizer and self.n_changes == n_changes and self.ids == list(map(id, parameters))
 
     def look_at_gradients(self, parameters):
@@ -91,14 +91,14 @@ class _Optimizer:
         self._tell_others(here, [name + ".grad" for name in self.names] if 0 in here else (), gradients, "gradient")
 
     def _tell_others(self, here, called, values, category):
-        """Names what tensors hold that have no memory of their own."""
+        """Names the parts of tensors without memory of their own."""
         if 0 in here:
             self.tell([(name, value) for at, name, value in zip(here, called, values) if at == 0 and value is not None],
                       category)
 
     def look_at_state(self, optimizer, parameters):
-        """A tensor of the state stays where it is; another one may come in its place. An optimizer that makes new ones
-        makes them for all parameters: so in each step the first is looked at, and one in eight of the others."""
+        """A tensor of the state keeps its memory, but another tensor may replace it. An optimizer that makes new ones
+        makes them for all parameters, so each step checks the first and one in eight of the others."""
         self.n_steps += 1
         some = [0, *range(self.n_steps % SHARE, len(parameters), SHARE)] if self.state_ids else []
         is_new = not some or len(optimizer.state) != self.n_states
@@ -109,7 +109,7 @@ class _Optimizer:
                        for key, value in _state_of(optimizer, p).items()], "optimizer_state")
 
 
-SHARE = 8  # of an optimizer's state that is looked at in a step
+SHARE = 8  # of an optimizer's state that is checked in a step
 _gradient = operator.attrgetter("grad")
 
 
@@ -119,6 +119,6 @@ def _state_of(optimizer, parameter):
 
 
 def _ids_of(optimizer, parameter):
-    """Of the values of the parameter's state; None: it has none."""
+    """The ids of the values of the parameter's state; None if it has none."""
     state = optimizer.state.get(parameter)
     return list(map(id, state.values())) if isinstance(state, dict) else None

@@ -1,15 +1,15 @@
 """The functions that a program calls: steps, scopes, categories and snapshots.
 
-They reach what records the process: the functions that a preloaded library exports, or else the
-recording by PyTorch's history (recording.py). Whether there is one is known when this module is
-imported, because libraries are preloaded when the process starts.
+They call the recorder of the process: the functions that a preloaded library exports, or else the
+recording by PyTorch's history (recording.py). Whether one exists is known when this module is imported,
+because libraries are preloaded when the process starts.
 """
 import os
 import sys
 
 from . import settings
 
-NAMED = 2  # certainty of a category: somebody named it (live/record.h)
+NAMED = 2  # certainty of a category: it was named (programs/live/record.h)
 MAX_CATEGORIES = 64  # of the program's own; a snapshot has room for more, but not for any number
 MAX_CATEGORY_BYTES = 127
 
@@ -37,12 +37,12 @@ class _Live:
 
 
 def _find_live():
-    """None: the library is not preloaded, or it has not all of the functions."""
+    """None if the library is not preloaded, or lacks some of the functions."""
     try:
         import ctypes
 
         return _Live(ctypes.CDLL(None), ctypes)
-    except Exception:  # a program without it is none that is recorded
+    except Exception:  # without it, the program is not recorded
         return None
 
 
@@ -51,20 +51,21 @@ _is_recorded = _live is not None or settings.get("TIDEMARK_RUN_FOLDER") is not N
 
 
 def _history():
-    """The recording by PyTorch's history; None: there is none, or it has not begun."""
+    """The recording by PyTorch's history; None if there is none, or it has not begun."""
     module = sys.modules.get("_tidemark_recorder.recording")
     return module if module is not None and module.is_on() else None
 
 
 def _is_compiling():
-    """Whether torch.compile looks at the program: it must not meet functions that it cannot compile."""
+    """Whether torch.compile is tracing the program: it must not meet functions that it cannot
+    compile."""
     compiler = getattr(sys.modules.get("torch"), "compiler", None)
     is_compiling = getattr(compiler, "is_compiling", None)
     return is_compiling is not None and is_compiling()
 
 
 def _tell(function, text):
-    """Says on stderr, once for each function, what did not work."""
+    """Prints a failure on stderr, once for each function."""
     if function not in _told:
         _told.add(function)
         try:
@@ -74,7 +75,7 @@ def _tell(function, text):
 
 
 def _do(function, act, *arguments):
-    """Calls act; what goes wrong in it is told, and not raised."""
+    """Calls act; prints an exception instead of raising it."""
     try:
         return act(*arguments)
     except Exception as error:
@@ -85,9 +86,9 @@ def _do(function, act, *arguments):
 def step():
     """Ends a step of the program; the next one begins.
 
-    Call it at the end of each step, from one place. From then on the steps of the recording are those
-    that the program tells, and no longer the calls of the first optimizer. Under torch.compile, call
-    it outside of compiled functions: within them it does nothing.
+    Call it at the end of each step, from one place. From then on, the steps of the recording are those
+    of the program, no longer the calls of the first optimizer. Under torch.compile, call it outside
+    compiled functions: within them it does nothing.
     """
     if _is_recorded and not _is_compiling():
         _do("step", _step)
@@ -103,14 +104,13 @@ def _step():
 class scope:
     """Names a part of the program: `with tidemark.scope("attention"):`.
 
-    What is allocated within belongs to the scope. Scopes nest; each thread has its own. A scope of
-    the recording is what the program was doing at an allocation: one in which nothing is allocated
-    does not appear.
+    Allocations within it belong to the scope. Scopes nest; each thread has its own. The recording has a
+    scope only through its allocations: a scope without any does not appear.
     """
 
     def __init__(self, name):
         self.name = name
-        self.open = []  # numbers of the library; several where the object is entered again
+        self.open = []  # numbers of the library; several if the object is entered again
 
     def __enter__(self):
         if _live is not None and not _is_compiling():
@@ -130,14 +130,14 @@ def _begin_scope(name):
 
 
 def category(tensor, category, name=None):
-    """Says what the memory of a tensor is for: `tidemark.category(cache, "kv cache")`.
+    """Sets the category of a tensor's memory: `tidemark.category(cache, "kv cache")`.
 
-    tensor: a tensor of PyTorch's on a GPU, an array with __cuda_array_interface__ such as CuPy's, or
-    lists, tuples and dictionaries of those; what is not on a GPU is left out. category: a word of
-    tidemark's ("activation", "optimizer_state") or one of the program's own, of which there may be 64.
-    name: what this block is called; of several blocks, what their names begin with.
+    tensor: a PyTorch tensor on a GPU, an array with __cuda_array_interface__ such as CuPy's, or lists,
+    tuples and dictionaries of those; values that are not on a GPU are ignored. category: one of
+    tidemark's categories ("activation", "optimizer_state") or one of the program's own, at most 64.
+    name: the name of the block, or the prefix of the names of several blocks.
 
-    It holds for the memory that the tensor has now, until that is freed. Views share it.
+    It applies to the memory that the tensor has now, until that is freed. Views share it.
     """
     if _is_recorded and not _is_compiling():
         _do("category", _categorize, tensor, category, name)
@@ -175,10 +175,10 @@ def _blocks(value, name):
 
 
 def snapshot(path):
-    """Writes what is known so far into a file that `tidemark summary` and `tidemark view` read.
+    """Writes the recording so far to a file for `tidemark summary` and `tidemark view`.
 
-    Returns whether it was written: False where the process is not recorded, or is recorded by
-    PyTorch's history, which is read when the program ends.
+    Returns whether it was written: False if the process is not recorded, or is recorded by PyTorch's
+    history, which is read when the program ends.
     """
     if not _is_recorded or _is_compiling():
         return False

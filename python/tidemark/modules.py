@@ -1,9 +1,9 @@
 """Reads the names of the tensors that modules hold, while the modules are alive.
 
-A model may be a local variable that is gone at the program's end, and a frozen model or a copy for an
-average may never be called. So modules are read when they are called for the first time, when they have
-been moved (`.to()`, `.cuda()`), copied or loaded, and before and after a backward pass if modules or
-parameters were made on a card since. What is read then is what the modules hold at that moment.
+A model may be a local variable that no longer exists at the program's end, and a frozen model or a copy for an
+average may never be called. So modules are read at their first call, when they have been moved (`.to()`,
+`.cuda()`), copied or loaded, and before and after a backward pass if modules or parameters were made on a card
+since. Each read gives the tensors that the modules hold at that moment.
 
 Tensors are not kept alive, and have no weak references to them: PyTorch refuses to swap such tensors.
 """
@@ -15,11 +15,11 @@ from .telling import named, quietly
 
 
 class Modules:
-    """What is known of the program's modules."""
+    """The known modules of the program."""
 
     def __init__(self, tell):
         self.tell = tell  # takes tensors, their names, and their category
-        self.roots = {}  # id of a module that lies in no other -> weak reference to it
+        self.roots = {}  # id of a module that is in no other -> weak reference to it
         self.paths = {}  # id of a module -> weak reference to it, and its path
         self.new = {}  # id of a module that was made or changed since the last look -> weak reference to it
         self.owners = {}  # id of a parameter -> weak reference to its module, its key there, its name
@@ -42,7 +42,7 @@ class Modules:
                 seen.update(id(inner) for _, inner in self.look_at(module))
 
     def look_at(self, module):
-        """Reads a module with all modules in it, and returns these, each with its path."""
+        """Reads a module and all modules in it, and returns these, each with its path."""
         self.has_new_gradients = True
         prefix = self.path_of(module)
         found = [((prefix + path).rstrip("."), inner) for path, inner in modules_in(module)]
@@ -59,12 +59,13 @@ class Modules:
         self.look_at(module)
 
     def path_of(self, module):
-        """Returns the path of a module within the module that it was read in, with a dot; "" if it is outermost."""
+        """Returns the path of a module within the module in which it was read, with a dot; "" if it is
+        outermost."""
         reference, path = self.paths.get(id(module), (None, ""))
         return path + "." if path and reference() is module else ""
 
     def name_of(self, parameter):
-        """Returns the name of a parameter that a module still holds; None if it is not known."""
+        """Returns the name of a parameter that a module still holds; None if it is unknown."""
         reference, key, name = self.owners.get(id(parameter), (None, None, None))
         module = reference() if reference is not None else None
         return name if module is not None and module._parameters.get(key) is parameter else None
@@ -124,7 +125,7 @@ def _nothing():
 
 
 def modules_in(module):
-    """Returns the pairs of a path and a module that lie in a module, itself with the path ""."""
+    """Returns the pairs of path and module for the modules in a module, itself with the path ""."""
     return named(lambda: module.named_modules()) or [("", module)]
 
 
@@ -132,16 +133,16 @@ _WRAPPERS = ("_fsdp_wrapped_module.", "_checkpoint_wrapped_module.")
 
 
 def _plain(name):
-    """PyTorch leaves the modules that it puts around others out of names."""
+    """PyTorch omits its wrapper modules from names."""
     for wrapper in _WRAPPERS:
         name = name.replace(wrapper, "")
     return name
 
 
 class _Moves:
-    """Takes the place of Module._apply, which moves modules, and sees the outermost module that is moved.
+    """Replaces Module._apply, which moves modules, and sees the outermost module that is moved.
 
-    Only the call of the outermost module passes through a function of ours; those within it do not.
+    Only the call of the outermost module passes through our function; those within it do not.
     """
 
     def __init__(self, function, then):
@@ -186,7 +187,7 @@ def watch(modules):
 
 
 def _note_moving(modules, code):
-    """The program's first call of CUDA may come from a module that is being moved."""
+    """Notes a module that is being moved, because the program's first CUDA call may come from it."""
     moving = None
     frame = sys._getframe()
     while frame is not None:

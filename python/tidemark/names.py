@@ -1,7 +1,7 @@
 """Names the tensors that modules and optimizers hold, by the addresses of their memory.
 
-A row says: at this place in the history (see steps.py), the block at this address was this tensor.
-It is exact, because the address is read from the tensor itself.
+A row means: at this place in the history (see steps.py), the block at this address was this tensor. It is exact,
+because the address is read from the tensor itself.
 """
 import gc
 import os
@@ -11,14 +11,16 @@ from .telling import quietly
 
 
 class Reader:
-    """Reads what modules and optimizers hold, whoever takes the rows (`_tell` of the classes below it)."""
+    """Reads the tensors that modules and optimizers hold, for any consumer of the rows (`_tell` of the classes
+    below it)."""
 
     def __init__(self, marks):
         self.marks = marks
         self.modules = modules.Modules(self._tell)
 
     def look(self):
-        """Names the tensors of every module and optimizer that is alive, and what PyTorch has lent to cuBLAS."""
+        """Names the tensors of every module and optimizer that is alive, and the memory that PyTorch has lent to
+        cuBLAS."""
         import torch
 
         self.modules.look_at_new()
@@ -32,13 +34,13 @@ class Reader:
 
     @quietly
     def look_at_call(self, module, arguments=()):
-        """A module that lies in no other was called, as far as is known for the first time."""
+        """A module that is in no other was called, if known for the first time."""
         self.modules.look_at_new()
         self.modules.look_at(module)
 
     @quietly
     def begin_backward(self):
-        """A pass may free what the modules that are new hold."""
+        """A backward pass may free the tensors of new modules."""
         self.modules.look_at_new()
 
     @quietly
@@ -63,7 +65,7 @@ class Names(Reader):
         self.seen = {}  # (name, category, device) -> address of the last row
 
     def look_at_workspaces(self):
-        """Rows for what PyTorch has lent to cuBLAS. Addresses of different devices differ."""
+        """Rows for the memory that PyTorch has lent to cuBLAS. Addresses of different devices differ."""
         counts = self.marks.here()
         for address in card.workspaces(keeps_workspaces()):
             for device, count in enumerate(counts):
@@ -71,7 +73,7 @@ class Names(Reader):
 
     @quietly
     def look_at_optimizer(self, optimizer, has_stepped=False):
-        """Rows for its parameters, their gradients, and its state, before a step of it and after that."""
+        """Rows for an optimizer's parameters, gradients and state, before its step and after it."""
         self.modules.look_at_new()
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         called = [self.modules.name_of(p) or f"parameter {i}" for i, p in enumerate(parameters)]
@@ -80,7 +82,7 @@ class Names(Reader):
         self._tell([(name, optimizer.state.get(p)) for name, p in zip(called, parameters)], "optimizer_state")
 
     def add_own(self, device, address, category, name):
-        """What the program itself says; another block may have been at the address before."""
+        """A label by the program itself; another block may have been at the address before."""
         self.rows.append([device, self.marks.here()[device], address, category, name])
 
     def _tell(self, named_values, category):
@@ -101,8 +103,8 @@ class Names(Reader):
 
 
 def keeps_workspaces():
-    """Whether products of cuBLASLt get the workspace that cuBLAS has, as from PyTorch 2.11 on. Before, each
-    had one of its own, and freed it."""
+    """Whether products of cuBLASLt share cuBLAS' workspace, as from PyTorch 2.11 on. Before, each had its own
+    and freed it."""
     import torch
 
     is_unified = os.environ.get("TORCH_CUBLASLT_UNIFIED_WORKSPACE", "1") == "1"

@@ -1,23 +1,23 @@
-"""Keeps the program's own use of PyTorch's memory history as it would be without us.
+"""Preserves the program's own use of PyTorch's memory history.
 
 PyTorch has one history. Ours is on from the first allocation, and must stay on. A program that
-records a history itself must still get what it asked for: so its calls are answered from ours, cut
-to the part between its own start and stop.
+records a history itself must still get its own part: its calls are answered from ours, cut to the
+part between its own start and stop.
 """
 import sys
 
 
 class Window:
-    """The part of the history that the program asked for."""
+    """The part of the history that the program requested."""
 
     def __init__(self):
-        self.begins = None  # entries of each device's trace before it; None: nothing was asked for
+        self.begins = None  # entries of each device's trace before it; None: nothing was requested
         self.stacked = set()  # addresses of blocks that were recorded before the history was switched off
         self.max_entries = sys.maxsize
         self.context = "all"
 
     def cut(self, snapshot):
-        """The snapshot as the program would have got it."""
+        """The snapshot that the program would have got."""
         alive = set(self.stacked)
         for device, trace in enumerate(snapshot["device_traces"]):
             trace[:] = self._cut_trace(device, trace)
@@ -44,7 +44,7 @@ class Window:
 class _WithoutCompiler:
     """Within `with`, PyTorch does not ask its compiler which lines compiled code comes from.
 
-    It would import the compiler for that, which takes longer than a second. Where the compiler is not
+    It would import the compiler for that, which takes more than a second. If the compiler is not
     loaded, nothing was compiled.
     """
 
@@ -64,8 +64,8 @@ class _WithoutCompiler:
 def share(torch, begin_ours):
     """Begins our history, and answers the program's calls from it.
 
-    begin_ours: called with PyTorch's function that switches the history on, and perhaps stacks.
-    Returns a function without arguments that gives PyTorch's whole snapshot.
+    begin_ours: called with PyTorch's function that switches the history on, and optionally stacks.
+    Returns a function without arguments that returns PyTorch's whole snapshot.
     """
     memory = torch.cuda.memory
     switch = memory._record_memory_history_impl

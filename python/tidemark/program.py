@@ -1,4 +1,4 @@
-"""What is told of the process beside PyTorch's snapshot: versions, marks, names and how it ended."""
+"""The data on the process besides PyTorch's snapshot: versions, marks, names and how it ended."""
 import os
 import platform
 import resource
@@ -12,7 +12,7 @@ LIBRARIES = ("site-packages", "dist-packages", "/lib/python", os.path.dirname(__
 
 
 def describe(torch, recording):
-    """The content of PID.json; launch/left.h has its keys."""
+    """The content of PID.json; programs/launch/left/left.h has its keys."""
     devices = range(torch.cuda.device_count())
     return {
         "pid": os.getpid(),
@@ -44,7 +44,7 @@ def describe(torch, recording):
 
 
 def tell(torch, live):
-    """Writes into the log what is known at the start: a process that is killed leaves nothing else."""
+    """Writes the data known at the start to the log: a process that is killed leaves nothing else."""
     live.describe("run.command", " ".join(getattr(sys, "orig_argv", sys.argv)))
     live.describe("software.torch", torch.__version__)
     live.describe("software.cuda", torch.version.cuda)
@@ -60,7 +60,7 @@ def tell(torch, live):
 def _peaks(torch, device):
     try:
         stats = torch.cuda.memory_stats(device)
-    except RuntimeError:  # a pluggable allocator keeps none: the recording tells the peaks
+    except RuntimeError:  # a pluggable allocator keeps none: the recording has the peaks
         stats = {}
     properties = torch.cuda.get_device_properties(device)
     return {
@@ -79,7 +79,7 @@ def _integer(text):
 
 
 def _last_error():
-    """The exception that ends the program; Python keeps it until the interpreter is gone."""
+    """The exception that ends the program; Python keeps it until the interpreter ends."""
     return getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
 
 
@@ -92,13 +92,13 @@ def _exception():
 
 
 def _failing_line():
-    """The innermost line of the program itself: "main (train.py:58)"; "" where nothing failed."""
+    """The innermost line of the program itself: "main (train.py:58)"; "" if nothing failed."""
     error = _last_error()
     found = ""
     for frame, line in traceback.walk_tb(getattr(error, "__traceback__", None)):
         code = frame.f_code
         if not any(part in code.co_filename for part in LIBRARIES):
-            name = getattr(code, "co_qualname", code.co_name)  # as stacks name functions; Python 3.10 has no other
+            name = getattr(code, "co_qualname", code.co_name)  # like function names in stacks; Python 3.10 has no other
             place = f"{os.path.basename(code.co_filename)}:{line}"
             found = place if name.startswith("<") else f"{name} ({place})"
     return found

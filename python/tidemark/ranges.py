@@ -13,7 +13,7 @@ _PUSHED = "pushed"  # the key of ranges without a handle
 
 
 def watch(torch, live):
-    """Wraps the functions that open and close ranges. Returns what keeps the ranges."""
+    """Wraps the functions that open and close ranges. Returns the keeper of the ranges."""
     ranges = Ranges(live.begin_scope, live.end_scope)
     nvtx = torch.cuda.nvtx
     if hasattr(nvtx, "_nvtx"):
@@ -47,7 +47,7 @@ class Ranges:
         self._end = end
         self._thread = _Thread()
         self._started = set()  # handles of open ranges that any thread may end
-        self._over = set()  # those of them that another thread has ended; their own thread closes their scopes
+        self._over = set()  # of these, ranges that another thread has ended; their own thread closes their scopes
 
     def push(self, key, text):
         try:
@@ -81,7 +81,7 @@ class Ranges:
                 self._over.add(handle)
 
     def reopen(self):
-        """A phase begins or ends: the open ranges of this thread begin again in what follows."""
+        """Called when a phase begins or ends: the open ranges of this thread begin again after it."""
         try:
             opened = self._thread.opened
             if self._over:
@@ -135,7 +135,7 @@ class _Nvtx:
         return depth
 
     def rangeStartA(self, text):
-        handle = self._real.rangeStartA(text) or next(self._handles)  # 0: no profiler listens, and any number will do
+        handle = self._real.rangeStartA(text) or next(self._handles)  # 0: no profiler listens, so any number works
         self._ranges.start(handle, text)
         return handle
 
@@ -148,7 +148,7 @@ _told = []
 
 
 def _tell(error):
-    """The program does not see what went wrong; it is printed once."""
+    """The program does not see the failure; it is printed once."""
     if not _told:
         _told.append(True)
         telling.tell(f"some NVTX ranges are no scopes: {type(error).__name__}: {error}")

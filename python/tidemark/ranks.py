@@ -1,11 +1,11 @@
-"""What torch.distributed needs on virtual cards, whose kernels compute nothing.
+"""Support of torch.distributed on virtual cards, whose kernels compute nothing.
 
 Objects that ranks send each other travel as bytes on the card, with their sizes in small tensors that
-operators work on: `max` of the sizes, `cat` of the parts. Within the functions that send objects,
-shadow.py works these out, and what it knows is given to the card before a collective reads it.
+operators process: `max` of the sizes, `cat` of the parts. Within the functions that send objects,
+shadow.py computes these, and the card gets the results before a collective reads them.
 
-NCCL numbers the members of a communicator from 0. Which ranks of the world they are is told to the
-card before it makes one (virtual_cuda/nccl/job.h).
+NCCL numbers the members of a communicator from 0. The card gets their ranks of the world before it
+makes one (programs/virtual_cuda/nccl/job.h).
 """
 import functools
 import inspect
@@ -13,7 +13,7 @@ import inspect
 from . import card
 from .imports import when_imported
 
-OBJECT_BYTES = 256 << 20  # of the largest tensor that carries objects, as virtual_cuda/known.h has it
+OBJECT_BYTES = 256 << 20  # of the largest tensor that carries objects, as in programs/virtual_cuda/values/known.h
 _OBJECT_FUNCTIONS = (
     "all_gather_object", "gather_object", "broadcast_object_list", "scatter_object_list", "send_object_list",
     "recv_object_list",
@@ -39,8 +39,8 @@ def _change_zero(module):
 
 
 def _replace(c10d, name, change):
-    """Changes a function for those, too, who have imported it by its name: PyTorch's functions are
-    wrapped by a logger, and the wrapper's own reference is changed."""
+    """Changes a function also for code that has imported it by name: PyTorch's functions are wrapped
+    by a logger, and the wrapper's own reference is changed."""
     wrapper = getattr(c10d, name, None)
     inner = getattr(wrapper, "__wrapped__", None)
     for cell in getattr(wrapper, "__closure__", None) or ():

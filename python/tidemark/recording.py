@@ -1,9 +1,9 @@
 """Records one process from PyTorch's initialisation of CUDA to its end.
 
-A preloaded library listens to PyTorch's allocator and writes a log (live.py). Where it is not there, or
-cannot listen, PyTorch keeps the history itself: this module then switches it on before the first
-allocation, and writes PyTorch's snapshot, PID.pickle, into the folder of the run when the process ends.
-PID.json, which is written in both cases, says what neither has a place for (see launch/left.h).
+A preloaded library listens to PyTorch's allocator and writes a log (live.py). If it is missing or cannot
+listen, PyTorch keeps the history itself: this module then switches it on before the first allocation, and
+writes PyTorch's snapshot, PID.pickle, into the folder of the run when the process ends. PID.json, which is
+written in both cases, has the data that fits in neither (see programs/launch/left/left.h).
 """
 import atexit
 import json
@@ -15,16 +15,16 @@ import threading
 
 from . import generated, groups, live, live_names, modules, names, own_history, program, ranges, ranks, saving, settings, steps, telling
 
-MAX_ENTRIES = 1_000_000  # events that PyTorch keeps; older ones are dropped, and counted in the answer
+MAX_ENTRIES = 1_000_000  # events that PyTorch keeps; older ones are dropped and counted in the answer
 
 
 class Recording:
-    """What is known of this process so far."""
+    """The known data of this process."""
 
     def __init__(self, folder):
         self.folder = folder
         self.has_history = False  # False: another allocator than PyTorch's own is in use
-        self.look = None  # gives PyTorch's snapshot
+        self.look = None  # returns PyTorch's snapshot
         self.is_over = False  # the files are written
         self.lock = threading.Lock()
         self.live = live.find()
@@ -36,8 +36,8 @@ _recording = None
 
 
 def prepare(cuda):
-    """Queues the start of the recording behind PyTorch's initialisation of CUDA, once: several libraries
-    may ask for it."""
+    """Queues the start of the recording after PyTorch's initialisation of CUDA, once: several libraries may
+    request it."""
     global _recording
     if _recording is not None:
         return
@@ -61,23 +61,23 @@ def prepare(cuda):
 
 
 def is_on():
-    """Whether the program's own marks can be taken: PyTorch counts what it allocates."""
+    """Whether the program's own marks can be recorded: PyTorch counts its allocations."""
     torch = sys.modules.get("torch")
     return _recording is not None and torch is not None and torch.cuda.is_initialized()
 
 
 def is_by_history():
-    """Whether the recording is PyTorch's history, and nothing goes to the preloaded library."""
+    """Whether the recording is PyTorch's history instead of the preloaded library's log."""
     return is_on() and _recording.marks.live is None
 
 
 def mark_own_step():
-    """The program says that a step is over (marking.py)."""
+    """The program ends a step (marking.py)."""
     steps.mark_own(_recording.marks, end_now)
 
 
 def name_own_block(device, address, category, name):
-    """The program says what the block at the address is."""
+    """The program labels the block at the address."""
     _recording.names.add_own(device, address, category, name)
 
 
@@ -120,7 +120,7 @@ def _watch_workspaces(torch):
 
 
 def _begin_values():
-    """What a program reads of small tensors (see shadow.py)."""
+    """Prepares the values of small tensors that a program reads (see shadow.py)."""
     if settings.get("TIDEMARK_VALUES") != "zero":
         from . import shadow
 
@@ -171,7 +171,7 @@ def _write(recording):
 
 
 def _name_all(recording):
-    """What follows is told without names, too."""
+    """Names all tensors; if that fails, the recording continues without names."""
     try:
         recording.names.look()
     except Exception as error:
@@ -186,14 +186,14 @@ def _replace(folder, ending, write):
 
 
 def end_now():
-    """Ends the process with status 0, after what --steps or --calls asked for."""
+    """Ends the process with status 0, after the steps or calls that --steps or --calls requested."""
     _recording.marks.ended_early = True
     _finish()
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except (AttributeError, OSError, ValueError):
-            pass  # closed, or not a stream: nothing is left to flush
+            pass  # closed, or not a stream: nothing to flush
     workers = sys.modules.get("multiprocessing")
     for worker in workers.active_children() if workers is not None else ():
         worker.terminate()
@@ -202,7 +202,7 @@ def end_now():
 
 
 def _close_log():
-    """The process ends now, and that without the library's last function: its log is whole."""
+    """Marks the log as complete: the process ends now, without the library's destructor."""
     if _recording.marks.live is not None:
         _recording.marks.live.close()
 

@@ -1,8 +1,8 @@
 """Saves files of safetensors into the scratch view (see docs/scratch-view.md).
 
-safetensors writes a file beside the one that is asked for, and then renames it by a system call of its
-own. The scratch view knows only calls of the C library: it has the file, and the renaming does not find
-it. Here the program's path is replaced by the path of the copy, where both steps meet real names.
+safetensors writes a file next to the requested one, and then renames it by a direct system call. The scratch
+view sees only calls of the C library: the written file is in the view, and the rename does not find it. Here
+the program's path is replaced by the path of the copy, so both steps use real names.
 """
 import functools
 import os
@@ -13,7 +13,7 @@ from .imports import when_imported
 
 
 def keep_in_view():
-    """Takes the place of the function of safetensors, if there is a scratch view."""
+    """Replaces the function of safetensors, if there is a scratch view."""
     if settings.get("TIDEMARK_SCRATCH") is not None:
         when_imported({"safetensors": _change})
 
@@ -41,7 +41,7 @@ def _saver(save):
 
 
 def _make_copy(filename):
-    """The path of the file's copy; the file's own path where nothing is kept away, or it cannot be written."""
+    """The path of the file's copy; the file's own path if writes are not diverted, or it cannot be written."""
     try:
         with open(filename, "ab"):  # makes the copy
             pass

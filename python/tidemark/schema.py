@@ -1,13 +1,14 @@
-"""What the schema of an operator says: what it writes, and whether its result can be known."""
+"""Data from the schema of an operator: the tensors that it writes, and whether its result can be
+known."""
 import torch
 
-# Their results are what was in the memory before.
+# Their results are the former contents of the memory.
 EMPTY = {"empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided"}
-# Their results depend on the shape of the first tensor alone.
+# Their results depend only on the shape of the first tensor.
 SHAPE_ONLY = {
     "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full", "fill",
 }
-WHOLE = {"zero_", "fill_"}  # they write all of the first tensor, and read nothing of it
+WHOLE = {"zero_", "fill_"}  # they overwrite the first tensor without reading it
 COPIES = {"copy_", "_to_copy", "copy"}
 # Their results have as many rows as they find values.
 INDEXED = {"index", "index_put_", "index_put", "_index_put_impl_", "_unsafe_index"}
@@ -15,14 +16,14 @@ ROWS = INDEXED | {
     "nonzero", "masked_select", "_unique", "_unique2", "unique_dim", "unique_consecutive",
     "unique_dim_consecutive", "repeat_interleave", "_to_sparse", "bincount",
 }
-# They check their arguments by a truth value within themselves, and fail if it is false.
+# They check their arguments internally by a truth value, and fail if it is false.
 CHECKED = {"linalg_eig", "_linalg_eigvals", "linalg_eigvals", "segment_reduce", "repeat_interleave"}
 # Operators of large neural networks that are not worth the time on the CPU, however small.
 HEAVY = ("convolution", "cudnn", "miopen", "attention", "native_dropout", "_fft", "rnn")
 
 
 class Plan:
-    """What is known of an operator; made once."""
+    """The known properties of an operator; made once."""
 
     def __init__(self, func):
         schema = func._schema
@@ -52,7 +53,7 @@ class Plan:
         ]
 
     def written(self, args, kwargs):
-        """The tensors that the operator writes into."""
+        """The tensors to which the operator writes."""
         found = []
         for i, name in self.places:
             value = args[i] if i < len(args) else kwargs.get(name)
@@ -74,7 +75,7 @@ def plan_of(func):
 
 
 def tensors_of(*values):
-    """The tensors among arguments, in lists too."""
+    """The tensors among arguments, also in lists."""
     found = []
     for value in values:
         if isinstance(value, torch.Tensor):
@@ -91,7 +92,7 @@ def tensors_of(*values):
 
 
 def is_plain(tensor):
-    """Whether its elements lie in one storage."""
+    """Whether its elements are in one storage."""
     return tensor.layout is torch.strided and not tensor.is_nested
 
 
@@ -101,7 +102,7 @@ def is_for_card(kwargs):
 
 
 def is_result_small(plan, args, kwargs, limit_bytes):
-    """Of an operator that needs the shape of the first tensor alone."""
+    """For an operator that needs only the shape of the first tensor."""
     if plan.name in ("new_zeros", "new_ones", "new_full"):
         n = 1
         for length in args[1]:

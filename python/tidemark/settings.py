@@ -1,4 +1,4 @@
-"""What `tidemark run` said in the environment: a program may have emptied it since."""
+"""The settings of `tidemark run` in the environment, which a program may have emptied since."""
 import functools
 import os
 

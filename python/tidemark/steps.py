@@ -1,13 +1,12 @@
 """Marks where steps and phases begin and end in PyTorch's history.
 
-A place in the history is told by the number of its rows so far: blocks that each device has given out
-and taken back, and allocations that failed. PyTorch counts them in its statistics, so that a mark costs
-one look and changes nothing.
+A place in the history is the number of its rows so far: blocks allocated and freed on each device, and
+failed allocations. PyTorch counts them in its statistics, so a mark costs one query and changes nothing.
 
-A step ends when the first optimizer of the program has made its step. Gradient accumulation counts
-once, because the optimizer then steps once. The first step begins with the first call of a module.
-Where nothing is optimised, a step begins with each call of the module that was called first. A program
-that calls tidemark.step() has the steps that it tells, and no others.
+A step ends when the first optimizer of the program has stepped. Gradient accumulation counts once, because
+the optimizer then steps once. The first step begins with the first call of a module. Without an optimizer, a
+step begins with each call of the module that was called first. A program that calls tidemark.step() has only
+the steps that it marks.
 """
 import threading
 
@@ -20,18 +19,18 @@ class Marks:
     """Places in the history: [name, rows so far by device]."""
 
     def __init__(self, live=None):
-        self.live = live  # takes the marks in place of `rows`; None: PyTorch keeps the history
+        self.live = live  # gets the marks instead of `rows`; None: PyTorch keeps the history
         self.ranges = None  # of NVTX (ranges.py)
         self.rows = []
         self.n_steps = 0
         self.n_calls = 0
         self.has_optimizer = False
-        self.has_own = False  # the program tells its steps itself
+        self.has_own = False  # the program marks its own steps
         self.ended_early = False  # by --steps or --calls
         self.n_forgotten = {}  # device -> rows that the program made PyTorch forget
 
     def here(self):
-        """Rows so far, by device: blocks given out and taken back, and failures, each of which is one."""
+        """Rows so far, by device: blocks allocated and freed, and failures, one row each."""
         import torch
 
         return [self.of_device(device) for device in range(torch.cuda.device_count())]
@@ -57,8 +56,8 @@ class Marks:
             self.rows.append([name, self.here()])
 
     def told(self):
-        """The marks that count: steps are those that the program tells, or they end with an optimizer's,
-        or they begin with calls where there is none."""
+        """The valid marks: steps are those that the program marks, or they end with an optimizer's step, or
+        they begin with calls if there is no optimizer."""
         if self.has_own:
             return self._told_by_program()
         other = "call begins" if self.has_optimizer else "step begins"
@@ -81,7 +80,7 @@ class Marks:
 def watch(marks, names, end_now):
     """Hooks steps, backward passes and, with --calls, calls of the outermost module.
 
-    end_now: called without arguments when as many of them have happened as were asked for.
+    end_now: called without arguments after the requested number of them.
     """
     _watch_first_call(marks, names)
     _watch_optimizers(marks, names, end_now)
@@ -93,10 +92,10 @@ def watch(marks, names, end_now):
 
 
 class _Call:
-    """Stands for the method __call__ of a class of modules, and sees which modules are called.
+    """Replaces the method __call__ of a class of modules, and sees which modules are called.
 
-    The method is looked up before it is called. So the look-up is what is seen here: no frame of ours
-    lies in the program's calls, and a compiler that compares methods finds the class's own.
+    The method is looked up before it is called, and only the look-up is seen here: none of our frames is in
+    the program's calls, and a compiler that compares methods finds the class's own.
     """
 
     def __init__(self, function, then):
@@ -139,7 +138,7 @@ def _marked_calls(marks, which):
 
 
 def mark_own(marks, end_now):
-    """The program says that a step is over. The first time, the optimizer's steps so far no longer count."""
+    """The program ends a step. The first time, the optimizer's steps so far no longer count."""
     if not marks.has_own:
         marks.has_own, marks.n_steps = True, 0
     marks.add("own step")
@@ -180,7 +179,7 @@ def _watch_optimizers(marks, names, end_now):
 
 
 def _watch_forgetting(marks):
-    """A program may set PyTorch's statistics back to zero."""
+    """Follows a program that resets PyTorch's statistics."""
     import torch
 
     reset = torch._C._cuda_resetAccumulatedMemoryStats
@@ -193,13 +192,13 @@ def _watch_forgetting(marks):
 
 
 def _watch_backward(marks, names):
-    """PyTorch's Python functions all enter the engine by this one name."""
+    """Hooks the one name by which all of PyTorch's Python functions enter the engine."""
     import torch.autograd as autograd
 
     engine = getattr(autograd, "_engine_run_backward", None)
     if engine is None:
         return
-    inside = threading.local()  # a backward pass inside of another belongs to that one
+    inside = threading.local()  # a backward pass inside another belongs to the outer one
 
     def run(*args, **kwargs):
         depth = getattr(inside, "depth", 0)

@@ -1,12 +1,12 @@
-"""What goes to the process's own stderr, and functions that fail without the program's notice."""
+"""Messages on the process's own stderr, and functions whose failures the program does not see."""
 import functools
 import os
 
-_told = []  # whether the sentence about modules without names was said
+_told = []  # whether the sentence about modules without names was printed
 
 
 def tell(text):
-    """A line on the process's own stderr: the program may have put something of its own into sys.stderr."""
+    """Prints a line on the process's own stderr: the program may have replaced sys.stderr."""
     try:
         os.write(2, f"tidemark: {text}\n".encode(errors="backslashreplace"))
     except OSError:
@@ -14,14 +14,15 @@ def tell(text):
 
 
 def tell_nameless(error):
-    """A class of the program's may do anything when it is asked for its names; the recording goes on."""
+    """Reports a class that failed to return its names, because it may do anything; the recording
+    continues."""
     if not _told:
         _told.append(True)
         tell(f"some modules have no names: {type(error).__name__}: {error}")
 
 
 def named(function):
-    """The pairs that a module gives, named_parameters() for one; none where it raises."""
+    """The pairs that a module returns, for example from named_parameters(); none if it raises."""
     try:
         return list(function())
     except Exception as error:
@@ -30,7 +31,7 @@ def named(function):
 
 
 def quietly(function):
-    """The program never sees what the function raises; one line says that some names are missing."""
+    """The program never sees what the function raises; one line reports that some names are missing."""
 
     @functools.wraps(function)
     def call(*arguments, **named_arguments):

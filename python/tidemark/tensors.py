@@ -7,19 +7,20 @@ MAX_DEPTH = 4  # of subclasses, lists and dictionaries within each other
 
 
 def addresses_of(values):
-    """Returns where the blocks of tensors begin; 0 if a value is no tensor on a card."""
+    """Returns the addresses of the blocks of tensors; 0 if a value is not a tensor on a card."""
     import torch
 
     try:  # the common case first, without a loop in Python: this is done in each step
         if not any(map(torch.Tensor.storage_offset, values)) and all(map(_is_cuda, values)):
             return list(map(torch.Tensor.data_ptr, values))
     except (AttributeError, RuntimeError, TypeError, ValueError, NotImplementedError):
-        pass  # there is something else among them, such as None
+        pass  # another value is among them, such as None
     return [0 if value is None else address_of(value) for value in values]
 
 
 def address_of(value):
-    """Returns where the block of a tensor begins; 0 if it is no tensor on a card, or has no memory of its own."""
+    """Returns the address of the block of a tensor; 0 if it is not a tensor on a card, or has no memory of its
+    own."""
     try:
         return value.untyped_storage().data_ptr() if value.is_cuda else 0
     except (AttributeError, RuntimeError, ValueError, NotImplementedError):
@@ -27,10 +28,10 @@ def address_of(value):
 
 
 def parts(name, value, depth=0):
-    """Returns the pairs of a name and a plain tensor that a value consists of.
+    """Returns the pairs of name and plain tensor of which a value consists.
 
-    A quantized weight consists of its data and its scales, a DTensor of its local tensor, and the state of
-    an optimizer may be a list. A part that is the only one has the name of the whole.
+    A quantized weight consists of its data and its scales, a DTensor of its local tensor, and the state of an
+    optimizer may be a list. A single part has the name of the whole.
     """
     if value is None or depth > MAX_DEPTH:
         return []
@@ -57,7 +58,7 @@ def _held(value):
         try:
             inner = [(key, getattr(value, key)) for key in value.__tensor_flatten__()[0]]
             return [(key, item) for key, item in inner if hasattr(item, "untyped_storage")]
-        except Exception:  # a class of the program's may do anything
+        except Exception:  # a class of the program may do anything
             return None
     keys = _sparse().get(getattr(value, "layout", None))
     if keys is None:
@@ -70,7 +71,7 @@ def _held(value):
 
 @functools.lru_cache
 def _sparse():
-    """Layouts of sparse tensors, and the methods that return what they consist of."""
+    """Layouts of sparse tensors, and the methods that return their parts."""
     import torch
 
     rows = ("crow_indices", "col_indices", "values")

@@ -8,120 +8,80 @@
 /* 255 stays free: the reader marks a number that the file gives no name with it. */
 #define MAX_NAMED ((int64_t)UINT8_MAX - 1)
 
-#define MEMBER(row, member) .offset = offsetof(row, member), .width = sizeof(((row *)0)->member)
-
-/* A column of events: an array of its own. */
-#define EVENTS_OF(member)                                                                          \
-    .offset = offsetof(tide_snapshot, member), .width = sizeof(*((tide_snapshot *)0)->member)
-#define EVENT_INDEX(member)                                                                        \
-    .offset = offsetof(tide_snapshot, events.member), .kind = TIDE_COLUMN_INDEX, .min = -1,        \
-    .max = MAX_INDEX
-#define EVENT_NUMBER(member, least, most)                                                          \
-    EVENTS_OF(events.member), .kind = TIDE_COLUMN_NUMBER, .min = (least), .max = (most)
-#define EVENT_BYTES(member)                                                                        \
-    .offset = offsetof(tide_snapshot, events.member), .kind = TIDE_COLUMN_BYTES, .max = INT64_MAX
-
-/* An index that may be none, and one that must be there. */
-#define INDEX(row, member)                                                                         \
-    MEMBER(row, member), .kind = TIDE_COLUMN_INDEX, .min = -1, .max = MAX_INDEX
-#define INDEX_GIVEN(row, member)                                                                   \
-    MEMBER(row, member), .kind = TIDE_COLUMN_INDEX, .min = 0, .max = MAX_INDEX
-
-/* A number from `least` to `most`. */
-#define NUMBER(row, member, least, most)                                                           \
-    MEMBER(row, member), .kind = TIDE_COLUMN_NUMBER, .min = (least), .max = (most)
-
-#define TABLE(key, rules, row)                                                                     \
-    { (key), (rules), sizeof(rules) / sizeof((rules)[0]), sizeof(row) }
-
 _Static_assert(sizeof(bool) == 1, "a boolean column is read and written as a number of one byte");
 
 /* Other programs write 2^64 - 1 and -1 for a line that they do not know, so a line out of range is
  * unknown and not counted as odd. */
 static const tide_json_odd ODD_LINE = {.unknown = 0, .range_is_fine = true};
-static const tide_json_odd ODD_INLINED = {.unknown = 0};
-static const tide_json_odd ODD_INDEX = {.unknown = -1};
+static const tide_json_odd ODD_FLAG = {.unknown = 0};
+static const tide_json_odd ODD_ORDINAL = {.unknown = -1};
+/* A number that a later version may add is unknown to this one. */
 static const tide_json_odd ODD_CERTAINTY = {.unknown = TIDE_CERTAINTY_UNKNOWN};
 
-/* Of events and of blocks alike. A number that a later version may add is unknown to this one. */
-#define CERTAINTY                                                                                  \
-    .kind = TIDE_COLUMN_NUMBER, .max = TIDE_N_CERTAINTIES - 1, .odd = &ODD_CERTAINTY,              \
-    .is_optional = true
+/* The values of columns.def: what the reader allows. */
+#define VALUES_INDEX .kind = TIDE_COLUMN_INDEX, .min = -1, .max = MAX_INDEX
+#define VALUES_ROW .kind = TIDE_COLUMN_INDEX, .min = 0, .max = MAX_INDEX
+#define VALUES_BYTES .kind = TIDE_COLUMN_BYTES, .max = INT64_MAX
+#define VALUES_COUNT .max = INT64_MAX
+#define VALUES_POSITIVE .min = 1, .max = INT64_MAX
+#define VALUES_KNOWN .min = -1, .max = INT64_MAX
+#define VALUES_DURATION .min = TIDE_SCOPE_NO_INTERVAL, .max = INT64_MAX
+#define VALUES_NAMED .max = MAX_NAMED
+#define VALUES_BYTE .max = UINT8_MAX
+#define VALUES_SHORT .max = UINT16_MAX
+#define VALUES_LINE .max = INT32_MAX, .odd = &ODD_LINE
+#define VALUES_FLAG .max = 1, .odd = &ODD_FLAG
+#define VALUES_ORDINAL .min = -1, .max = INT32_MAX, .odd = &ODD_ORDINAL
+#define VALUES_CERTAINTY .max = TIDE_N_CERTAINTIES - 1, .odd = &ODD_CERTAINTY
 
-static const tide_column_rule FRAMES[] = {
-    {"function", INDEX(tide_frame_row, function)},
-    {"file", INDEX(tide_frame_row, file)},
-    {"line", NUMBER(tide_frame_row, line, 0, INT32_MAX), .odd = &ODD_LINE},
-    {"inlined", NUMBER(tide_frame_row, inlined, 0, 1), .odd = &ODD_INLINED},
-};
-const tide_column_table tide_frame_columns = TABLE("frames", FRAMES, tide_frame_row);
+#define IS_REQUIRED .is_optional = false
+#define IS_OPTIONAL .is_optional = true
 
-static const tide_column_rule STACKS[] = {
-    {"parent", INDEX(tide_stack_row, parent)},
-    {"frame", INDEX_GIVEN(tide_stack_row, frame)},
-};
-const tide_column_table tide_stack_columns = TABLE("stacks", STACKS, tide_stack_row);
-
-static const tide_column_rule SCOPES[] = {
-    {"parent", INDEX(tide_scope_row, parent)},
-    {"kind", NUMBER(tide_scope_row, kind, 0, MAX_NAMED)},
-    {"name", INDEX_GIVEN(tide_scope_row, name)},
-    {"index", NUMBER(tide_scope_row, index, -1, INT32_MAX), .odd = &ODD_INDEX},
-    {"thread", NUMBER(tide_scope_row, thread, 0, UINT16_MAX)},
-    {"begin_delta", NUMBER(tide_scope_row, begin_ns, 0, INT64_MAX), .encoding = TIDE_COLUMN_DELTA},
-    {"duration", NUMBER(tide_scope_row, duration_ns, TIDE_SCOPE_NO_INTERVAL, INT64_MAX)},
-    {"device_begin", NUMBER(tide_scope_row, device_begin_ns, -1, INT64_MAX)},
-    {"device_duration", NUMBER(tide_scope_row, device_duration_ns, -1, INT64_MAX)},
-};
-const tide_column_table tide_scope_columns = TABLE("scopes", SCOPES, tide_scope_row);
-
-static int64_t mean_ns(const void *row) {
+static int64_t kernels_mean_ns(const void *row) {
     const tide_kernel_row *kernel = row;
     return kernel->total_ns / (int64_t)kernel->n_launches;
 }
 
-static const tide_column_rule KERNELS[] = {
-    {"name", INDEX_GIVEN(tide_kernel_row, name)},
-    {"phase", INDEX(tide_kernel_row, phase)},
-    {"path", INDEX_GIVEN(tide_kernel_row, path)},
-    {"launches", NUMBER(tide_kernel_row, n_launches, 1, INT64_MAX)},
-    {"total_ns", NUMBER(tide_kernel_row, total_ns, 0, INT64_MAX)},
-    {"mean_ns", .derive = mean_ns},
-    {"min_ns", NUMBER(tide_kernel_row, min_ns, 0, INT64_MAX)},
-    {"max_ns", NUMBER(tide_kernel_row, max_ns, 0, INT64_MAX)},
-};
-const tide_column_table tide_kernel_columns = TABLE("kernels", KERNELS, tide_kernel_row);
+/* The rules of each table. */
+#define TABLE(table, row)                                                                          \
+    typedef row row_of_##table;                                                                    \
+    static const tide_column_rule rules_of_##table[] = {
+#define COLUMN(table, name, member, values, how, presence, meaning)                                \
+    {.key = #name,                                                                                 \
+     .offset = offsetof(row_of_##table, member),                                                   \
+     .width = sizeof(((row_of_##table *)0)->member),                                               \
+     .encoding = TIDE_COLUMN_##how,                                                                \
+     VALUES_##values,                                                                              \
+     IS_##presence},
+#define ARRAY(table, name, member, values, how, presence, meaning)                                 \
+    {.key = #name,                                                                                 \
+     .offset = offsetof(row_of_##table, member),                                                   \
+     .width = sizeof(*((row_of_##table *)0)->member),                                              \
+     .encoding = TIDE_COLUMN_##how,                                                                \
+     VALUES_##values,                                                                              \
+     IS_##presence},
+#define NARROW(table, name, member, values, how, presence, meaning)                                \
+    {.key = #name,                                                                                 \
+     .offset = offsetof(row_of_##table, member),                                                   \
+     .encoding = TIDE_COLUMN_##how,                                                                \
+     VALUES_##values,                                                                              \
+     IS_##presence},
+#define BESIDE(table, name, values, presence, meaning)                                             \
+    {.key = #name, .width = sizeof(uint8_t), VALUES_##values, IS_##presence},
+#define DERIVED(table, name, meaning) {.key = #name, .derive = table##_##name},
+#define END(table)                                                                                 \
+    }                                                                                              \
+    ;
+#include "snapshot/format/columns.def"
 
-static const tide_column_rule EVENTS[] = {
-    {"time_delta", EVENT_NUMBER(time_ns, 0, INT64_MAX), .encoding = TIDE_COLUMN_DELTA},
-    {"action", EVENT_NUMBER(action, 0, MAX_NAMED)},
-    {"device", EVENT_NUMBER(device, 0, UINT8_MAX)},
-    {"address_delta", EVENT_NUMBER(address, 0, INT64_MAX), .encoding = TIDE_COLUMN_ADDRESS},
-    {"requested_bytes", EVENT_BYTES(requested_bytes)},
-    {"block_bytes", EVENT_BYTES(block_bytes)},
-    {"stream", EVENT_NUMBER(stream, 0, UINT8_MAX)},
-    {"stack", EVENT_INDEX(stack)},
-    {"scope_delta", EVENT_INDEX(scope), .encoding = TIDE_COLUMN_DELTA},
-    {"category", EVENT_NUMBER(category, 0, MAX_NAMED)},
-    {"certainty", EVENTS_OF(event_certainty), CERTAINTY},
-    {"name", EVENT_INDEX(name)},
-    {"pool", EVENTS_OF(event_pool), .max = UINT16_MAX, .is_optional = true},
-};
-const tide_column_table tide_event_columns = {
-    .key = "events", .rules = EVENTS, .n_rules = sizeof(EVENTS) / sizeof(EVENTS[0])};
-
-static const tide_column_rule BLOCKS[] = {
-    {"offset_bytes", NUMBER(tide_block_row, offset_bytes, 0, INT64_MAX)},
-    {"block_bytes", NUMBER(tide_block_row, block_bytes, 0, INT64_MAX)},
-    {"requested_bytes", NUMBER(tide_block_row, requested_bytes, 0, INT64_MAX)},
-    {"state", NUMBER(tide_block_row, state, 0, MAX_NAMED)},
-    {"stack", INDEX(tide_block_row, stack)},
-    {"scope", INDEX(tide_block_row, scope)},
-    {"category", NUMBER(tide_block_row, category, 0, MAX_NAMED)},
-    {"certainty", .width = sizeof(uint8_t), CERTAINTY},
-    {"name", INDEX(tide_block_row, name)},
-};
-const tide_column_table tide_block_columns = TABLE("blocks", BLOCKS, tide_block_row);
+#define TABLE_OF(table, bytes)                                                                     \
+    { #table, rules_of_##table, sizeof(rules_of_##table) / sizeof(rules_of_##table[0]), (bytes) }
+const tide_column_table tide_frame_columns = TABLE_OF(frames, sizeof(row_of_frames));
+const tide_column_table tide_stack_columns = TABLE_OF(stacks, sizeof(row_of_stacks));
+const tide_column_table tide_scope_columns = TABLE_OF(scopes, sizeof(row_of_scopes));
+const tide_column_table tide_kernel_columns = TABLE_OF(kernels, sizeof(row_of_kernels));
+const tide_column_table tide_block_columns = TABLE_OF(blocks, sizeof(row_of_blocks));
+const tide_column_table tide_event_columns = TABLE_OF(events, 0);
 
 void tide_column_keys_of(const tide_column_table *table, tide_column_keys *ret) {
     *ret = (tide_column_keys){.n = 0};

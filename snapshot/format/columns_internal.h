@@ -1,7 +1,5 @@
 /* columns_internal.h - the columns of a snapshot file: one table of rules per table of rows, which
- * the writer and the reader both walk, so that a column is described once.
- *
- * To add a column, add its member to the row and its rule here; docs/snapshot-format.md names it.
+ * the writer and the reader both walk. columns.def describes each column.
  */
 #ifndef TIDE_SNAPSHOT_COLUMNS_INTERNAL_H
 #define TIDE_SNAPSHOT_COLUMNS_INTERNAL_H

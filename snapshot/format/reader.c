@@ -7,7 +7,7 @@
 #include "snapshot/analysis/category_rules.h"
 #include "snapshot/format/gzip_file.h"
 #include "snapshot/pytorch/import.h"
-#include "snapshot/format/reader_internal.h"
+#include "snapshot/format/reader_keys_internal.h"
 #include "snapshot/document/validate.h"
 
 enum { ADDRESS_UNIT_BYTES = 512, NAME_BYTES = 64, BEGINNING_BYTES = 4096 };
@@ -43,7 +43,8 @@ void tide_reader_fail_at(tide_reader *reader, const char *place, const char *mes
         tide_fail(reader->json.error, TIDE_FORMAT, "byte %zu, %s: %s", at, place, message);
 }
 
-static void read_format(tide_reader *reader) {
+void tide_read_document_format(tide_reader *reader, void *snapshot) {
+    (void)snapshot;
     size_t at = reader->json.at;
     char text[NAME_BYTES];
     const char *format = tide_json_get_short_text(&reader->json, text, sizeof(text));
@@ -52,7 +53,8 @@ static void read_format(tide_reader *reader) {
     }
 }
 
-static void read_version(tide_reader *reader) {
+void tide_read_document_version(tide_reader *reader, void *snapshot) {
+    (void)snapshot;
     size_t at = reader->json.at;
     int64_t version = tide_json_get_integer(&reader->json, 1, INT64_MAX);
     if (version > TIDE_SNAPSHOT_VERSION) {
@@ -63,7 +65,8 @@ static void read_version(tide_reader *reader) {
     }
 }
 
-static void read_unit(tide_reader *reader) {
+void tide_read_document_address_unit_bytes(tide_reader *reader, void *snapshot) {
+    (void)snapshot;
     size_t at = reader->json.at;
     reader->unit_bytes = tide_json_get_integer(&reader->json, 1, ADDRESS_UNIT_BYTES);
     if (reader->unit_bytes != 1 && reader->unit_bytes != ADDRESS_UNIT_BYTES) {
@@ -90,12 +93,14 @@ static void read_names(tide_reader *reader, tide_name_map *map, int (*number_of)
     }
 }
 
-static void read_actions(tide_reader *reader) {
+void tide_read_document_actions(tide_reader *reader, void *snapshot) {
+    (void)snapshot;
     read_names(reader, &reader->actions, tide_action_from_name, TIDE_NO_NUMBER);
 }
 
 /* A category whose name tidemark does not know stays a category under that name. */
-static void read_categories(tide_reader *reader) {
+void tide_read_document_categories(tide_reader *reader, void *object) {
+    tide_snapshot *snapshot = object;
     tide_name_map *map = &reader->categories;
     tide_category_list own = {.n = 0};
     map->given = true;
@@ -103,7 +108,7 @@ static void read_categories(tide_reader *reader) {
     tide_json_enter_array(&reader->json);
     while (tide_json_next_item(&reader->json)) {
         size_t at = reader->json.at;
-        const char *name = tide_json_get_text(&reader->json, &reader->snapshot->arena);
+        const char *name = tide_json_get_text(&reader->json, &snapshot->arena);
         tide_error reason = {.message = ""};
         if (map->n == TIDE_MAX_NAMES) {
             tide_json_fail(&reader->json, TIDE_LIMIT, at, "more than the limit of %d names",
@@ -116,77 +121,20 @@ static void read_categories(tide_reader *reader) {
         }
     }
     reader->json.text_limit = TIDE_JSON_TEXT_BYTES;
-    if (tide_category_list_store(&own, reader->snapshot) != TIDE_OK) {
+    if (tide_category_list_store(&own, snapshot) != TIDE_OK) {
         tide_json_fail(&reader->json, TIDE_NO_MEMORY, reader->json.at,
                        "no memory for the categories");
     }
 }
 
-static void read_scope_kinds(tide_reader *reader) {
+void tide_read_document_scope_kinds(tide_reader *reader, void *snapshot) {
+    (void)snapshot;
     read_names(reader, &reader->scope_kinds, tide_scope_kind_from_name, TIDE_SCOPE_USER);
 }
 
-static void read_block_states(tide_reader *reader) {
+void tide_read_document_block_states(tide_reader *reader, void *snapshot) {
+    (void)snapshot;
     read_names(reader, &reader->block_states, tide_block_state_from_name, TIDE_NO_NUMBER);
-}
-
-/* The keys of the document. The first N_REQUIRED are required. */
-static const struct {
-    const char *key;
-    void (*read)(tide_reader *reader);
-} FIELDS[] = {
-    {"format", read_format},
-    {"version", read_version},
-    {"address_unit_bytes", read_unit},
-    {"devices", tide_read_devices},
-    {"streams", tide_read_streams},
-    {"strings", tide_read_strings},
-    {"frames", tide_read_frames},
-    {"stacks", tide_read_stacks},
-    {"scopes", tide_read_scopes},
-    {"start", tide_read_start},
-    {"end", tide_read_end},
-    {"events", tide_read_events},
-    {"tool", tide_read_tool},
-    {"origin", tide_read_origin},
-    {"user_path", tide_read_user_path},
-    {"run", tide_read_run},
-    {"clock", tide_read_clock},
-    {"actions", read_actions},
-    {"categories", read_categories},
-    {"scope_kinds", read_scope_kinds},
-    {"block_states", read_block_states},
-    {"allocator", tide_read_allocator},
-    {"software", tide_read_software},
-    {"inexact", tide_read_inexact},
-    {"owners", tide_read_owners},
-    {"pools", tide_read_pools},
-    {"rank", tide_read_rank},
-    {"peak_range", tide_read_ranges},
-    {"log", tide_read_log},
-    {"timing", tide_read_timing},
-    {"forecast", tide_read_forecast},
-    {"loss", tide_read_loss},
-    {"loss_scaling", tide_read_loss_scaling},
-    {"kernels", tide_read_kernels},
-    {"summary", tide_read_summary},
-    {"oom", tide_read_oom},
-};
-enum { N_FIELDS = sizeof(FIELDS) / sizeof(FIELDS[0]), N_REQUIRED = 12 };
-_Static_assert((int)N_FIELDS <= (int)TIDE_JSON_MAX_FIELDS, "each key of the document has its bit");
-
-static void read_document(tide_reader *reader) {
-    tide_json *json = &reader->json;
-    const char *keys[N_FIELDS];
-    for (size_t i = 0; i < N_FIELDS; i++) {
-        keys[i] = FIELDS[i].key;
-    }
-    int field = -1;
-    tide_json_enter_object(json);
-    while ((field = tide_json_next_field(json, keys, N_FIELDS, (1U << N_REQUIRED) - 1)) >= 0) {
-        FIELDS[field].read(reader);
-    }
-    tide_json_expect_end(json);
 }
 
 /* Maps a number of the file to ours; TIDE_NO_NUMBER if its name is unknown or missing. */
@@ -298,7 +246,8 @@ static tide_status read_json(tide_snapshot *snapshot, const char *path, const ti
     reader->mem = mem;
     reader->column.mem = mem;
     reader->snapshot = snapshot;
-    read_document(reader);
+    tide_read_object(reader, &tide_readable_document, snapshot);
+    tide_json_expect_end(&reader->json);
     if (tide_json_status(&reader->json) == TIDE_OK) {
         translate_numbers(reader);
         scale_addresses(reader);

@@ -5,7 +5,7 @@
 
 #include "snapshot/document/validate.h"
 #include "snapshot/format/columns_internal.h"
-#include "snapshot/format/reader_internal.h"
+#include "snapshot/format/reader_keys_internal.h"
 
 enum {
     BATCH_VALUES = 512 /* parsed before they are stored: few enough for the first-level cache */
@@ -151,7 +151,8 @@ static void close_column(tide_reader *reader, const event_column *column, size_t
     tide_column_set_of_events(rule, reader->snapshot, column->values, column->width);
 }
 
-void tide_read_events(tide_reader *reader) {
+void tide_read_document_events(tide_reader *reader, void *object) {
+    tide_snapshot *snapshot = object;
     tide_column_keys keys;
     int field = -1;
     bool is_first = true;
@@ -159,14 +160,14 @@ void tide_read_events(tide_reader *reader) {
     tide_json_enter_object(&reader->json);
     while ((field = tide_json_next_field(&reader->json, keys.keys, keys.n, keys.required)) >= 0) {
         event_column column = {
-            .rule = keys.rules[field], .n_rows = reader->snapshot->n_events, .first_bad = NO_ROW};
+            .rule = keys.rules[field], .n_rows = snapshot->n_events, .first_bad = NO_ROW};
         bool is_delta = column.rule->encoding != TIDE_COLUMN_PLAIN;
         int64_t min = is_delta ? INT64_MIN : column.rule->min;
         int64_t max = is_delta ? INT64_MAX : column.rule->max;
         size_t at = reader->json.at;
         if (is_first) {
             read_first(reader, &column, min, max);
-            reader->snapshot->n_events = column.n_rows;
+            snapshot->n_events = column.n_rows;
         } else {
             read_next(reader, &column, min, max);
         }

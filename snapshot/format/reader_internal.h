@@ -21,53 +21,26 @@ typedef struct tide_name_map {
     uint8_t to[TIDE_MAX_NAMES]; /* TIDE_NO_NUMBER: tidemark does not know the name */
 } tide_name_map;
 
+typedef struct tide_growing_state tide_growing_state;
+
 /* A document that is being read. Until its end, numbers are the file's and addresses count in
  * units.
  */
 typedef struct tide_reader {
     tide_json json;
-    const char *path;        /* borrowed: of the file */
-    const tide_hostmem *mem; /* borrowed */
-    tide_snapshot *snapshot; /* borrowed; filled */
-    tide_json_column column; /* the column at hand */
-    int64_t unit_bytes;      /* of addresses */
+    const char *path;          /* borrowed: of the file */
+    const tide_hostmem *mem;   /* borrowed */
+    tide_snapshot *snapshot;   /* borrowed; filled */
+    tide_json_column column;   /* the column at hand */
+    tide_growing_state *state; /* the state at hand, at the start or the end; else NULL */
+    size_t n_paired;           /* samples of the second of two lists of equal length */
+    int64_t unit_bytes;        /* of addresses */
     tide_name_map actions, categories, scope_kinds, block_states;
     /* Rows of the snapshot that translating and scaling change; in its arena. */
     tide_scope_row *scopes;
     tide_segment_row *start_segments, *end_segments;
     tide_block_row *start_blocks, *end_blocks;
 } tide_reader;
-
-/* Each reads the value of one key of the document. */
-void tide_read_strings(tide_reader *reader);
-void tide_read_frames(tide_reader *reader);
-void tide_read_stacks(tide_reader *reader);
-void tide_read_scopes(tide_reader *reader);
-void tide_read_kernels(tide_reader *reader);
-void tide_read_start(tide_reader *reader);
-void tide_read_end(tide_reader *reader);
-void tide_read_events(tide_reader *reader);
-void tide_read_tool(tide_reader *reader);
-void tide_read_run(tide_reader *reader);
-void tide_read_clock(tide_reader *reader);
-void tide_read_devices(tide_reader *reader);
-void tide_read_streams(tide_reader *reader);
-void tide_read_allocator(tide_reader *reader);
-void tide_read_software(tide_reader *reader);
-void tide_read_inexact(tide_reader *reader);
-void tide_read_owners(tide_reader *reader);
-void tide_read_rank(tide_reader *reader);
-void tide_read_ranges(tide_reader *reader);
-void tide_read_forecast(tide_reader *reader);
-void tide_read_pools(tide_reader *reader);
-void tide_read_origin(tide_reader *reader);
-void tide_read_user_path(tide_reader *reader);
-void tide_read_log(tide_reader *reader);
-void tide_read_timing(tide_reader *reader);
-void tide_read_loss(tide_reader *reader);
-void tide_read_loss_scaling(tide_reader *reader);
-void tide_read_summary(tide_reader *reader);
-void tide_read_oom(tide_reader *reader);
 
 /* Replaces the numbers in a column of events. The first row whose number has no known name;
  * SIZE_MAX: all have one. */

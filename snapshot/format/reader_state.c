@@ -1,12 +1,12 @@
 #include <string.h>
 
 #include "snapshot/format/columns_internal.h"
-#include "snapshot/format/reader_internal.h"
+#include "snapshot/format/reader_keys_internal.h"
 
 enum { POOL_BYTES = 16 }; /* "small" */
 
 /* Segments and blocks in growing arrays: their number is known only at the end. */
-typedef struct growing_state {
+struct tide_growing_state {
     tide_segment_row *segments; /* owned */
     size_t n_segments;
     size_t segment_capacity;
@@ -16,14 +16,10 @@ typedef struct growing_state {
     uint8_t *certainty; /* owned; of each block */
     size_t certainty_capacity;
     bool has_certainty; /* of any block */
-} growing_state;
-
-static uint64_t get_bytes(tide_json *json) {
-    return (uint64_t)tide_json_get_integer(json, 0, INT64_MAX);
-}
+};
 
 static tide_block_row read_block(tide_json *json, const tide_column_keys *keys,
-                                 growing_state *state) {
+                                 tide_growing_state *state) {
     tide_block_row row = {0};
     int field = -1;
     tide_json_enter_object(json);
@@ -43,7 +39,7 @@ static tide_block_row read_block(tide_json *json, const tide_column_keys *keys,
 }
 
 /* Room for one more block. */
-static bool grow_blocks(tide_reader *reader, growing_state *state) {
+static bool grow_blocks(tide_reader *reader, tide_growing_state *state) {
     size_t n_wanted = state->n_blocks + 1;
     tide_block_row *blocks = tide_hostmem_grow(reader->mem, state->blocks, &state->block_capacity,
                                                n_wanted, sizeof(*blocks));
@@ -54,8 +50,10 @@ static bool grow_blocks(tide_reader *reader, growing_state *state) {
     return blocks != NULL && certainty != NULL;
 }
 
-static void read_blocks(tide_reader *reader, growing_state *state, tide_segment_row *segment) {
+void tide_read_segment_blocks(tide_reader *reader, void *object) {
     tide_json *json = &reader->json;
+    tide_segment_row *segment = object;
+    tide_growing_state *state = reader->state;
     tide_column_keys keys;
     tide_column_keys_of(&tide_block_columns, &keys);
     segment->first_block = state->n_blocks;
@@ -73,16 +71,20 @@ static void read_blocks(tide_reader *reader, growing_state *state, tide_segment_
 }
 
 /* A name that tidemark does not know is an unknown pool. */
-static uint8_t read_pool(tide_reader *reader) {
+void tide_read_segment_pool(tide_reader *reader, void *segment) {
     char text[POOL_BYTES];
+    uint8_t *pool = &((tide_segment_row *)segment)->pool;
+    *pool = TIDE_SEGMENT_UNKNOWN;
     if (tide_json_peek(&reader->json) != TIDE_JSON_STRING) {
         (void)tide_json_get_odd_text(&reader->json, &reader->snapshot->arena);
-        return TIDE_SEGMENT_UNKNOWN;
+        return;
     }
-    const char *pool = tide_json_get_short_text(&reader->json, text, sizeof(text));
-    return strcmp(pool, "small") == 0   ? TIDE_SEGMENT_SMALL
-           : strcmp(pool, "large") == 0 ? TIDE_SEGMENT_LARGE
-                                        : TIDE_SEGMENT_UNKNOWN;
+    const char *name = tide_json_get_short_text(&reader->json, text, sizeof(text));
+    if (strcmp(name, "small") == 0) {
+        *pool = TIDE_SEGMENT_SMALL;
+    } else if (strcmp(name, "large") == 0) {
+        *pool = TIDE_SEGMENT_LARGE;
+    }
 }
 
 void tide_read_pool_id(tide_json *json, uint32_t ret_id[2]) {
@@ -109,60 +111,14 @@ void tide_read_pool_id(tide_json *json, uint32_t ret_id[2]) {
     }
 }
 
-static tide_segment_row read_segment(tide_reader *reader, growing_state *state) {
-    enum {
-        DEVICE,
-        ADDRESS,
-        TOTAL,
-        STREAM,
-        BLOCKS,
-        N_REQUIRED,
-        EXPANDABLE = N_REQUIRED,
-        POOL,
-        POOL_ID
-    };
-    static const char *const KEYS[] = {
-        [DEVICE] = "device", [ADDRESS] = "address", [TOTAL] = "total_bytes",
-        [STREAM] = "stream", [BLOCKS] = "blocks",   [EXPANDABLE] = "is_expandable",
-        [POOL] = "pool",     [POOL_ID] = "pool_id",
-    };
-    enum { N_KEYS = sizeof(KEYS) / sizeof(KEYS[0]) };
-    tide_json *json = &reader->json;
-    tide_segment_row row = {0};
-    int field = -1;
-    tide_json_enter_object(json);
-    while ((field = tide_json_next_field(json, KEYS, N_KEYS, (1U << N_REQUIRED) - 1)) >= 0) {
-        switch (field) {
-        case DEVICE:
-            row.device = (uint8_t)tide_json_get_integer(json, 0, UINT8_MAX);
-            break;
-        case ADDRESS:
-            row.address = get_bytes(json);
-            break;
-        case TOTAL:
-            row.total_bytes = get_bytes(json);
-            break;
-        case STREAM:
-            row.stream = (uint8_t)tide_json_get_integer(json, 0, UINT8_MAX);
-            break;
-        case BLOCKS:
-            read_blocks(reader, state, &row);
-            break;
-        case EXPANDABLE:
-            row.is_expandable = tide_json_get_odd_boolean(json);
-            break;
-        case POOL:
-            row.pool = read_pool(reader);
-            break;
-        default:
-            tide_read_pool_id(json, row.pool_id);
-        }
-    }
-    return row;
+void tide_read_segment_pool_id(tide_reader *reader, void *segment) {
+    tide_read_pool_id(&reader->json, ((tide_segment_row *)segment)->pool_id);
 }
 
-static void read_segments(tide_reader *reader, growing_state *state) {
+void tide_read_state_segments(tide_reader *reader, void *object) {
     tide_json *json = &reader->json;
+    tide_growing_state *state = reader->state;
+    (void)object;
     tide_json_enter_array(json);
     while (tide_json_next_item(json)) {
         tide_segment_row *segments =
@@ -173,7 +129,8 @@ static void read_segments(tide_reader *reader, growing_state *state) {
             return;
         }
         state->segments = segments;
-        tide_segment_row row = read_segment(reader, state);
+        tide_segment_row row = {0};
+        tide_read_object(reader, &tide_readable_segment, &row);
         state->segments[state->n_segments++] = row;
     }
 }
@@ -197,13 +154,11 @@ typedef struct kept_state {
 } kept_state;
 
 static kept_state read_state(tide_reader *reader) {
-    static const char *const KEYS[] = {"segments"};
-    growing_state state = {0};
+    tide_growing_state state = {0};
     kept_state kept = {0};
-    tide_json_enter_object(&reader->json);
-    while (tide_json_next_field(&reader->json, KEYS, 1, 1) >= 0) {
-        read_segments(reader, &state);
-    }
+    reader->state = &state;
+    tide_read_object(reader, &tide_readable_state, reader->snapshot);
+    reader->state = NULL;
     kept.segments = keep(reader, state.segments, state.n_segments, sizeof(*state.segments));
     kept.blocks = keep(reader, state.blocks, state.n_blocks, sizeof(*state.blocks));
     if (state.has_certainty) {
@@ -217,8 +172,8 @@ static kept_state read_state(tide_reader *reader) {
     return kept;
 }
 
-void tide_read_start(tide_reader *reader) {
-    tide_snapshot *snapshot = reader->snapshot;
+void tide_read_document_start(tide_reader *reader, void *object) {
+    tide_snapshot *snapshot = object;
     kept_state kept = read_state(reader);
     snapshot->start_segments = reader->start_segments = kept.segments;
     snapshot->n_start_segments = kept.n_segments;
@@ -227,8 +182,8 @@ void tide_read_start(tide_reader *reader) {
     snapshot->start_block_certainty = kept.certainty;
 }
 
-void tide_read_end(tide_reader *reader) {
-    tide_snapshot *snapshot = reader->snapshot;
+void tide_read_document_end(tide_reader *reader, void *object) {
+    tide_snapshot *snapshot = object;
     kept_state kept = read_state(reader);
     snapshot->end_segments = reader->end_segments = kept.segments;
     snapshot->n_end_segments = kept.n_segments;

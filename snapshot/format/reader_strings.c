@@ -5,7 +5,7 @@
 
 #include "common/map.h"
 #include "snapshot/format/json_friend.h"
-#include "snapshot/format/reader_internal.h"
+#include "snapshot/format/reader_keys_internal.h"
 
 enum { MAX_REPEATED = 1 << 20 }; /* texts that are in the table already */
 
@@ -110,7 +110,8 @@ static bool add_text(string_table *table) {
     return true;
 }
 
-void tide_read_strings(tide_reader *reader) {
+void tide_read_document_strings(tide_reader *reader, void *object) {
+    tide_snapshot *snapshot = object;
     const tide_hostmem *mem = reader->mem;
     string_table table = {.reader = reader};
     tide_map_init(&table.by_hash, mem);
@@ -118,12 +119,12 @@ void tide_read_strings(tide_reader *reader) {
     while (tide_json_next_item(&reader->json) && add_text(&table)) {
     }
     const char **kept =
-        tide_arena_copy(&reader->snapshot->arena, table.texts, table.n_texts, sizeof(*kept));
+        tide_arena_copy(&snapshot->arena, table.texts, table.n_texts, sizeof(*kept));
     if (kept == NULL) {
         tide_json_fail(&reader->json, TIDE_NO_MEMORY, reader->json.at, "no memory for the strings");
     }
-    reader->snapshot->strings = kept;
-    reader->snapshot->n_strings = kept != NULL ? table.n_texts : 0;
+    snapshot->strings = kept;
+    snapshot->n_strings = kept != NULL ? table.n_texts : 0;
     tide_map_fini(&table.by_hash);
     mem->release(mem->ctx, table.texts);
     mem->release(mem->ctx, table.buffer);

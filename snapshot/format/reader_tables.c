@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "snapshot/format/columns_internal.h"
-#include "snapshot/format/reader_internal.h"
+#include "snapshot/format/reader_keys_internal.h"
 
 enum { PLACE_BYTES = 128 };
 
@@ -81,23 +81,23 @@ static void *read_table(tide_reader *reader, const tide_column_table *columns, s
     return of.rows;
 }
 
-void tide_read_frames(tide_reader *reader) {
-    tide_snapshot *snapshot = reader->snapshot;
+void tide_read_document_frames(tide_reader *reader, void *object) {
+    tide_snapshot *snapshot = object;
     snapshot->frames = read_table(reader, &tide_frame_columns, &snapshot->n_frames);
 }
 
-void tide_read_stacks(tide_reader *reader) {
-    tide_snapshot *snapshot = reader->snapshot;
+void tide_read_document_stacks(tide_reader *reader, void *object) {
+    tide_snapshot *snapshot = object;
     snapshot->stacks = read_table(reader, &tide_stack_columns, &snapshot->n_stacks);
 }
 
-void tide_read_scopes(tide_reader *reader) {
-    tide_snapshot *snapshot = reader->snapshot;
+void tide_read_document_scopes(tide_reader *reader, void *object) {
+    tide_snapshot *snapshot = object;
     reader->scopes = read_table(reader, &tide_scope_columns, &snapshot->n_scopes);
     snapshot->scopes = reader->scopes;
 }
 
-void tide_read_kernels(tide_reader *reader) {
-    tide_snapshot *snapshot = reader->snapshot;
+void tide_read_document_kernels(tide_reader *reader, void *object) {
+    tide_snapshot *snapshot = object;
     snapshot->kernels = read_table(reader, &tide_kernel_columns, &snapshot->n_kernels);
 }

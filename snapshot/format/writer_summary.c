@@ -1,119 +1,129 @@
-#include "snapshot/format/writer_friend.h"
+#include "snapshot/format/writer_keys_internal.h"
 
-static void share_figures(tide_json_writer *json, const tide_share *share) {
-    tide_json_key_integer(json, "bytes", share->bytes);
-    tide_json_key_integer(json, "requested_bytes", share->requested_bytes);
-    tide_json_key_integer(json, "count", share->n_blocks);
-    tide_json_key_text(json, "largest", share->largest_name);
-}
+#define OBJECT(object, type, place)                                                                \
+    typedef type type_of_##object;                                                                 \
+    static const tide_writable_key keys_of_##object[] = {
+#define KEY(object, key, kind, member, presence, meaning)                                          \
+    {TIDE_KEY_VALUE(object, key, kind, member, presence), NULL},
+#define WRITTEN(object, key, shape, meaning)                                                       \
+    {TIDE_KEY_PART_OF(key, DERIVED), tide_write_##object##_##key},
+#define END(object)                                                                                \
+    }                                                                                              \
+    ;                                                                                              \
+    const tide_writable tide_writable_##object = {                                                 \
+        keys_of_##object, sizeof(keys_of_##object) / sizeof(keys_of_##object[0])};
+#include "snapshot/format/summary.def"
 
-static void by_label(tide_json_writer *json, const char *key, const tide_split *split) {
-    tide_json_key(json, key);
-    tide_json_begin_object(json);
-    for (size_t i = 0; i < split->n_shares; i++) {
-        tide_json_key(json, split->shares[i].label);
-        tide_json_begin_object(json);
-        share_figures(json, &split->shares[i]);
-        tide_json_end_object(json);
-    }
-    tide_json_end_object(json);
-}
-
-static void by_path(tide_json_writer *json, const char *key, const tide_split *split) {
-    tide_json_key(json, key);
-    tide_json_begin_array(json);
-    for (size_t i = 0; i < split->n_shares; i++) {
-        tide_json_begin_object(json);
-        tide_json_key_text(json, "path", split->shares[i].label);
-        share_figures(json, &split->shares[i]);
-        tide_json_end_object(json);
-    }
-    tide_json_end_array(json);
-}
-
-static void by_stack(tide_json_writer *json, const tide_split *split) {
-    tide_json_key(json, "by_stack");
-    tide_json_begin_array(json);
-    for (size_t i = 0; i < split->n_shares; i++) {
-        uint32_t stack = split->shares[i].key;
-        tide_json_begin_object(json);
-        tide_json_key_integer(json, "stack", stack == TIDE_NONE ? -1 : (int64_t)stack);
-        share_figures(json, &split->shares[i]);
-        tide_json_end_object(json);
-    }
-    tide_json_end_array(json);
-}
-
-static void totals(tide_json_writer *json, const tide_totals *of) {
-    tide_json_key_integer(json, "requested_bytes", of->requested_bytes);
-    tide_json_key_integer(json, "allocated_bytes", of->allocated_bytes);
-    tide_json_key_integer(json, "active_bytes", of->active_bytes);
-    tide_json_key_integer(json, "reserved_bytes", of->reserved_bytes);
-    tide_json_key_integer(json, "n_blocks", of->n_blocks);
-    tide_json_key_integer(json, "n_segments", of->n_segments);
-}
-
-static void peak(tide_json_writer *json, const tide_summary_peak *of) {
-    tide_json_key(json, "peak");
-    tide_json_begin_object(json);
-    tide_json_key_integer(json, "event", of->event);
-    tide_json_key_integer(json, "time", of->time_ns);
-    tide_json_key_integer(json, "step", of->step);
-    tide_json_key_text(json, "phase", of->phase);
-    tide_json_key_text(json, "scope", of->scope_path);
-    totals(json, &of->totals);
-    tide_json_key(json, "accounting");
-    tide_json_begin_object(json);
-    tide_json_key_integer(json, "requested_bytes", of->account.asked_bytes);
-    tide_json_key_integer(json, "rounding_bytes", of->account.rounding_bytes);
-    tide_json_key_integer(json, "unsplit_bytes", of->account.unsplit_bytes);
-    tide_json_end_object(json);
-    by_label(json, "by_category", &of->by_category);
-    if (of->by_certainty.n_shares > 0) {
-        by_label(json, "by_certainty", &of->by_certainty);
-    }
-    by_path(json, "by_phase", &of->by_phase);
-    by_path(json, "by_scope", &of->by_scope);
-    by_stack(json, &of->by_stack);
-    tide_json_end_object(json);
-}
-
-static void device(tide_json_writer *json, const tide_summary_device *of, uint64_t n_dropped) {
-    static const char *const MAX_KEYS[TIDE_N_MAX] = {"requested", "allocated", "active",
-                                                     "reserved"};
-    tide_json_begin_object(json);
-    tide_json_key(json, "counts");
-    tide_json_begin_object(json);
+void tide_write_summary_counts(const tide_writer *writer, const char *key, const void *device) {
+    const tide_summary_device *of = device;
+    tide_json_key(writer->json, key);
+    tide_json_begin_object(writer->json);
     for (int i = 0; i < TIDE_N_ACTIONS; i++) {
-        tide_json_key_integer(json, tide_action_name(i), of->counts[i]);
+        tide_json_key_integer(writer->json, tide_action_name(i), of->counts[i]);
     }
-    tide_json_end_object(json);
-    tide_json_key_integer(json, "dropped", (int64_t)n_dropped);
-    tide_json_key_integer(json, "unmatched", of->n_unmatched);
-    peak(json, &of->peak);
-    tide_json_key(json, "max");
-    tide_json_begin_object(json);
-    for (int i = 0; i < TIDE_N_MAX; i++) {
-        tide_json_key(json, MAX_KEYS[i]);
-        tide_json_begin_object(json);
-        tide_json_key_integer(json, "bytes", of->max[i].bytes);
-        tide_json_key_integer(json, "event", of->max[i].event);
-        tide_json_end_object(json);
-    }
-    tide_json_end_object(json);
-    tide_json_key(json, "end");
-    tide_json_begin_object(json);
-    totals(json, &of->end);
-    tide_json_end_object(json);
-    tide_json_end_object(json);
+    tide_json_end_object(writer->json);
 }
 
-void tide_write_summary(tide_json_writer *json, const tide_summary *summary) {
-    tide_json_key(json, "summary");
-    tide_json_begin_array(json);
-    for (size_t i = 0; i < summary->n_devices; i++) {
-        device(json, &summary->devices[i], summary->n_dropped);
+void tide_write_summary_dropped(const tide_writer *writer, const char *key, const void *device) {
+    (void)device;
+    tide_json_key_integer(writer->json, key, (int64_t)writer->summary->n_dropped);
+}
+
+void tide_write_summary_peak(const tide_writer *writer, const char *key, const void *device) {
+    tide_write_object(writer, key, &tide_writable_peak,
+                      &((const tide_summary_device *)device)->peak);
+}
+
+void tide_write_summary_max(const tide_writer *writer, const char *key, const void *device) {
+    tide_write_object(writer, key, &tide_writable_max, device);
+}
+
+void tide_write_summary_end(const tide_writer *writer, const char *key, const void *device) {
+    tide_write_object(writer, key, &tide_writable_totals,
+                      &((const tide_summary_device *)device)->end);
+}
+
+static void write_extreme(const tide_writer *writer, const char *key, const void *device,
+                          int which) {
+    tide_write_object(writer, key, &tide_writable_extreme,
+                      &((const tide_summary_device *)device)->max[which]);
+}
+
+void tide_write_max_requested(const tide_writer *writer, const char *key, const void *device) {
+    write_extreme(writer, key, device, TIDE_MAX_REQUESTED);
+}
+
+void tide_write_max_allocated(const tide_writer *writer, const char *key, const void *device) {
+    write_extreme(writer, key, device, TIDE_MAX_ALLOCATED);
+}
+
+void tide_write_max_active(const tide_writer *writer, const char *key, const void *device) {
+    write_extreme(writer, key, device, TIDE_MAX_ACTIVE);
+}
+
+void tide_write_max_reserved(const tide_writer *writer, const char *key, const void *device) {
+    write_extreme(writer, key, device, TIDE_MAX_RESERVED);
+}
+
+void tide_write_peak_accounting(const tide_writer *writer, const char *key, const void *peak) {
+    tide_write_object(writer, key, &tide_writable_accounting,
+                      &((const tide_summary_peak *)peak)->account);
+}
+
+static void by_label(const tide_writer *writer, const char *key, const tide_split *split) {
+    tide_json_key(writer->json, key);
+    tide_json_begin_object(writer->json);
+    for (size_t i = 0; i < split->n_shares; i++) {
+        tide_write_object(writer, split->shares[i].label, &tide_writable_share, &split->shares[i]);
     }
-    tide_json_end_array(json);
-    tide_json_line(json);
+    tide_json_end_object(writer->json);
+}
+
+/* `first`: what comes before the other keys of a share. */
+static void in_a_list(const tide_writer *writer, const char *key, const tide_split *split,
+                      const tide_writable *first) {
+    tide_json_key(writer->json, key);
+    tide_json_begin_array(writer->json);
+    for (size_t i = 0; i < split->n_shares; i++) {
+        tide_json_begin_object(writer->json);
+        tide_write_members(writer, first, &split->shares[i]);
+        tide_write_members(writer, &tide_writable_share, &split->shares[i]);
+        tide_json_end_object(writer->json);
+    }
+    tide_json_end_array(writer->json);
+}
+
+void tide_write_peak_by_category(const tide_writer *writer, const char *key, const void *peak) {
+    by_label(writer, key, &((const tide_summary_peak *)peak)->by_category);
+}
+
+void tide_write_peak_by_certainty(const tide_writer *writer, const char *key, const void *peak) {
+    const tide_split *split = &((const tide_summary_peak *)peak)->by_certainty;
+    if (split->n_shares > 0) {
+        by_label(writer, key, split);
+    }
+}
+
+void tide_write_peak_by_phase(const tide_writer *writer, const char *key, const void *peak) {
+    in_a_list(writer, key, &((const tide_summary_peak *)peak)->by_phase, &tide_writable_path);
+}
+
+void tide_write_peak_by_scope(const tide_writer *writer, const char *key, const void *peak) {
+    in_a_list(writer, key, &((const tide_summary_peak *)peak)->by_scope, &tide_writable_path);
+}
+
+void tide_write_peak_by_stack(const tide_writer *writer, const char *key, const void *peak) {
+    in_a_list(writer, key, &((const tide_summary_peak *)peak)->by_stack, &tide_writable_stack);
+}
+
+void tide_write_stack_stack(const tide_writer *writer, const char *key, const void *share) {
+    uint32_t stack = ((const tide_share *)share)->key;
+    tide_json_key_integer(writer->json, key, stack == TIDE_NONE ? -1 : (int64_t)stack);
+}
+
+void tide_write_summary(const tide_writer *writer, const char *key) {
+    const tide_summary *summary = writer->summary;
+    const tide_row_list list = {summary->devices, summary->n_devices, sizeof(*summary->devices)};
+    tide_write_rows(writer, key, &tide_writable_summary, list);
+    tide_json_line(writer->json);
 }

@@ -2,6 +2,7 @@
 
 #include "snapshot/format/columns_internal.h"
 #include "snapshot/format/writer_friend.h"
+#include "snapshot/format/writer_keys_internal.h"
 
 enum {
     BATCH_ROWS = 512
@@ -84,8 +85,8 @@ static void write_column(tide_json_writer *json, const table_part *part,
     tide_json_line(json);
 }
 
-static void write_table(tide_json_writer *json, const table_part *part) {
-    tide_json_key(json, part->columns->key);
+static void write_table(tide_json_writer *json, const char *key, const table_part *part) {
+    tide_json_key(json, key);
     tide_json_begin_object(json);
     for (size_t i = 0; i < part->columns->n_rules; i++) {
         const tide_column_rule *rule = &part->columns->rules[i];
@@ -98,14 +99,16 @@ static void write_table(tide_json_writer *json, const table_part *part) {
 }
 
 /* A table of rows. */
-static void write_rows(tide_json_writer *json, const tide_column_table *columns, const void *rows,
-                       size_t n_rows) {
-    write_table(json,
+static void write_rows(tide_json_writer *json, const char *key, const tide_column_table *columns,
+                       const void *rows, size_t n_rows) {
+    write_table(json, key,
                 &(table_part){.columns = columns, .rows = rows, .n_rows = n_rows, .unit_bytes = 1});
 }
 
-static void write_strings(tide_json_writer *json, const tide_snapshot *snapshot) {
-    tide_json_key(json, "strings");
+void tide_write_document_strings(const tide_writer *writer, const char *key, const void *object) {
+    const tide_snapshot *snapshot = object;
+    tide_json_writer *json = writer->json;
+    tide_json_key(json, key);
     tide_json_begin_array(json);
     for (size_t i = 0; i < snapshot->n_strings; i++) {
         tide_json_text(json, snapshot->strings[i]);
@@ -134,96 +137,128 @@ static void write_block(tide_json_writer *json, const tide_block_row *block,
     tide_json_end_object(json);
 }
 
-/* Keys of a segment that are left out if the recording does not know them. */
-static void write_pool(tide_json_writer *json, const tide_segment_row *segment) {
-    if (segment->is_expandable) {
-        tide_json_key(json, "is_expandable");
-        tide_json_boolean(json, true);
-    }
+void tide_write_segment_pool(const tide_writer *writer, const char *key, const void *object) {
+    const tide_segment_row *segment = object;
     if (segment->pool != TIDE_SEGMENT_UNKNOWN) {
-        tide_json_key_text(json, "pool", segment->pool == TIDE_SEGMENT_SMALL ? "small" : "large");
+        tide_json_key_text(writer->json, key,
+                           segment->pool == TIDE_SEGMENT_SMALL ? "small" : "large");
     }
+}
+
+void tide_write_segment_pool_id(const tide_writer *writer, const char *key, const void *object) {
+    const tide_segment_row *segment = object;
     if (segment->pool_id[0] != 0 || segment->pool_id[1] != 0) {
-        tide_json_key(json, "pool_id");
-        tide_json_begin_array(json);
-        tide_json_integer(json, segment->pool_id[0]);
-        tide_json_integer(json, segment->pool_id[1]);
-        tide_json_end_array(json);
+        tide_json_key(writer->json, key);
+        tide_json_begin_array(writer->json);
+        tide_json_integer(writer->json, segment->pool_id[0]);
+        tide_json_integer(writer->json, segment->pool_id[1]);
+        tide_json_end_array(writer->json);
     }
 }
 
 /* The state at one instant. */
-typedef struct state_part {
+struct tide_state_part {
     const tide_segment_row *segments; /* borrowed, with the blocks */
     size_t n_segments;
     const tide_block_row *blocks;
     const uint8_t *certainty; /* of each block; NULL */
-    uint64_t unit_bytes;      /* addresses are divided by it */
-} state_part;
+};
 
-static void write_state(tide_json_writer *json, const char *key, const state_part *state) {
-    tide_json_key(json, key);
-    tide_json_begin_object(json);
-    tide_json_key(json, "segments");
-    tide_json_begin_array(json);
-    for (size_t i = 0; i < state->n_segments; i++) {
-        const tide_segment_row *segment = &state->segments[i];
-        tide_json_begin_object(json);
-        tide_json_key_integer(json, "device", segment->device);
-        tide_json_key_integer(json, "address", (int64_t)(segment->address / state->unit_bytes));
-        tide_json_key_integer(json, "total_bytes", (int64_t)segment->total_bytes);
-        tide_json_key_integer(json, "stream", segment->stream);
-        write_pool(json, segment);
-        tide_json_key(json, "blocks");
-        tide_json_begin_array(json);
-        for (size_t j = 0; j < segment->n_blocks; j++) {
-            size_t block = segment->first_block + j;
-            write_block(json, &state->blocks[block],
-                        state->certainty != NULL ? &state->certainty[block] : NULL);
-        }
-        tide_json_end_array(json);
-        tide_json_end_object(json);
+void tide_write_segment_blocks(const tide_writer *writer, const char *key, const void *object) {
+    const tide_segment_row *segment = object;
+    const tide_state_part *state = writer->state;
+    tide_json_key(writer->json, key);
+    tide_json_begin_array(writer->json);
+    for (size_t i = 0; i < segment->n_blocks; i++) {
+        size_t block = segment->first_block + i;
+        write_block(writer->json, &state->blocks[block],
+                    state->certainty != NULL ? &state->certainty[block] : NULL);
     }
-    tide_json_end_array(json);
-    tide_json_end_object(json);
-    tide_json_line(json);
+    tide_json_end_array(writer->json);
 }
 
-static void write_oom(tide_json_writer *json, const tide_snapshot *snapshot) {
-    tide_json_key(json, "oom");
-    tide_json_begin_array(json);
+void tide_write_state_segments(const tide_writer *writer, const char *key, const void *snapshot) {
+    const tide_state_part *state = writer->state;
+    const tide_row_list list = {state->segments, state->n_segments, sizeof(*state->segments)};
+    (void)snapshot;
+    tide_write_rows(writer, key, &tide_writable_segment, list);
+}
+
+static void write_state(const tide_writer *writer, const char *key, const tide_state_part *state) {
+    tide_writer with_state = *writer;
+    with_state.state = state;
+    tide_write_object(&with_state, key, &tide_writable_state, writer->snapshot);
+    tide_json_line(writer->json);
+}
+
+void tide_write_document_start(const tide_writer *writer, const char *key, const void *object) {
+    const tide_snapshot *snapshot = object;
+    write_state(writer, key,
+                &(tide_state_part){snapshot->start_segments, snapshot->n_start_segments,
+                                   snapshot->start_blocks, snapshot->start_block_certainty});
+}
+
+void tide_write_document_end(const tide_writer *writer, const char *key, const void *object) {
+    const tide_snapshot *snapshot = object;
+    write_state(writer, key,
+                &(tide_state_part){snapshot->end_segments, snapshot->n_end_segments,
+                                   snapshot->end_blocks, snapshot->end_block_certainty});
+}
+
+void tide_write_document_frames(const tide_writer *writer, const char *key, const void *object) {
+    const tide_snapshot *snapshot = object;
+    write_rows(writer->json, key, &tide_frame_columns, snapshot->frames, snapshot->n_frames);
+}
+
+void tide_write_document_stacks(const tide_writer *writer, const char *key, const void *object) {
+    const tide_snapshot *snapshot = object;
+    write_rows(writer->json, key, &tide_stack_columns, snapshot->stacks, snapshot->n_stacks);
+}
+
+void tide_write_document_scopes(const tide_writer *writer, const char *key, const void *object) {
+    const tide_snapshot *snapshot = object;
+    write_rows(writer->json, key, &tide_scope_columns, snapshot->scopes, snapshot->n_scopes);
+}
+
+void tide_write_document_kernels(const tide_writer *writer, const char *key, const void *object) {
+    const tide_snapshot *snapshot = object;
+    if (snapshot->n_kernels > 0) {
+        write_rows(writer->json, key, &tide_kernel_columns, snapshot->kernels, snapshot->n_kernels);
+    }
+}
+
+void tide_write_document_events(const tide_writer *writer, const char *key, const void *object) {
+    const tide_snapshot *snapshot = object;
+    write_table(writer->json, key,
+                &(table_part){.columns = &tide_event_columns,
+                              .snapshot = snapshot,
+                              .n_rows = snapshot->n_events,
+                              .unit_bytes = writer->unit_bytes});
+}
+
+void tide_write_document_oom(const tide_writer *writer, const char *key, const void *object) {
+    const tide_snapshot *snapshot = object;
+    tide_json_key(writer->json, key);
+    tide_json_begin_array(writer->json);
     for (size_t i = 0; i < snapshot->n_events; i++) {
         const tide_event row = tide_event_at(snapshot, i);
-        if (row.action != TIDE_ACTION_OOM) {
-            continue;
+        if (row.action == TIDE_ACTION_OOM) {
+            const tide_oom_part part = {(int64_t)i, (int64_t)row.requested_bytes,
+                                        tide_oom_free_bytes(&row)};
+            tide_write_object(writer, NULL, &tide_writable_oom, &part);
         }
-        tide_json_begin_object(json);
-        tide_json_key_integer(json, "event", (int64_t)i);
-        tide_json_key_integer(json, "requested_bytes", (int64_t)row.requested_bytes);
-        tide_json_key_integer(json, "free_bytes", tide_oom_free_bytes(&row));
-        tide_json_end_object(json);
     }
-    tide_json_end_array(json);
+    tide_json_end_array(writer->json);
 }
 
-void tide_write_tables(tide_json_writer *json, const tide_snapshot *snapshot, uint64_t unit_bytes) {
-    write_strings(json, snapshot);
-    write_rows(json, &tide_frame_columns, snapshot->frames, snapshot->n_frames);
-    write_rows(json, &tide_stack_columns, snapshot->stacks, snapshot->n_stacks);
-    write_rows(json, &tide_scope_columns, snapshot->scopes, snapshot->n_scopes);
-    if (snapshot->n_kernels > 0) {
-        write_rows(json, &tide_kernel_columns, snapshot->kernels, snapshot->n_kernels);
+void tide_write_document_summary(const tide_writer *writer, const char *key, const void *snapshot) {
+    (void)snapshot;
+    if (writer->summary != NULL) {
+        writer->write_summary(writer, key);
     }
-    tide_write_pools(json, snapshot);
-    write_state(json, "start",
-                &(state_part){snapshot->start_segments, snapshot->n_start_segments,
-                              snapshot->start_blocks, snapshot->start_block_certainty, unit_bytes});
-    write_state(json, "end",
-                &(state_part){snapshot->end_segments, snapshot->n_end_segments,
-                              snapshot->end_blocks, snapshot->end_block_certainty, unit_bytes});
-    write_table(json, &(table_part){.columns = &tide_event_columns,
-                                    .snapshot = snapshot,
-                                    .n_rows = snapshot->n_events,
-                                    .unit_bytes = unit_bytes});
-    write_oom(json, snapshot);
+}
+
+void tide_write_without_summary(tide_json_writer *json, const tide_snapshot *snapshot) {
+    tide_write_members(&(tide_writer){.json = json, .snapshot = snapshot, .unit_bytes = 1},
+                       &tide_writable_document, snapshot);
 }

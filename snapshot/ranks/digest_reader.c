@@ -7,19 +7,38 @@
 
 enum { MOST_DEVICES = 256, MOST_OTHERS = 1024, TEXT_BYTES = 4096, BEGIN = 256 };
 
-void tide_digest_read_fields(tide_digest_reader *in, const tide_digest_field *fields, size_t n,
-                             uint32_t required, void *to) {
-    const char *keys[TIDE_JSON_MAX_FIELDS];
+#define OBJECT(object, type, place)                                                                \
+    typedef type type_of_##object;                                                                 \
+    static const tide_digest_readable_key keys_of_##object[] = {
+#define KEY(object, key, kind, member, presence, meaning)                                          \
+    {#key, offsetof(type_of_##object, member), KIND_##kind == KIND_NUMBER,                         \
+     PRESENCE_##presence == PRESENCE_REQUIRED, NULL},
+#define PART(object, key, shape, presence, meaning)                                                \
+    {#key, 0, false, PRESENCE_##presence == PRESENCE_REQUIRED, tide_digest_read_##object##_##key},
+#define END(object)                                                                                \
+    }                                                                                              \
+    ;                                                                                              \
+    const tide_digest_readable tide_digest_readable_##object = {                                   \
+        keys_of_##object, sizeof(keys_of_##object) / sizeof(keys_of_##object[0])};
+enum { KIND_NUMBER, KIND_TEXT, KIND_CUT_TEXT };
+enum { PRESENCE_OPTIONAL, PRESENCE_REQUIRED };
+#include "snapshot/ranks/digest.def"
+
+void tide_digest_read_object(tide_digest_reader *in, const tide_digest_readable *of, void *to) {
+    const char *names[TIDE_JSON_MAX_FIELDS];
+    uint64_t required = 0;
     int at = -1;
-    for (size_t i = 0; i < n; i++) {
-        keys[i] = fields[i].key;
+    for (size_t i = 0; i < of->n_keys; i++) {
+        names[i] = of->keys[i].name;
+        required |= of->keys[i].is_required ? UINT64_C(1) << i : 0;
     }
     tide_json_enter_object(&in->json);
-    while ((at = tide_json_next_field(&in->json, keys, n, required)) >= 0) {
-        void *member = (char *)to + fields[at].offset;
-        if (fields[at].read != NULL) {
-            fields[at].read(in, to);
-        } else if (fields[at].is_number) {
+    while ((at = tide_json_next_field(&in->json, names, of->n_keys, required)) >= 0) {
+        const tide_digest_readable_key *key = &of->keys[at];
+        void *member = (char *)to + key->offset;
+        if (key->read != NULL) {
+            key->read(in, to);
+        } else if (key->is_number) {
             *(int64_t *)member =
                 tide_json_get_integer(&in->json, -TIDE_DIGEST_MOST_NUMBER, TIDE_DIGEST_MOST_NUMBER);
         } else {
@@ -46,7 +65,7 @@ void tide_digest_read_list(tide_digest_reader *in, tide_digest_list *to) {
         }
         rows = grown;
         memcpy(rows + to->n * to->row_bytes, to->empty, to->row_bytes);
-        to->read(in, rows + to->n * to->row_bytes);
+        tide_digest_read_object(in, to->of, rows + to->n * to->row_bytes);
         to->n++;
     }
     to->rows = tide_arena_copy(in->arena, rows, to->n, to->row_bytes);
@@ -59,7 +78,7 @@ void tide_digest_read_list(tide_digest_reader *in, tide_digest_list *to) {
 
 /* ---- the document ---- */
 
-static void read_format(tide_digest_reader *in, void *to) {
+void tide_digest_read_document_format(tide_digest_reader *in, void *to) {
     char text[32];
     size_t at = in->json.at;
     (void)to;
@@ -68,7 +87,7 @@ static void read_format(tide_digest_reader *in, void *to) {
     }
 }
 
-static void read_version(tide_digest_reader *in, void *to) {
+void tide_digest_read_document_version(tide_digest_reader *in, void *to) {
     size_t at = in->json.at;
     (void)to;
     int64_t version = tide_json_get_integer(&in->json, 1, INT64_MAX);
@@ -79,59 +98,30 @@ static void read_version(tide_digest_reader *in, void *to) {
     }
 }
 
-static void read_tool(tide_digest_reader *in, void *to) {
-    static const tide_digest_field FIELDS[] = {
-        TIDE_DIGEST_TEXT_AT("version", tide_digest, tool_version),
-        TIDE_DIGEST_TEXT_AT("build", tide_digest, tool_build)};
-    tide_digest_read_fields(in, FIELDS, TIDE_N_OF(FIELDS), 0, to);
+void tide_digest_read_document_tool(tide_digest_reader *in, void *digest) {
+    tide_digest_read_object(in, &tide_digest_readable_tool, digest);
 }
 
-static void read_source(tide_digest_reader *in, void *to) {
-    static const tide_digest_field FIELDS[] = {
-        TIDE_DIGEST_TEXT_AT("file", tide_digest, file),
-        TIDE_DIGEST_TEXT_AT("format", tide_digest, format),
-        TIDE_DIGEST_TEXT_AT("command", tide_digest, command),
-        TIDE_DIGEST_NUMBER_AT("started_unix_us", tide_digest, started_unix_us),
-        TIDE_DIGEST_TEXT_AT("outcome", tide_digest, outcome)};
-    tide_digest_read_fields(in, FIELDS, TIDE_N_OF(FIELDS), 0, to);
+void tide_digest_read_document_source(tide_digest_reader *in, void *digest) {
+    tide_digest_read_object(in, &tide_digest_readable_source, digest);
 }
 
-static void read_host(tide_digest_reader *in, void *to) {
-    static const tide_digest_field FIELDS[] = {TIDE_DIGEST_TEXT_AT("name", tide_digest, host_name),
-                                               TIDE_DIGEST_TEXT_AT("os", tide_digest, host_os),
-                                               TIDE_DIGEST_TEXT_AT("cpu", tide_digest, host_cpu)};
-    tide_digest_read_fields(in, FIELDS, TIDE_N_OF(FIELDS), 0, to);
+void tide_digest_read_document_host(tide_digest_reader *in, void *digest) {
+    tide_digest_read_object(in, &tide_digest_readable_host, digest);
 }
 
-static void read_group(tide_digest_reader *in, void *row) {
-    static const tide_digest_field FIELDS[] = {
-        TIDE_DIGEST_TEXT_AT("name", tide_snapshot_group, name),
-        TIDE_DIGEST_TEXT_AT("description", tide_snapshot_group, description),
-        TIDE_DIGEST_NUMBER_AT("size", tide_snapshot_group, size),
-        TIDE_DIGEST_NUMBER_AT("position", tide_snapshot_group, position),
-        TIDE_DIGEST_NUMBER_AT("first", tide_snapshot_group, first),
-        TIDE_DIGEST_NUMBER_AT("stride", tide_snapshot_group, stride)};
-    tide_digest_read_fields(in, FIELDS, TIDE_N_OF(FIELDS), 0, row);
-}
-
-static void read_groups(tide_digest_reader *in, void *to) {
+void tide_digest_read_rank_groups(tide_digest_reader *in, void *to) {
     static const tide_snapshot_group EMPTY = {"", "", -1, -1, -1, 0};
     tide_digest *digest = to;
-    tide_digest_list rows = {sizeof(EMPTY), MOST_DEVICES, &EMPTY, read_group, NULL, 0};
+    tide_digest_list rows = {
+        &tide_digest_readable_group, sizeof(EMPTY), MOST_DEVICES, &EMPTY, NULL, 0};
     tide_digest_read_list(in, &rows);
     digest->rank.groups = rows.rows;
     digest->rank.n_groups = rows.n;
 }
 
-static void read_rank(tide_digest_reader *in, void *to) {
-    static const tide_digest_field FIELDS[] = {
-        TIDE_DIGEST_NUMBER_AT("rank", tide_digest, rank.rank),
-        TIDE_DIGEST_NUMBER_AT("local_rank", tide_digest, rank.local_rank),
-        TIDE_DIGEST_NUMBER_AT("world_size", tide_digest, rank.world_size),
-        TIDE_DIGEST_PART_AT("groups", read_groups),
-        TIDE_DIGEST_TEXT_AT("node", tide_digest, node),
-        TIDE_DIGEST_TEXT_AT("from", tide_digest, from)};
-    tide_digest_read_fields(in, FIELDS, TIDE_N_OF(FIELDS), 0, to);
+void tide_digest_read_document_rank(tide_digest_reader *in, void *digest) {
+    tide_digest_read_object(in, &tide_digest_readable_rank, digest);
 }
 
 static void read_settings(tide_digest_reader *in, const tide_snapshot_setting **ret_rows,
@@ -163,17 +153,17 @@ static void read_settings(tide_digest_reader *in, const tide_snapshot_setting **
     mem->release(mem->ctx, rows);
 }
 
-static void read_software(tide_digest_reader *in, void *to) {
+void tide_digest_read_document_software(tide_digest_reader *in, void *to) {
     tide_digest *digest = to;
     read_settings(in, &digest->software, &digest->n_software);
 }
 
-static void read_allocator(tide_digest_reader *in, void *to) {
+void tide_digest_read_document_settings(tide_digest_reader *in, void *to) {
     tide_digest *digest = to;
     read_settings(in, &digest->settings, &digest->n_settings);
 }
 
-static void read_devices(tide_digest_reader *in, void *to) {
+void tide_digest_read_document_devices(tide_digest_reader *in, void *to) {
     static const tide_digest_device EMPTY = {
         .kind = "",
         .name = "",
@@ -189,72 +179,41 @@ static void read_devices(tide_digest_reader *in, void *to) {
         .timeline_begin_unix_us = -1,
     };
     tide_digest *digest = to;
-    tide_digest_list rows = {sizeof(EMPTY), MOST_DEVICES, &EMPTY, tide_digest_read_device, NULL, 0};
+    tide_digest_list rows = {
+        &tide_digest_readable_device, sizeof(EMPTY), MOST_DEVICES, &EMPTY, NULL, 0};
     tide_digest_read_list(in, &rows);
     digest->devices = rows.rows;
     digest->n_devices = rows.n;
 }
 
-/* An owner as it stands in the file: its device has the type of every number there. */
-typedef struct owner_row {
-    tide_snapshot_owner owner;
-    int64_t device;
-} owner_row;
-
-static void read_owner(tide_digest_reader *in, void *row) {
-    static const tide_digest_field FIELDS[] = {
-        TIDE_DIGEST_TEXT_AT("name", owner_row, owner.name),
-        TIDE_DIGEST_NUMBER_AT("device", owner_row, device),
-        TIDE_DIGEST_NUMBER_AT("peak_bytes", owner_row, owner.peak_bytes),
-        TIDE_DIGEST_NUMBER_AT("end_bytes", owner_row, owner.end_bytes),
-        TIDE_DIGEST_NUMBER_AT("allocations", owner_row, owner.n_allocations)};
-    owner_row made = {{"", 0, -1, -1, -1}, 0};
-    tide_digest_read_fields(in, FIELDS, TIDE_N_OF(FIELDS), 1, &made);
-    made.owner.device = (uint32_t)(made.device & 255);
-    *(tide_snapshot_owner *)row = made.owner;
+/* In a file its type is that of every number. */
+void tide_digest_read_owner_device(tide_digest_reader *in, void *owner) {
+    int64_t device =
+        tide_json_get_integer(&in->json, -TIDE_DIGEST_MOST_NUMBER, TIDE_DIGEST_MOST_NUMBER);
+    ((tide_snapshot_owner *)owner)->device = (uint32_t)(device & 255);
 }
 
-static void read_owners(tide_digest_reader *in, void *to) {
+void tide_digest_read_document_owners(tide_digest_reader *in, void *to) {
     static const tide_snapshot_owner EMPTY = {"", 0, -1, -1, -1};
     tide_digest *digest = to;
-    tide_digest_list rows = {sizeof(EMPTY), MOST_OTHERS, &EMPTY, read_owner, NULL, 0};
+    tide_digest_list rows = {
+        &tide_digest_readable_owner, sizeof(EMPTY), MOST_OTHERS, &EMPTY, NULL, 0};
     tide_digest_read_list(in, &rows);
     digest->owners = rows.rows;
     digest->n_owners = rows.n;
 }
 
-static void read_inexact_row(tide_digest_reader *in, void *row) {
-    static const tide_digest_field FIELDS[] = {
-        TIDE_DIGEST_TEXT_AT("call", tide_snapshot_inexact, call),
-        TIDE_DIGEST_TEXT_AT("what", tide_snapshot_inexact, what),
-        TIDE_DIGEST_NUMBER_AT("bound_bytes", tide_snapshot_inexact, bound_bytes)};
-    tide_digest_read_fields(in, FIELDS, TIDE_N_OF(FIELDS), 0, row);
-}
-
-static void read_inexact(tide_digest_reader *in, void *to) {
+void tide_digest_read_document_inexact(tide_digest_reader *in, void *to) {
     static const tide_snapshot_inexact EMPTY = {"", "", -1, false};
     tide_digest *digest = to;
-    tide_digest_list rows = {sizeof(EMPTY), MOST_OTHERS, &EMPTY, read_inexact_row, NULL, 0};
+    tide_digest_list rows = {
+        &tide_digest_readable_inexact, sizeof(EMPTY), MOST_OTHERS, &EMPTY, NULL, 0};
     tide_digest_read_list(in, &rows);
     digest->inexact = rows.rows;
     digest->n_inexact = rows.n;
 }
 
 static void read_document(tide_digest_reader *in, tide_digest *digest) {
-    static const tide_digest_field FIELDS[] = {
-        TIDE_DIGEST_PART_AT("format", read_format),
-        TIDE_DIGEST_PART_AT("version", read_version),
-        TIDE_DIGEST_PART_AT("devices", read_devices),
-        TIDE_DIGEST_PART_AT("tool", read_tool),
-        TIDE_DIGEST_PART_AT("source", read_source),
-        TIDE_DIGEST_PART_AT("rank", read_rank),
-        TIDE_DIGEST_PART_AT("host", read_host),
-        TIDE_DIGEST_PART_AT("software", read_software),
-        TIDE_DIGEST_PART_AT("settings", read_allocator),
-        TIDE_DIGEST_PART_AT("owners", read_owners),
-        TIDE_DIGEST_PART_AT("inexact", read_inexact),
-    };
-    enum { FORMAT_VERSION_DEVICES = 7 };
     *digest = (tide_digest){.tool_version = "",
                             .tool_build = "",
                             .file = "",
@@ -269,7 +228,7 @@ static void read_document(tide_digest_reader *in, tide_digest *digest) {
                             .host_os = "",
                             .host_cpu = ""};
     in->json.text_limit = TEXT_BYTES;
-    tide_digest_read_fields(in, FIELDS, TIDE_N_OF(FIELDS), FORMAT_VERSION_DEVICES, digest);
+    tide_digest_read_object(in, &tide_digest_readable_document, digest);
     tide_json_expect_end(&in->json);
 }
 

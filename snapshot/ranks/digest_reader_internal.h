@@ -1,4 +1,5 @@
-/* digest_reader_internal.h - what the files of the reader of digests share.
+/* digest_reader_internal.h - reads the objects of digest.def. A part that the reader has no
+ * function for, or a function whose key digest.def lacks, does not build.
  */
 #ifndef TIDE_SNAPSHOT_DIGEST_READER_INTERNAL_H
 #define TIDE_SNAPSHOT_DIGEST_READER_INTERNAL_H
@@ -8,44 +9,45 @@
 #include "snapshot/ranks/digest.h"
 #include "snapshot/format/json_reader.h"
 
-#define TIDE_N_OF(items) (sizeof(items) / sizeof((items)[0]))
-
 typedef struct tide_digest_reader {
     tide_json json;
     tide_arena *arena; /* borrowed */
 } tide_digest_reader;
 
-/* A key of an object, and the member that its value goes to: a text, a number where `is_number`, or
- * what `read` reads. */
-typedef struct tide_digest_field {
-    const char *key;
-    size_t offset;
+typedef struct tide_digest_readable_key {
+    const char *name;
+    size_t offset; /* of the member that its value goes to */
     bool is_number;
-    void (*read)(tide_digest_reader *in, void *to);
-} tide_digest_field;
+    bool is_required;
+    void (*read)(tide_digest_reader *in, void *to); /* of a part; else NULL */
+} tide_digest_readable_key;
 
-#define TIDE_DIGEST_TEXT_AT(key, type, member)                                                     \
-    { (key), offsetof(type, member), false, NULL }
-#define TIDE_DIGEST_NUMBER_AT(key, type, member)                                                   \
-    { (key), offsetof(type, member), true, NULL }
-#define TIDE_DIGEST_PART_AT(key, reads)                                                            \
-    { (key), 0, false, (reads) }
+typedef struct tide_digest_readable {
+    const tide_digest_readable_key *keys;
+    size_t n_keys;
+} tide_digest_readable;
+
+/* tide_digest_readable_peak and the like; tide_digest_read_device_peak and the like, each of which
+ * takes the value of its key. */
+#define OBJECT(object, type, place) extern const tide_digest_readable tide_digest_readable_##object;
+#define KEY(object, key, kind, member, presence, meaning)
+#define PART(object, key, shape, presence, meaning)                                                \
+    void tide_digest_read_##object##_##key(tide_digest_reader *in, void *into);
+#define END(object)
+#include "snapshot/ranks/digest.def"
+
+/* The object at hand. Members that do not come keep what they have. */
+void tide_digest_read_object(tide_digest_reader *in, const tide_digest_readable *of, void *to);
 
 /* Rows of an array. */
 typedef struct tide_digest_list {
+    const tide_digest_readable *of;
     size_t row_bytes, limit;
     const void *empty; /* a row of which nothing is known */
-    void (*read)(tide_digest_reader *in, void *row);
-    void *rows; /* in the arena */
+    void *rows;        /* in the arena */
     size_t n;
 } tide_digest_list;
 
-/* Members that do not come keep what they have. */
-void tide_digest_read_fields(tide_digest_reader *in, const tide_digest_field *fields, size_t n,
-                             uint32_t required, void *to);
 void tide_digest_read_list(tide_digest_reader *in, tide_digest_list *to);
-
-/* One of the devices. */
-void tide_digest_read_device(tide_digest_reader *in, void *row);
 
 #endif

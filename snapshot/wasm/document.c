@@ -20,8 +20,7 @@ static void write_document(tide_json_writer *json, const tide_engine *engine) {
     small.event_certainty = NULL;
     small.event_pool = NULL;
     tide_json_begin_object(json);
-    tide_write_head(json, &small, 1);
-    tide_write_tables(json, &small, 1);
+    tide_write_without_summary(json, &small);
     write_odd(json, snapshot);
     tide_json_key_integer(json, "n_blocks", (int64_t)engine->subjects.n_blocks);
     tide_json_end_object(json);

@@ -10,7 +10,7 @@
 
 #include "device/cards.h"
 #include "fuzz/fuzz.h"
-#include "step_time/forecast.h"
+#include "programs/step_time/forecast.h"
 
 static void check_rows(const tide_time_log *log) {
     for (size_t i = 0; i < log->n_rows; i++) {

@@ -10,7 +10,7 @@
 
 #include "common/checksum.h"
 #include "fuzz/fuzz.h"
-#include "launch/document.h"
+#include "programs/launch/document/document.h"
 #include "recorder/log_format_friend.h"
 #include "snapshot/analysis/summary.h"
 #include "snapshot/document/validate.h"

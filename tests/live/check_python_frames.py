@@ -1,4 +1,4 @@
-"""The walker of live/ against sys._getframe, in a real interpreter: check_python_frames.py PROBE.so
+"""The walker of programs/live/ against sys._getframe, in a real interpreter: check_python_frames.py PROBE.so
 
 Every stack is compared frame by frame: the code object, the file, the qualified name (3.10 has only the plain one), the
 line, and the first argument. Exits with 0 if all are identical, with 77 if the version is refused and --may-refuse is given.

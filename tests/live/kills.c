@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "kills_log.h"
-#include "live/state_internal.h"
+#include "programs/live/state_friend.h"
 
 enum { MAX_DELAY_US = 5000, N_SHAPES = 256, PATH_BYTES = 4096 };
 

@@ -1,5 +1,5 @@
-/* made_log.c - writes a log as live/ does, of a training run that never was: made_log FILE N_STEPS
- * [BLOCKS [WAIT]]
+/* made_log.c - writes a log as programs/live/ does, of a training run that never was: made_log FILE
+ * N_STEPS [BLOCKS [WAIT]]
  *
  * Each step allocates BLOCKS activations (default 4) in modules, frees them, and keeps a loss. All
  * times are made, too: 10 steps a second. With WAIT, the file is left open, and the program ends

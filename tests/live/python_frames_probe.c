@@ -1,8 +1,8 @@
-/* python_frames_probe.c - the walker of live/ as a shared object of its own, for Python's ctypes to
- * call. */
+/* python_frames_probe.c - the walker of programs/live/ as a shared object of its own, for Python's
+ * ctypes to call. */
 #include <pthread.h>
 
-#include "live/python_frames.h"
+#include "programs/live/python/python_frames.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 

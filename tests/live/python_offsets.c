@@ -1,5 +1,6 @@
-/* python_offsets.c - prints the row of live/python_versions.c for the Python whose headers it is
- * compiled with: cc -I PREFIX/include/python3.X -o offsets tests/live/python_offsets.c && ./offsets
+/* python_offsets.c - prints the row of programs/live/python/python_versions.c for the Python whose
+ * headers it is compiled with: cc -I PREFIX/include/python3.X -o offsets
+ * tests/live/python_offsets.c && ./offsets
  *
  * It needs the internal headers, which a Python that was installed from source or from its -dev
  * package has. check_python_offsets.py compares what it prints with the table.

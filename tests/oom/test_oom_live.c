@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "launch/document.h"
-#include "launch/left.h"
+#include "programs/launch/document/document.h"
+#include "programs/launch/left/left.h"
 #include "support/hostmem_fault.h"
 
 enum { MAX_CALLS = 3000 };

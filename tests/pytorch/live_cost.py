@@ -19,7 +19,7 @@ import time
 import torch
 import torch.nn as nn
 
-PYTHON, NATIVE = 1, 2  # live/state_internal.h
+PYTHON, NATIVE = 1, 2  # programs/live/state_friend.h
 CONTEXT, BATCH, WIDTH, HEADS, LAYERS, WORDS = 1024, 2, 768, 12, 12, 50257
 WARM_UP = 5
 

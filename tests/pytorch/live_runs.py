@@ -123,7 +123,7 @@ class Runs:
 
     def __init__(self, tidemark, python):
         self.tidemark, self.python = os.path.abspath(tidemark), os.path.abspath(python)
-        self.objects = os.path.realpath(os.path.join(os.path.dirname(self.tidemark), "../virtual_cuda"))
+        self.objects = os.path.realpath(os.path.join(os.path.dirname(self.tidemark), "../programs"))
 
     def command(self, options, program):
         return [self.tidemark, "run", "--device", f"virtual:{CARD}", *options, "--", *program]

@@ -75,11 +75,11 @@ class Starts(unittest.TestCase):
 
     def install(self, name):
         """A copy of the program in a folder of this name."""
-        for part in ("cli", "virtual_cuda", "python"):
+        for part in ("cli", "programs", "python"):
             (self.top / name / part).mkdir(parents=True)
         shutil.copy(TIDEMARK, self.top / name / "cli")
         for library in LIBRARIES.glob("libtidemark_*.so"):
-            shutil.copy(library, self.top / name / "virtual_cuda")
+            shutil.copy(library, self.top / name / "programs")
         shutil.copytree(PACKAGE, self.top / name / "python/package")
         return self.top / name / "cli/tidemark"
 
@@ -124,7 +124,7 @@ class Starts(unittest.TestCase):
     def test_nothing_starts_without_the_libraries(self):
         for name in ("libtidemark_scratch.so", "libtidemark_virtual_cuda.so", "libtidemark_live.so"):
             program = self.install(f"damaged {name}")
-            (program.parents[1] / "virtual_cuda" / name).write_text("no library")
+            (program.parents[1] / "programs" / name).write_text("no library")
             result = self.run_it("sh", "-c", "echo started; echo changed > ck.pt", program=program)
             self.expect_kept(result, 125)
             self.assertEqual(result.stdout, "")

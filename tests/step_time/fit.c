@@ -1,10 +1,10 @@
-/* fit_step_time TIMES.csv FOLDER [--measured-host]: fits the constants of step_time/constants.c and
- * prints them, and the errors by source, card and regime, also of sources that are left out of the
- * fit. The host's time of a launch is a stated one (fit_rows.c), unless that of the logs is asked
- * for.
- * fit_step_time TIMES.csv FOLDER --check MEDIAN P90: nothing is fitted. The constants of the
- * program are compared with the table, with the stated host, so that the errors are the same on
- * every machine; status 1 if they are larger than these, in percent. */
+/* fit_step_time TIMES.csv FOLDER [--measured-host]: fits the constants of
+ * programs/step_time/constants.c and prints them, and the errors by source, card and regime, also
+ * of sources that are left out of the fit. The host's time of a launch is a stated one
+ * (fit_rows.c), unless that of the logs is asked for. fit_step_time TIMES.csv FOLDER --check MEDIAN
+ * P90: nothing is fitted. The constants of the program are compared with the table, with the stated
+ * host, so that the errors are the same on every machine; status 1 if they are larger than these,
+ * in percent. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

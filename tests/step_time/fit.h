@@ -1,4 +1,4 @@
-/* fit.h - fits the constants of step_time/ to published times, and tells the errors.
+/* fit.h - fits the constants of programs/step_time/ to published times, and tells the errors.
  *
  * A published time is a row of ../shared/facts/step-times.csv. The launches of its configuration
  * are in a launch log, FOLDER/SIZE-CONTEXT-PRECISION.launches, with "fp32" for TF32, too: the log
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "step_time/forecast.h"
+#include "programs/step_time/forecast.h"
 
 enum { FIT_MAX_ROWS = 512, FIT_MAX_TRACES = 128, FIT_MAX_SESSIONS = 64, FIT_TEXT = 96 };
 

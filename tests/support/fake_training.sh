@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Stands in for a PyTorch program on a virtual card, where there is no PyTorch: it leaves the file that the package
-# tidemark would leave (launch/left.h), with peaks that follow from its arguments:
+# tidemark would leave (programs/launch/left/left.h), with peaks that follow from its arguments:
 #     fake_training.sh [--batch N] [--ctx N] [--mib-per-token N] [--die MESSAGE] [--die-at BATCH] [--steps-taken N]
 #                      [--launches FILE]
 # It takes 100 MiB, and ctx times batch times --mib-per-token MiB more. Beyond the limit of the card it is out of memory.

@@ -1,5 +1,5 @@
-/* made_launches.h - launch logs made row by row, for tests of step_time/. Where something fails the
- * test does.
+/* made_launches.h - launch logs made row by row, for tests of programs/step_time/. Where something
+ * fails the test does.
  */
 #ifndef TIDE_TESTS_SUPPORT_MADE_LAUNCHES_H
 #define TIDE_TESTS_SUPPORT_MADE_LAUNCHES_H
@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "common/run_launches.h"
-#include "step_time/log.h"
+#include "programs/step_time/log.h"
 
 enum { MADE_ROWS = 256 };
 

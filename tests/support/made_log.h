@@ -1,5 +1,5 @@
-/* made_log.h - logs of live recordings as live/ would write them, made row by row. Where something
- * fails the test does.
+/* made_log.h - logs of live recordings as programs/live/ would write them, made row by row. Where
+ * something fails the test does.
  */
 #ifndef TIDE_TESTS_SUPPORT_MADE_LOG_H
 #define TIDE_TESTS_SUPPORT_MADE_LOG_H

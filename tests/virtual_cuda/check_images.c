@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "virtual_cuda/cubin.h"
-#include "virtual_cuda/unpack.h"
+#include "programs/virtual_cuda/launches/cubin.h"
+#include "programs/virtual_cuda/launches/unpack.h"
 
 int main(int argc, char **argv) {
     struct stat status;

@@ -1,4 +1,4 @@
-"""Compares the list of functions (virtual_cuda/libraries/*.def) with the preloaded object and with what PyTorch needs.
+"""Compares the list of functions (programs/virtual_cuda/libraries/*.def) with the preloaded object and with what PyTorch needs.
 
   check_list.py LIBRARY --needed FILE           with what released versions of PyTorch need, as FILE has it
   check_list.py LIBRARY --torch DIR             with what the PyTorch in this folder (its site-packages) needs
@@ -15,7 +15,7 @@ from pathlib import Path
 from symbols import NotElf, dynamic_symbols
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLES = ROOT / "virtual_cuda" / "libraries"
+TABLES = ROOT / "programs" / "virtual_cuda" / "libraries"
 ROW = re.compile(r"^(FUNCTION|HAND_WRITTEN|WITHOUT_OUTPUT|REFUSED_BY_HAND|INEXACT_BY_HAND|PARTLY_BY_HAND|LEFT_TO_REAL)\((\w+)(.*)$")
 # NVIDIA's names, by their beginnings and by the versions of symbols.
 FAMILY = re.compile(r"^(cu[A-Z]|cu(blas|dnn|fft|file|pti|rand|solver|sparse|da)|__cuda|nccl|nv(ml|rtc|shmem|jpeg|tx|JitLink|ptx))")
@@ -94,7 +94,7 @@ def has_row(name: str, known: dict[str, tuple[str, str]]) -> bool:
 def check_object(library: Path, known: dict[str, tuple[str, str]]) -> list[str]:
     offered = {n for n in dynamic_symbols(library)[0] if FAMILY.match(n)}
     left = {n for n, (kind, _) in known.items() if kind == "LEFT_TO_REAL"}
-    faults = [f"{n}: the object offers it, and no table of virtual_cuda/libraries has a row for it" for n in offered - set(known)]
+    faults = [f"{n}: the object offers it, and no table of programs/virtual_cuda/libraries has a row for it" for n in offered - set(known)]
     faults += [f"{n}: a table has it, and the object does not offer it" for n in set(known) - offered - left]
     faults += [f"{n}: is left to the real library, and the object offers it" for n in left & offered]
     return faults + check_words(known)
@@ -103,7 +103,7 @@ def check_object(library: Path, known: dict[str, tuple[str, str]]) -> list[str]:
 def check_words(known: dict[str, tuple[str, str]]) -> list[str]:
     """What a row says of a function that is written by hand is what its C file says, and the other way round."""
     faults = []
-    sources = re.sub(r'"\s*"', "", "".join(f.read_text() for f in (ROOT / "virtual_cuda").rglob("*.[ch]")))
+    sources = re.sub(r'"\s*"', "", "".join(f.read_text() for f in (ROOT / "programs" / "virtual_cuda").rglob("*.[ch]")))
     for name, (kind, rest) in known.items():
         words = re.search(r'"([^"]*)"', re.sub(r'"\s*"', "", rest))
         if kind in ("REFUSED_BY_HAND", "INEXACT_BY_HAND", "PARTLY_BY_HAND") and (words is None or words[1] not in sources):
@@ -130,7 +130,7 @@ def main() -> int:
     needed = read_needed(options.needed) if options.needed else {}
     if options.torch:
         needed.update({n: {"this one"} for n in needed_by(options.torch)})
-    faults += [f"{n}: PyTorch ({', '.join(sorted(v))}) needs it, and no table of virtual_cuda/libraries has a row for it"
+    faults += [f"{n}: PyTorch ({', '.join(sorted(v))}) needs it, and no table of programs/virtual_cuda/libraries has a row for it"
                for n, v in needed.items() if not has_row(n, known)]
     for fault in sorted(faults):
         print(fault, file=sys.stderr)

@@ -269,7 +269,7 @@ def check_history(runner):
 
 def run_bare(runner, text, *arguments):
     """The virtual card without the command, and so without our recording."""
-    library = os.path.join(os.path.dirname(runner.tidemark), "../virtual_cuda/libtidemark_virtual_cuda.so")
+    library = os.path.join(os.path.dirname(runner.tidemark), "../programs/libtidemark_virtual_cuda.so")
     with tempfile.TemporaryDirectory() as links:
         for name in ("libcuda.so.1", "libnvidia-ml.so.1"):
             os.symlink(os.path.realpath(library), os.path.join(links, name))

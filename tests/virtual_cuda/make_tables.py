@@ -1,4 +1,4 @@
-"""Writes and verifies the tables of virtual_cuda/libraries against NVIDIA's headers and an installed PyTorch.
+"""Writes and verifies the tables of programs/virtual_cuda/libraries against NVIDIA's headers and an installed PyTorch.
 
   make_tables.py --site-packages DIR            adds a row for every function that torch needs and no table has
   make_tables.py --site-packages DIR --check    verifies every row, and that no function is missing; writes nothing
@@ -16,7 +16,7 @@ from check_list import has_row, needed_by, rows
 from prototypes import Argument, Prototype, read_core, read_prototypes
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLES = ROOT / "virtual_cuda" / "libraries"
+TABLES = ROOT / "programs" / "virtual_cuda" / "libraries"
 # The table of a name, by its beginning; the first that fits.
 LIBRARIES = {
     "cublasLt": "cublaslt", "cublas": "cublas", "cudnn": "cudnn", "cufft": "cufft", "cusolver": "cusolver",
@@ -250,7 +250,7 @@ def write_missing(missing: list[str], prototypes: dict[str, Prototype]) -> None:
     for name in missing:
         table = TABLES / f"{library_of(name)}.def"
         if not table.exists():
-            table.write_text(f"/* {table.name} - what the virtual card answers: see stub_internal.h. */\n")
+            table.write_text(f"/* {table.name} - what the virtual card answers: see stub_friend.h. */\n")
         row = derive(prototypes[name]) if name in prototypes else f"HAND_WRITTEN({name})"
         with table.open("a") as out:
             out.write(row + "\n")

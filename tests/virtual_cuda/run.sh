@@ -9,7 +9,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 packages=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
 
-echo "the tables of virtual_cuda/libraries, beside NVIDIA's headers:"
+echo "the tables of programs/virtual_cuda/libraries, beside NVIDIA's headers:"
 "$python" -B "$here/make_tables.py" --site-packages "$packages" --check
 "$python" -B "$here/check_list.py" "$library" --torch "$packages"
 
@@ -46,7 +46,7 @@ done
 
 echo "images of kernels:"
 root=$here/../..
-cc -O1 -I "$root" "$here/check_images.c" "$root/virtual_cuda/cubin.c" "$root/virtual_cuda/unpack.c" -o "$scratch/check_images"
+cc -O1 -I "$root" "$here/check_images.c" "$root/programs/virtual_cuda/launches/cubin.c" "$root/programs/virtual_cuda/launches/unpack.c" -o "$scratch/check_images"
 "$python" -B "$here/check_images.py" "$scratch/check_images" "$packages/torch/lib/libtorch_cuda.so" \
     "$packages/triton/backends/nvidia/bin/cuobjdump"
 
@@ -60,14 +60,6 @@ for settings in "" expandable_segments:True; do
     LD_PRELOAD=$library LD_LIBRARY_PATH=$scratch TIDEMARK_RUN_FOLDER=$scratch/folder PYTORCH_CUDA_ALLOC_CONF=$settings \
         "$python" -B "$here/share_tensors.py"
 done
-
-echo "tidemark run:"
-tidemark=$(dirname "$library")/../cli/tidemark
-python3 -B "$here/command.py" "$tidemark" "$python"
-python3 -B "$here/fit_and_sweep.py" "$tidemark" "$python" "$scratch"
-
-echo "runs that are killed:"
-python3 -B "$here/kills.py" "$tidemark" --runs 95 --torch "$python" --torch-runs 5
 
 echo "values that a program reads of small tensors:"
 for values in shadow auto; do

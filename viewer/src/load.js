@@ -1,5 +1,5 @@
-/* load.js - loads each run in two workers, one after the other: the page stays responsive, and their memory is
- * released when they end.
+/* load.js - loads each run in two workers, one after the other: the page stays responsive, and a worker's
+ * memory is released when it ends.
  *
  * A worker runs the page's own script, which sees that it is in a worker (main.js). Where the browser, or a
  * page around this one, allows no worker, and where a file is small, the page reads the file itself.

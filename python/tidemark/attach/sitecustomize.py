@@ -1,8 +1,8 @@
-"""Starts the recording where no library is preloaded: `tidemark run --method pythonpath` or history.
+"""Starts the recording if no library is preloaded: `tidemark run --method pythonpath` or history.
 
 Python imports this module when it starts, because its folder comes first in PYTHONPATH. It waits for
-torch.cuda, and then runs the sitecustomize that would have been found without it. Interpreters that are
-started with -E, -I or -S ignore PYTHONPATH: they are not recorded this way.
+torch.cuda, and then runs the sitecustomize that Python would otherwise have found. Interpreters started
+with -E, -I or -S ignore PYTHONPATH and are not recorded in this way.
 """
 import os
 import sys
@@ -12,7 +12,7 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def _load_library():
-    """With --method pythonpath: the library that records, which Python opens itself."""
+    """With --method pythonpath: the recording library, which Python opens itself."""
     path = os.environ.get("TIDEMARK_LIVE_LIBRARY")
     if path:
         import ctypes
@@ -21,7 +21,7 @@ def _load_library():
 
 
 def _start():
-    """As common/python_package.c does it: under a name that is nobody's."""
+    """Like common/python_package.c: under a name that no other module has."""
     import importlib.util
 
     package = sys.modules.get("_tidemark_recorder")
@@ -68,7 +68,7 @@ class _WaitForCuda(MetaPathFinder):
 
 
 def _guard(act):
-    """Nothing that goes wrong here is the program's problem."""
+    """Keeps failures here from the program."""
     try:
         act()
     except Exception as error:
@@ -84,7 +84,7 @@ def _run_the_other():
     except ModuleNotFoundError as error:
         if error.name != "sitecustomize":
             raise
-        sys.modules["sitecustomize"] = me  # the import that is under way looks for it
+        sys.modules["sitecustomize"] = me  # the current import looks for it
 
 
 if os.environ.get("TIDEMARK_RUN_FOLDER"):

@@ -1,11 +1,10 @@
-"""Runs some ranks of a larger world: one process each, and the store that they ask (store.py).
+"""Runs some ranks of a larger world: one process each, and their store (store.py).
 
     python cluster --world 1024 --ranks 0,7,1023 --cards 8 -- python train.py
 
-`tidemark run --world` starts it, with the interpreter of the program, for which it needs nothing but
-Python. Its exit status is that of the rank that failed first; the other ranks are ended then, as torchrun
-does it. Which one it was stands in the file `failed` of the run's folder: "RANK STATUS", where a signal
-has a negative number.
+`tidemark run --world` starts it, with the interpreter of the program, for which it needs only Python. Its
+exit status is that of the rank that failed first; the other ranks are then ended, as in torchrun. The
+file `failed` of the run's folder names it: "RANK STATUS", with a negative number for a signal.
 """
 import argparse
 import os
@@ -17,13 +16,14 @@ import time
 import store
 
 TICK_SECONDS = 0.02
-PATIENCE_SECONDS = 10  # that a rank has to end in after SIGTERM
-REFUSED_SECONDS = 1  # the same of one that waits for ever, and does not hear it
+PATIENCE_SECONDS = 10  # in which a rank must end after SIGTERM
+REFUSED_SECONDS = 1  # the same for a rank that waits for ever and ignores it
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def environment_of(rank, options, port):
-    """What torchrun sets for a rank, and what names the world to the virtual cards."""
+    """The variables that torchrun sets for a rank, and those that describe the world to the virtual
+    cards."""
     per_node = min(options.cards, options.world)
     node = rank // per_node
     n_nodes = -(-options.world // per_node)
@@ -57,7 +57,7 @@ class Ranks:
         self.failed = None  # (rank, status) of the first that failed
         inherited = dict(os.environ)
         if len(options.ranks) > 1:
-            inherited.setdefault("OMP_NUM_THREADS", "1")  # as torchrun does it
+            inherited.setdefault("OMP_NUM_THREADS", "1")  # like torchrun
         for rank in options.ranks:
             own = {name: str(value) for name, value in environment_of(rank, options, port).items()}
             self.running[rank] = subprocess.Popen(
@@ -65,7 +65,7 @@ class Ranks:
             )
 
     def look(self):
-        """Notes which have ended."""
+        """Notes the processes that have ended."""
         for rank, process in list(self.running.items()):
             status = process.poll()
             if status is not None:
@@ -85,7 +85,7 @@ class Ranks:
 
 
 def attend(ranks, server):
-    """Until all have ended."""
+    """Waits until all have ended."""
     asked_at = None  # when the others were asked to end
     patience = PATIENCE_SECONDS
     while ranks.running:
@@ -104,7 +104,7 @@ def attend(ranks, server):
 
 
 def refuse(key):
-    """Says which key nobody will ever write."""
+    """Reports the key that no rank will ever write."""
     if store.is_of_gloo(key):
         text = (
             "gloo connects each rank with every other, and some of them do not run: let the program make its groups "
@@ -123,7 +123,7 @@ def end_as(failed):
     if failed is None:
         return 0
     if failed[1] < 0:
-        if -failed[1] != signal.SIGKILL:  # nobody can change what that does
+        if -failed[1] != signal.SIGKILL:  # its effect cannot be changed
             signal.signal(-failed[1], signal.SIG_DFL)
         os.kill(os.getpid(), -failed[1])
         return 128 - failed[1]

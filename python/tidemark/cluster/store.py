@@ -1,16 +1,16 @@
-"""The store of a job of which only some ranks run.
+"""The store of a job in which only some ranks run.
 
-It speaks the protocol of PyTorch's TCPStore, so that the program's own client talks to it. It differs
-from PyTorch's server in one thing: a key that an absent rank would have written is answered for, once a
-rank that runs waits for it. Those keys are known by their names:
+It speaks the protocol of PyTorch's TCPStore, so the program's own client can use it. It differs from PyTorch's
+server in one point: it provides a key that an absent rank would have written, once a running rank waits for it.
+Those keys are known by their names:
 
-- NCCL's unique ids. The first member of a group (of larger groups: several) makes one, and of two ranks
-  that send each other something the lower one. Which ranks of the world a group has is told by
-  python/tidemark/ranks.py in a key of its own. An id is made from the key's name, the same for all.
-- The last one to come to PyTorch's barrier over the store.
+- NCCL's unique ids. The first member of a group (of larger groups: several) makes one, and of two ranks that send
+  to each other, the lower one. python/tidemark/ranks.py announces the ranks of a group in a separate key. An id
+  is made from the key's name, the same for all.
+- The last rank at PyTorch's barrier over the store.
 
-What else an absent rank would have written cannot be known. When all ranks wait for such keys, that is
-said, and the job ends.
+Other keys of absent ranks cannot be known. If all ranks wait for such keys, the store reports it, and the job
+ends.
 """
 import hashlib
 import os
@@ -30,8 +30,8 @@ GROUP_KEY = "tidemark/group/"  # and a group's name: the ranks of the world that
 DEFAULT_GROUP = "default_pg"  # the first part of all keys of the group of all ranks
 UNIQUE_ID_BYTES = 128
 RANKS_PER_ROOT = 128  # PyTorch's TORCH_NCCL_RANKS_PER_ROOT
-IDLE_SECONDS = 10  # nobody says anything meanwhile, and all wait: nobody ever will
-GLOO_IDLE_SECONDS = 2  # the same where the ranks that wait connect to each other
+IDLE_SECONDS = 10  # all ranks wait and none sends anything: none ever will
+GLOO_IDLE_SECONDS = 2  # the same if the waiting ranks connect to each other
 
 _ID = re.compile(r"/(?:UniqueNCCLID:)?(\d+)$")
 _PAIR = re.compile(r"/(\d+):(\d+)(?:[/:].*)?$")
@@ -39,7 +39,7 @@ _BARRIER = re.compile(r"(store_based_barrier_key:.*):last_worker$")
 
 
 class Job:
-    """Which ranks of a world run."""
+    """The ranks of a world that run."""
 
     def __init__(self, world, present):
         self.world = world
@@ -49,8 +49,8 @@ class Job:
 def root_of(number, size, per_root):
     """The member of a group of `size` that makes its unique id with that number.
 
-    A group with more than per_root members has one id for about as many, and the members that make them are
-    spread evenly. In a smaller one the first makes all, one after the other.
+    A group with more than per_root members has one id for each about per_root members, and the members that make
+    them are spread evenly. In a smaller one the first makes all, one after the other.
     """
     n_roots = -(-size // per_root)
     if n_roots == 1 or number >= n_roots:
@@ -60,7 +60,7 @@ def root_of(number, size, per_root):
 
 
 class Answers:
-    """What is answered for ranks that do not run."""
+    """The answers for ranks that do not run."""
 
     def __init__(self, job):
         self.job = job
@@ -68,12 +68,12 @@ class Answers:
         self.per_root = int(os.environ.get("TORCH_NCCL_RANKS_PER_ROOT") or RANKS_PER_ROOT)
 
     def learn(self, key, value):
-        """A key that says which ranks a group has."""
+        """Reads a key that lists the ranks of a group."""
         if GROUP_KEY in key:
             self.groups[key.partition(GROUP_KEY)[2]] = [int(rank) for rank in value.split(b",") if rank]
 
     def members(self, key):
-        """The ranks of the group that the key belongs to: of those named in it the one named last."""
+        """The ranks of the group of a key: the last group named in it."""
         found, at = None, -1
         for name, ranks in self.groups.items():
             place = max(key.rfind(f"/{name}/"), 0 if key.startswith(f"{name}/") else -1)
@@ -82,7 +82,8 @@ class Answers:
         return found if found is not None else range(self.job.world)
 
     def find(self, key, data):
-        """The value that an absent rank would have written; None: there is no such key, or it cannot be known."""
+        """The value that an absent rank would have written; None if there is no such key, or its value cannot be
+        known."""
         barrier = _BARRIER.search(key)
         if barrier:
             came = key[: barrier.end(1)]
@@ -100,13 +101,13 @@ class Answers:
         return root_of(number, size, self.per_root) if "UniqueNCCLID" in key else 0
 
     def _n_present(self, barrier):
-        """How many of those that come to a barrier run."""
+        """The number of a barrier's ranks that run."""
         ranks = self.groups.get(barrier.partition(":")[2])
         return len(self.job.present if ranks is None else self.job.present.intersection(ranks))
 
 
 def unique_id(key):
-    """The bytes that stand for an NCCL unique id, the same whoever asks."""
+    """The bytes of an NCCL unique id, the same for all ranks."""
     return hashlib.shake_128(key.encode()).digest(UNIQUE_ID_BYTES)
 
 
@@ -119,11 +120,11 @@ class _Client:
     def __init__(self, peer):
         self.peer = peer
         self.bytes = bytearray()  # received, and not yet understood
-        self.awaited = ()  # keys; the client hears when all are there
+        self.awaited = ()  # keys; the client is answered when all exist
 
 
 class _Incomplete(Exception):
-    """More bytes of the command are to come."""
+    """The command is not complete yet."""
 
 
 class _Reader:
@@ -154,7 +155,7 @@ def _sized(value):
 
 
 class Store:
-    """The server. Call look() again and again: it never waits longer than it is told."""
+    """The server. Call look() again and again: it never waits longer than the given time."""
 
     def __init__(self, job):
         self.answers = Answers(job)
@@ -179,7 +180,7 @@ class Store:
             peer.close()
 
     def look(self, seconds):
-        """Answers what has come, and waits so long for something to come."""
+        """Answers the received commands; waits at most this long for one."""
         for key, _ in self.selector.select(seconds):
             if key.fileobj is self.server:
                 peer, _ = self.server.accept()
@@ -190,7 +191,7 @@ class Store:
                 self._hear(self.clients[key.fileobj])
 
     def stuck(self, n_ranks):
-        """A key for which n_ranks wait for ever; None: they do not."""
+        """A key for which n_ranks wait for ever; None if they do not."""
         awaiting = [client for client in self.clients.values() if client.awaited]
         if len(awaiting) < max(n_ranks, 1):
             return None
@@ -217,7 +218,7 @@ class Store:
                 self.commands[command](client, reader)
             except _Incomplete:
                 return
-            except ValueError as wrong:  # PyTorch's server hangs up on such a client, too
+            except ValueError as wrong:  # PyTorch's server also hangs up on such a client
                 print(f"tidemark: the store hangs up on a client: {wrong}", file=sys.stderr, flush=True)
                 self._leave(client)
                 return
@@ -232,7 +233,7 @@ class Store:
         try:
             client.peer.sendall(data)
         except OSError:
-            pass  # the process has ended; its socket says so next
+            pass  # the process has ended; its socket reports that next
 
     def _put(self, key, value):
         self.data[key] = value
@@ -246,7 +247,7 @@ class Store:
             self._send(client, bytes([STOP_WAITING]))
 
     def _has(self, key):
-        """Whether there is such a key by now; an absent rank's is written here."""
+        """Whether the key exists; the key of an absent rank is written here."""
         if key not in self.data:
             value = self.answers.find(key, self.data)
             if value is not None:

@@ -41,7 +41,7 @@ touch $'two\ntidemark: lines.json'
 clean tidemark summary $'two\ntidemark: lines.json'
 # A name that the program chose. Builds with a sanitizer and other systems than Linux on x86-64 have no objects to preload.
 folder=$(dirname "$(readlink "$(command -v tidemark)")")/..
-[ -e "$folder/virtual_cuda/libtidemark_scratch.so" ] || exit 77
+[ -e "$folder/programs/libtidemark_scratch.so" ] || exit 77
 clean tidemark run --device virtual:h100-80 sh -c 'echo x >"$1"' - "new $evil" | grep -v 'no process'
 clean tidemark run --device virtual:h100-80 --keep-writes kept sh -c 'echo x >"$1"' - "new $broken" | grep -v 'no process'
 [ -e "kept/new $broken" ] || echo "it was not kept"

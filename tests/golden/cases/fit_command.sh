@@ -1,7 +1,7 @@
 # fit finds the largest value with which a command of the user's fits a virtual card. A script stands in for PyTorch.
 # Builds with a sanitizer and other systems than Linux on x86-64 have no objects to preload.
 folder=$(dirname "$(readlink "$(command -v tidemark)")")/..
-[ -e "$folder/virtual_cuda/libtidemark_scratch.so" ] || exit 77
+[ -e "$folder/programs/libtidemark_scratch.so" ] || exit 77
 training=$golden/../support/fake_training.sh
 # What the script itself took of the host differs from run to run.
 run() { tidemark fit "$@" 2>&1 | sed -E 's/[0-9.]+ MiB( +[0-9]+)$/HOST\1/'; echo "exit ${PIPESTATUS[0]}"; }

@@ -1,7 +1,7 @@
 # Forecasts of time of sweep and fit use calibrations as `run --time` does, and say so. A script stands in for PyTorch.
 # Builds with a sanitizer and other systems than Linux on x86-64 have no objects to preload.
 folder=$(dirname "$(readlink "$(command -v tidemark)")")/..
-[ -e "$folder/virtual_cuda/libtidemark_scratch.so" ] || exit 77
+[ -e "$folder/programs/libtidemark_scratch.so" ] || exit 77
 training=$golden/../support/fake_training.sh
 . "$golden/../support/made_calibration.sh"
 export XDG_CONFIG_HOME=$PWD/config

@@ -1,7 +1,7 @@
 # What run tells beside its five lines. A script stands in for PyTorch: it leaves what the package tidemark would leave.
 # Builds with a sanitizer and other systems than Linux on x86-64 have no objects to preload.
 folder=$(dirname "$(readlink "$(command -v tidemark)")")/..
-[ -e "$folder/virtual_cuda/libtidemark_scratch.so" ] || exit 77
+[ -e "$folder/programs/libtidemark_scratch.so" ] || exit 77
 cat >program.sh <<'END'
 card() { printf '{"allocated": %d, "reserved": %d, "retries": 0, "out_of_memory": 0}' $(($1 << 20)) $(($2 << 20)); }
 leave() { # PID EXCEPTION CARDS N_ROWS

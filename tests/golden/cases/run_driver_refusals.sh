@@ -2,7 +2,7 @@
 # that went on with less memory failed for another reason; and what the host refuses is not the card's.
 # Builds with a sanitizer and other systems have no objects to preload.
 folder=$(dirname "$(readlink "$(command -v tidemark)")")/..
-[ -e "$folder/virtual_cuda/libtidemark_live.so" ] || exit 77
+[ -e "$folder/programs/libtidemark_live.so" ] || exit 77
 cat >program.py <<'END'
 import ctypes, resource, sys
 cuda = ctypes.CDLL("libcuda.so.1")

@@ -3,7 +3,7 @@
 # Builds with a sanitizer and other systems than Linux on x86-64 have no objects to preload.
 exec 2>/dev/null # the shell names the process that signal 9 ends
 folder=$(dirname "$(readlink "$(command -v tidemark)")")/..
-[ -e "$folder/virtual_cuda/libtidemark_live.so" ] || exit 77
+[ -e "$folder/programs/libtidemark_live.so" ] || exit 77
 fails() {
     (exec tidemark run --device virtual:h100-80 -- "$@") >all.txt 2>&1
     local status=$?

@@ -1,7 +1,7 @@
 # nvidia-smi of a run on virtual cards, and of nothing else. Builds with a sanitizer and other systems than Linux on x86-64
 # have no objects to preload.
 folder=$(dirname "$(readlink "$(command -v tidemark)")")/..
-[ -e "$folder/virtual_cuda/libtidemark_scratch.so" ] || exit 77
+[ -e "$folder/programs/libtidemark_scratch.so" ] || exit 77
 cat >queries.sh <<'END'
 ask() {
     nvidia-smi "$@"

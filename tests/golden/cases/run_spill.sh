@@ -1,7 +1,7 @@
 # A program on a virtual card that gives out more than it has: cudaMemGetInfo tells of the card alone, and a line says
 # what lay in the host's memory. Builds with a sanitizer and other systems have no objects to preload.
 folder=$(dirname "$(readlink "$(command -v tidemark)")")/..
-[ -e "$folder/virtual_cuda/libtidemark_scratch.so" ] || exit 77
+[ -e "$folder/programs/libtidemark_scratch.so" ] || exit 77
 cat >program.py <<'END'
 import ctypes, sys
 cuda = ctypes.CDLL("libcuda.so.1")

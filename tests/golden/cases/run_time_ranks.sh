@@ -2,7 +2,7 @@
 # stands in for PyTorch.
 # Builds with a sanitizer and other systems than Linux on x86-64 have no objects to preload.
 folder=$(dirname "$(readlink "$(command -v tidemark)")")/..
-[ -e "$folder/virtual_cuda/libtidemark_scratch.so" ] || exit 77
+[ -e "$folder/programs/libtidemark_scratch.so" ] || exit 77
 export training=$golden/../support/fake_training.sh
 for rank in 0 1 2; do # rank 1 moves the most bytes, rank 2 takes the most memory
     python3 "$golden/launches/make_launches.py" "$rank.launches" one $(((1 + rank % 2 * 2) * 1000000000))

@@ -1,7 +1,7 @@
 # sweep runs a grid of a command of the user's on virtual cards. A script stands in for PyTorch.
 # Builds with a sanitizer and other systems than Linux on x86-64 have no objects to preload.
 folder=$(dirname "$(readlink "$(command -v tidemark)")")/..
-[ -e "$folder/virtual_cuda/libtidemark_scratch.so" ] || exit 77
+[ -e "$folder/programs/libtidemark_scratch.so" ] || exit 77
 training=$golden/../support/fake_training.sh
 # The folder, the host and what the script itself took of it are not the same everywhere.
 clean() { sed -E -e 's/(environment[^:]*: [^;]*;).*/\1 .../' -e "s#$golden/../support/##" -e 's/[0-9.]+ MiB( +[0-9]+)?$/HOST\1/'; }

@@ -2,7 +2,7 @@
 # for PyTorch: it leaves what the package tidemark would leave.
 # Builds with a sanitizer and other systems than Linux on x86-64 have no objects to preload.
 folder=$(dirname "$(readlink "$(command -v tidemark)")")/..
-[ -e "$folder/virtual_cuda/libtidemark_scratch.so" ] || exit 77
+[ -e "$folder/programs/libtidemark_scratch.so" ] || exit 77
 cat >program.sh <<'END'
 #!/bin/sh
 out_of_memory=false

@@ -6,7 +6,7 @@ tidemark version | cmp - <(tidemark --version)
 tidemark help runs 2>&1 | cut -c 1-60
 # Builds with a sanitizer and other systems than Linux on x86-64 have no objects to preload.
 folder=$(dirname "$(readlink "$(command -v tidemark)")")/..
-[ -e "$folder/virtual_cuda/libtidemark_scratch.so" ] || exit 77
+[ -e "$folder/programs/libtidemark_scratch.so" ] || exit 77
 card="--device virtual:t4 --memory-limit 8GB"
 tidemark run $card echo --help --device x -- y 2>/dev/null
 tidemark run $card -- echo --help -- y 2>/dev/null

@@ -170,7 +170,7 @@ def arguments():
     parser.add_argument("--keep", help="an empty folder that keeps what every case left")
     parser.add_argument("names", nargs="*", metavar="NAME")
     chosen = parser.parse_args()
-    chosen.libraries = chosen.tidemark.parent.parent / "virtual_cuda"
+    chosen.libraries = chosen.tidemark.parent.parent / "programs"
     return chosen
 
 

@@ -12,7 +12,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODELS = ["nanogpt", "vit", "llama"]
-MOST = 5.0  # percent, as in step_time/forecast.c
+MOST = 5.0  # percent, as in programs/step_time/forecast.c
 
 
 def kernels_of(tidemark, python, model, folder):
@@ -46,7 +46,7 @@ def main(tidemark, python):
                 for row in rows:
                     if row["basis"] == "guessed":
                         print(f"    {row['launches']} of {row['kernel'][:150]}")
-    print("fine" if is_good else f"more than {MOST} % is guessed: its kernels need a family in virtual_cuda/work/")
+    print("fine" if is_good else f"more than {MOST} % is guessed: its kernels need a family in programs/virtual_cuda/launches/work/")
     return 0 if is_good else 1
 
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "launch/calls.h"
+#include "programs/launch/calls.h"
 
 enum { N_MANY = 10000 };
 

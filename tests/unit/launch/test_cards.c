@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "launch/cards.h"
+#include "programs/launch/cards.h"
 
 static void expect(const char *spec, const char *cards) {
     char text[TIDE_LAUNCH_CARDS_BYTES];

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "launch/launch_internal.h"
-#include "launch/left.h"
+#include "programs/launch/launch_internal.h"
+#include "programs/launch/left/left.h"
 
 extern char **environ;
 

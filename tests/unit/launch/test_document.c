@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "common/text.h"
-#include "launch/document.h"
+#include "programs/launch/document/document.h"
 #include "snapshot/document/categories.h"
 
 enum { MAX_MARKS = 32, MAX_DEVICES = 2, TEXT_BYTES = 16384 };

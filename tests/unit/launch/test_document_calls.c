@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "common/run_calls.h"
-#include "launch/document.h"
-#include "launch/names.h"
+#include "programs/launch/document/document.h"
+#include "programs/launch/names.h"
 #include "snapshot/analysis/summary.h"
 
 enum { N_STREAMS = 300 };

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "common/text.h"
-#include "launch/document.h"
+#include "programs/launch/document/document.h"
 #include "snapshot/document/categories.h"
 #include "snapshot/document/validate.h"
 #include "support/made_log.h"

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "launch/document.h"
+#include "programs/launch/document/document.h"
 #include "support/made_log.h"
 
 #define MIB (UINT64_C(1) << 20)

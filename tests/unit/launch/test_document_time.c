@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "launch/time.h"
+#include "programs/launch/time.h"
 #include "support/made_launches.h"
 
 /* A kernel of n bytes takes n microseconds. */

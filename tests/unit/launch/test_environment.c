@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "launch/launch_internal.h"
+#include "programs/launch/launch_internal.h"
 
 static tide_launch launch;
 static char **environment;

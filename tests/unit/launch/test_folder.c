@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "launch/launch_internal.h"
+#include "programs/launch/launch_internal.h"
 
 /* What the child reports before it is killed. */
 typedef struct news {

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "common/event.h"
-#include "launch/glance.h"
+#include "programs/launch/glance.h"
 #include "snapshot/document/snapshot.h"
 #include "support/event_rows.h"
 

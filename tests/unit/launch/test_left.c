@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "launch/left.h"
+#include "programs/launch/left/left.h"
 
 static tide_launch launch;
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "common/hostmem.h"
-#include "launch/left_internal.h"
+#include "programs/launch/left/left_friend.h"
 
 static tide_left_list list;
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "launch/left.h"
+#include "programs/launch/left/left.h"
 #include "support/made_log.h"
 
 #define MIB (UINT64_C(1) << 20)

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "launch/logs.h"
+#include "programs/launch/logs/logs.h"
 
 static char state_folder[] = "/tmp/tidemark-test-XXXXXX";
 static tide_logs_list found;

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "launch/launch.h"
+#include "programs/launch/launch.h"
 
 static char folder[64];
 

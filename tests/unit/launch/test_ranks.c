@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "launch/ranks.h"
-#include "launch/roles.h"
+#include "programs/launch/ranks.h"
+#include "programs/launch/roles.h"
 
 static void expect_list(const char *text, const char *written, const char *said) {
     char bytes[256];

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "launch/torch_version.h"
+#include "programs/launch/torch_version.h"
 
 static char folder[128];
 

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "common/hostmem.h"
-#include "launch/launch_internal.h"
+#include "programs/launch/launch_internal.h"
 
 #define CHECK(expected, ...)                                                                       \
     check((expected), (char *const[]){__VA_ARGS__, NULL}, (const char *)#__VA_ARGS__)

@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "launch/writes.h"
-#include "scratch/marks.h"
+#include "programs/launch/writes.h"
+#include "programs/scratch/marks.h"
 
 enum { PATH_BYTES = 4096 };
 

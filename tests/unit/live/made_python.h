@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "live/python_frames_internal.h"
+#include "programs/live/python/python_frames_internal.h"
 
 enum { MADE_UNITS = 40, MADE_FRAMES = 3, MADE_OBJECTS = 64, MADE_TYPE_BYTES = 400 };
 

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "live/account.h"
-#include "live/driver.h"
+#include "programs/live/account.h"
+#include "programs/live/driver.h"
 #include "unit/live/told_rows.h"
 
 #define MIB ((uint64_t)1 << 20)

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 #include <pthread.h>
 
-#include "live/driver.h"
-#include "live/physical.h"
+#include "programs/live/driver.h"
+#include "programs/live/physical.h"
 #include "unit/live/told_rows.h"
 
 #define MIB ((uint64_t)1 << 20)

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <dlfcn.h>
 
-#include "live/owner.h"
+#include "programs/live/owner.h"
 #include "unit/live/calls.h"
 
 static void assert_owner_of(const char *path, const char *expected) {

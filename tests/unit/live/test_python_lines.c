@@ -2,7 +2,7 @@
  * tables, and names as UTF-8. */
 #include "made_python.h"
 
-#include "live/python_lines.h"
+#include "programs/live/python/python_lines.h"
 
 /* def f(a): a sum over two lines, a loop with try and finally, 300 empty lines, a call over two
  * lines, a with statement. */

@@ -1,5 +1,5 @@
 /* What is read of PyTorch's entries, and which ones cannot be any. */
-#include "live/torch_entry.h"
+#include "programs/live/torch_entry.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

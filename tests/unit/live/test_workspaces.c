@@ -1,5 +1,5 @@
 /* Workspaces are told once as long as their block lives. */
-#include "live/workspaces.h"
+#include "programs/live/workspaces.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "common/event.h"
-#include "live/record.h"
+#include "programs/live/record.h"
 
 static struct {
     bool is_open;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "live/questions.h"
+#include "programs/live/questions.h"
 
 struct told told;
 

@@ -4,7 +4,7 @@
 #ifndef TIDE_TESTS_TOLD_ROWS_H
 #define TIDE_TESTS_TOLD_ROWS_H
 
-#include "live/record.h"
+#include "programs/live/record.h"
 
 enum { MAX_TOLD = 4096 };
 

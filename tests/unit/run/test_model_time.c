@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "launch/time.h"
+#include "programs/launch/time.h"
 #include "run/run.h"
 
 enum { WARMUP = 2, STEPS = 3 };

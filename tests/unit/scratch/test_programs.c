@@ -6,8 +6,8 @@
 
 #include "ground.h"
 
-#include "scratch/programs.h"
-#include "scratch/unseen.h"
+#include "programs/scratch/programs.h"
+#include "programs/scratch/unseen.h"
 
 static const char *value(char *const *environment, const char *name) {
     for (; *environment != NULL; environment++) {

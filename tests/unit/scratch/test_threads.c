@@ -8,9 +8,9 @@
 
 #include "ground.h"
 
-#include "scratch/change.h"
-#include "scratch/listing.h"
-#include "scratch/opening.h"
+#include "programs/scratch/change.h"
+#include "programs/scratch/listing.h"
+#include "programs/scratch/opening.h"
 
 enum { N_THREADS = 4, N_ROUNDS = 40, N_TURNS = 20 };
 

@@ -4,9 +4,9 @@
 #define _GNU_SOURCE /* O_TMPFILE, mkdtemp */
 #include "ground.h"
 
-#include "scratch/change.h"
-#include "scratch/listing.h"
-#include "scratch/opening.h"
+#include "programs/scratch/change.h"
+#include "programs/scratch/listing.h"
+#include "programs/scratch/opening.h"
 
 static int open_view(const char *name, int flags) {
     return tide_scratch_open(AT_FDCWD, user(name), flags, 0644);

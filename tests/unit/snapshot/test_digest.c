@@ -188,6 +188,7 @@ static void numbers_beyond_the_limit_are_the_limit(void **state) {
     made of = make("a", 3);
     of.digest->devices[0].oom.requested_bytes = INT64_MAX;
     of.digest->devices[0].headroom_bytes = INT64_MIN;
+    of.digest->rank.world_size = INT64_MAX;
     of.digest->devices[0].points[0].allocated_bytes = INT64_MAX;
     assert_int_equal(tide_digest_text(of.digest, &of.arena, &text, &n_bytes), TIDE_OK);
     if (tide_digest_read(text, n_bytes, &of.arena, &read, &error) != TIDE_OK) {
@@ -196,6 +197,7 @@ static void numbers_beyond_the_limit_are_the_limit(void **state) {
     assert_int_equal(read->devices[0].oom.requested_bytes, TIDE_DIGEST_MOST_NUMBER);
     assert_int_equal(read->devices[0].headroom_bytes, -TIDE_DIGEST_MOST_NUMBER);
     assert_int_equal(read->devices[0].points[0].allocated_bytes, TIDE_DIGEST_MOST_NUMBER);
+    assert_int_equal(read->rank.world_size, TIDE_DIGEST_MOST_NUMBER);
     release(&of);
 }
 

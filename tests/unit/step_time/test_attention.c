@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "device/cards.h"
-#include "step_time/work.h"
+#include "programs/step_time/work.h"
 
 static tide_work_time time_of(const tide_run_launch *row) {
     tide_time_card card;

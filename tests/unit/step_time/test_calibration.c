@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "step_time/calibration_log.h"
-#include "step_time/work.h"
+#include "programs/step_time/calibration_log.h"
+#include "programs/step_time/work.h"
 #include "support/made_launches.h"
 
 #define PATH "test_calibration.json"

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "step_time/card.h"
-#include "step_time/work.h"
+#include "programs/step_time/card.h"
+#include "programs/step_time/work.h"
 
 static tide_time_card rates;
 static tide_error error;

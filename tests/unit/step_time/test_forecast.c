@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "step_time/forecast.h"
+#include "programs/step_time/forecast.h"
 #include "support/made_launches.h"
 
 /* A kernel of n bytes takes n microseconds. */

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "device/cards.h"
-#include "step_time/work.h"
+#include "programs/step_time/work.h"
 
 static tide_time_card card_of(const char *name) {
     tide_time_card card;

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "step_time/work.h"
+#include "programs/step_time/work.h"
 #include "support/made_launches.h"
 
 /* Every share is 1 and nothing has a fixed time, so that the figures follow from the card's alone.

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "step_time/ranges.h"
+#include "programs/step_time/ranges.h"
 #include "support/made_launches.h"
 
 static made_launches made;

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "step_time/replay.h"
+#include "programs/step_time/replay.h"
 #include "support/made_launches.h"
 
 /* A kernel of n bytes takes n microseconds, a launch 1 microsecond of the host. */

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "virtual_cuda/handle.h"
-#include "virtual_cuda/inexact.h"
-#include "virtual_cuda/known.h"
-#include "virtual_cuda/launch_log.h"
-#include "virtual_cuda/workspaces.h"
+#include "programs/virtual_cuda/api/handle.h"
+#include "programs/virtual_cuda/process/inexact.h"
+#include "programs/virtual_cuda/values/known.h"
+#include "programs/virtual_cuda/launches/launch_log.h"
+#include "programs/virtual_cuda/card/workspaces.h"
 
 unsigned char card[4096];
 const void *touched[8];

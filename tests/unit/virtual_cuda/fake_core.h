@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "common/run_launches.h"
-#include "virtual_cuda/workspaces.h"
+#include "programs/virtual_cuda/card/workspaces.h"
 
 extern unsigned char card[4096]; /* addresses in here are the device's */
 extern const void *touched[8];

@@ -15,9 +15,9 @@
 
 #include "common/run_account.h"
 #include "cuda_names.h"
-#include "virtual_cuda/account_internal.h"
-#include "virtual_cuda/address.h"
-#include "virtual_cuda/known.h"
+#include "programs/virtual_cuda/card/account_friend.h"
+#include "programs/virtual_cuda/card/address.h"
+#include "programs/virtual_cuda/values/known.h"
 
 #define KIB (UINT64_C(1) << 10)
 #define MIB (UINT64_C(1) << 20)

@@ -15,7 +15,7 @@
 
 #include "common/clock.h"
 #include "common/run_launches.h"
-#include "step_time/pace.h"
+#include "programs/step_time/pace.h"
 
 #define WORK_S 10.0
 /* Work for some hours: whoever takes the program's clock for the real one is off by more than the

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "virtual_cuda/cubin.h"
+#include "programs/virtual_cuda/launches/cubin.h"
 
 enum { N_SECTIONS = 7, IMAGE_BYTES = 1024, AT_INFO = 128, AT_SYMBOLS = 192, AT_TEXTS = 256 };
 

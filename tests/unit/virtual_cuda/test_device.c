@@ -11,7 +11,7 @@
 
 #include "cuda_names.h"
 #include "device/cards.h"
-#include "virtual_cuda/properties.h"
+#include "programs/virtual_cuda/api/properties.h"
 
 enum { OK = 0, INVALID_VALUE = 1, INVALID_DEVICE = 101, ROOM = 2048 };
 

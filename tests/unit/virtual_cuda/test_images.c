@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "virtual_cuda/images.h"
+#include "programs/virtual_cuda/launches/images.h"
 
 enum { PTX = 1, BINARY = 2, HEADER_BYTES = 16, ENTRY_BYTES = 64 };
 

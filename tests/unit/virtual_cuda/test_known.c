@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "cuda_names.h"
-#include "virtual_cuda/known.h"
-#include "virtual_cuda/unknown.h"
+#include "programs/virtual_cuda/values/known.h"
+#include "programs/virtual_cuda/values/unknown.h"
 
 enum { OK = 0, TO_DEVICE = 1, TO_HOST = 2, WITHIN = 3, N = 4096 };
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "unit/virtual_cuda/fake_core.h"
-#include "virtual_cuda/libraries/list.h"
+#include "programs/virtual_cuda/libraries/list.h"
 
 /* --- prototypes as NVIDIA's headers have them --- */
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "device/chips.h"
-#include "virtual_cuda/uses.h"
+#include "programs/virtual_cuda/launches/uses.h"
 
 #ifdef TIDE_HAS_OCCUPANCY_HEADER
 #pragma GCC diagnostic push

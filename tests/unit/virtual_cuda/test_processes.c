@@ -25,8 +25,8 @@
 #include "common/run_account.h"
 #include "cuda_names.h"
 #include "test_folder.h"
-#include "virtual_cuda/account_internal.h"
-#include "virtual_cuda/inexact.h"
+#include "programs/virtual_cuda/card/account_friend.h"
+#include "programs/virtual_cuda/process/inexact.h"
 
 #define MIB ((size_t)1 << 20)
 enum { OK = 0, OUT_OF_MEMORY = 2, INITIALIZATION = 3, NO_DEVICE = 100, NVML_TOO_SMALL = 7 };

@@ -26,9 +26,9 @@
 #include "common/hostmem.h"
 #include "common/run_launches.h"
 #include "device/cards.h"
-#include "step_time/log.h"
-#include "step_time/pace.h"
-#include "step_time/replay.h"
+#include "programs/step_time/log.h"
+#include "programs/step_time/pace.h"
+#include "programs/step_time/replay.h"
 #include "unit/virtual_cuda/test_clock.h"
 #include "unit/virtual_cuda/test_folder.h"
 

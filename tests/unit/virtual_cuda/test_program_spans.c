@@ -12,7 +12,7 @@
 #define HOST 0.3
 #include "unit/virtual_cuda/test_clock.h"
 #include "unit/virtual_cuda/test_folder.h"
-#include "virtual_cuda/program_clock.h"
+#include "programs/virtual_cuda/process/program_clock.h"
 
 static char folder[CLOCK_FOLDER];
 

@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "cuda_names.h"
-#include "virtual_cuda/known.h"
-#include "virtual_cuda/promise.h"
+#include "programs/virtual_cuda/values/known.h"
+#include "programs/virtual_cuda/values/promise.h"
 
 enum { N_BYTES = 4, PATIENCE_S = 120 };
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "virtual_cuda/ranges.h"
+#include "programs/virtual_cuda/card/ranges.h"
 
 enum { UNIT = 512, N_PLACES = 200, N_STEPS = 20000 };
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "virtual_cuda/work/readable.h"
+#include "programs/virtual_cuda/launches/work/readable.h"
 
 static const char *readable(const char *symbol) {
     static char text[256];

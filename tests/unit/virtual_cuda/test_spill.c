@@ -10,7 +10,7 @@
 
 #include "common/run_account.h"
 #include "cuda_names.h"
-#include "virtual_cuda/account_internal.h"
+#include "programs/virtual_cuda/card/account_friend.h"
 
 #define MIB ((size_t)1 << 20)
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "virtual_cuda/work/work.h"
+#include "programs/virtual_cuda/launches/work/work.h"
 
 int cudaMalloc(void **ret_address, size_t n_bytes);
 

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "virtual_cuda/work/triton.h"
-#include "virtual_cuda/work/work.h"
+#include "programs/virtual_cuda/launches/work/triton.h"
+#include "programs/virtual_cuda/launches/work/work.h"
 
 static char folder[] = "/tmp/triton.XXXXXX";
 

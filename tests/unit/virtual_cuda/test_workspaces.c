@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "virtual_cuda/workspaces.h"
+#include "programs/virtual_cuda/card/workspaces.h"
 
 static void test_addresses_come_once_in_their_order(void **state) {
     (void)state;

@@ -1,0 +1,82 @@
+/* document_internal.h - the parts of a document, one file each.
+ *
+ * A document that PyTorch's history was read into is changed in place: it owns its tables of events
+ * and blocks and is not shared yet.
+ */
+#ifndef TIDE_LAUNCH_DOCUMENT_INTERNAL_H
+#define TIDE_LAUNCH_DOCUMENT_INTERNAL_H
+
+#include "capture/recover.h"
+#include "common/strings.h"
+#include "programs/launch/document/document.h"
+
+typedef struct tide_document {
+    tide_snapshot *snapshot; /* borrowed */
+    const tide_left *left;   /* borrowed */
+    /* Columns of the snapshot's events, writable. */
+    uint32_t *scope, *name;
+    uint8_t *category;
+    tide_block_row *end_blocks;
+    uint8_t *certainty;     /* of the events' categories */
+    uint8_t *end_certainty; /* of the end blocks' */
+    tide_block_row *start_blocks;
+    uint8_t *start_certainty; /* of the start blocks' */
+    size_t *end_rows;         /* of the end blocks: the event that allocated it + 1; 0: none */
+    tide_strings added;       /* texts that follow the snapshot's strings */
+} tide_document;
+
+/* document.c. Adds steps, names and, if a log has them, places to the rows of the snapshot. `notes`
+ * NULL: PyTorch's own history. */
+TIDE_NODISCARD tide_status tide_document_add_history(tide_snapshot *snapshot, const tide_left *left,
+                                                     const tide_recover_notes *notes);
+
+/* The number of a text among the snapshot's strings. */
+TIDE_NODISCARD tide_status tide_document_string(tide_document *document, const char *text,
+                                                uint32_t *ret_string);
+
+/* The row of the device's history before its first kept event. */
+int64_t tide_document_first_row(const tide_document *document, size_t device);
+
+/* Whether statistics count an event of that action as one row of the history. */
+bool tide_document_is_row(uint8_t action);
+
+/* document_calls.c: a document of the calls in PID.calls, without steps, names or software.
+ * *ret_beyond_bytes: the most that the pools held beyond the blocks. */
+TIDE_NODISCARD tide_status tide_document_from_calls(const char *path, tide_snapshot **ret_snapshot,
+                                                    int64_t *ret_beyond_bytes, tide_error *error);
+TIDE_NODISCARD tide_status tide_document_beyond_blocks(const char *path, int64_t *ret_beyond_bytes,
+                                                       tide_error *error);
+
+/* document_steps.c: steps and phases, from the marks. */
+TIDE_NODISCARD tide_status tide_document_add_steps(tide_document *document);
+
+/* document_tensors.c: names and categories. */
+TIDE_NODISCARD tide_status tide_document_add_tensors(tide_document *document);
+
+/* The name of the program's own steps (python/tidemark/marking.py). */
+#define TIDE_DOCUMENT_OWN_STEP "own step"
+
+/* document_marks.c. Writes the marks that count; room for 2 * n_marks. Returns their number.
+ */
+size_t tide_document_choose_marks(const tide_left_mark *marks, size_t n_marks,
+                                  tide_left_mark *ret_marks);
+
+/* document_places.c: modules, and autograd nodes. */
+TIDE_NODISCARD tide_status tide_document_add_places(tide_document *document,
+                                                    const tide_recover_extra *extras);
+
+/* document_log.c. The log's text under a key; "" if there is none. */
+const char *tide_document_text(const tide_recover_notes *notes, const char *key);
+
+/* document_owners.c: the owners of memory at the driver's level. */
+TIDE_NODISCARD tide_status tide_document_add_owners(tide_snapshot *snapshot,
+                                                    const tide_recover_notes *notes);
+
+/* document_log.c: a document of the log at process->log_path, with all of the above. *ret_rank: the
+ * process' rank; -1 if it has none. */
+TIDE_NODISCARD tide_status tide_document_from_log(const tide_left *process,
+                                                  tide_snapshot **ret_snapshot,
+                                                  tide_recover_report *ret_report,
+                                                  int64_t *ret_rank, tide_error *error);
+
+#endif

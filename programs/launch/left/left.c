@@ -1,0 +1,276 @@
+#define _POSIX_C_SOURCE 200809L
+#include "programs/launch/left/left.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/hostmem.h"
+#include "programs/launch/left/left_friend.h"
+
+enum { MAX_FILE_BYTES = 1 << 30 };
+
+/* Reads a whole file as text. */
+static tide_status read_text(const char *path, char **ret_text, tide_error *error) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    FILE *file = fopen(path, "rbe");
+    char *text = NULL;
+    size_t capacity = 0;
+    size_t n_used = 0;
+    size_t n = 0;
+    if (file == NULL) {
+        return tide_fail(error, TIDE_IO, "%s: %s", path, strerror(errno));
+    }
+    do {
+        char *grown = tide_hostmem_grow(mem, text, &capacity, n_used + BUFSIZ + 1, 1);
+        if (grown == NULL || n_used > MAX_FILE_BYTES) {
+            mem->release(mem->ctx, grown != NULL ? grown : text);
+            (void)fclose(file); /* was only read */
+            return TIDE_NO_MEMORY;
+        }
+        text = grown;
+        n = fread(text + n_used, 1, BUFSIZ, file);
+        n_used += n;
+    } while (n > 0);
+    text[n_used] = '\0';
+    bool is_whole = ferror(file) == 0;
+    (void)fclose(file); /* was only read */
+    if (!is_whole) {
+        mem->release(mem->ctx, text);
+        return tide_fail(error, TIDE_IO, "%s could not be read to its end", path);
+    }
+    *ret_text = text;
+    return TIDE_OK;
+}
+
+int64_t tide_left_pid_of(const char *name, const char *ending) {
+    char *end = NULL;
+    long pid = strtol(name, &end, 10);
+    return end != name && strcmp(end, ending) == 0 ? pid : -1;
+}
+
+/* The path of a file that the process may have left; NULL if it does not exist. */
+static tide_status find_file(const tide_launch *launch, int64_t pid, const char *ending,
+                             tide_left_list *list, const char **ret_path) {
+    char path[TIDE_LAUNCH_PATH_BYTES + 64];
+    *ret_path = NULL;
+    snprintf(path, sizeof(path), "%s/%lld.%s", launch->folder, (long long)pid, ending);
+    if (access(path, R_OK) == 0) {
+        *ret_path = tide_arena_text(&list->arena, path);
+        return *ret_path != NULL ? TIDE_OK : TIDE_NO_MEMORY;
+    }
+    return TIDE_OK;
+}
+
+static tide_status read_process(const tide_launch *launch, int64_t pid, tide_left_list *list,
+                                tide_error *error) {
+    char path[TIDE_LAUNCH_PATH_BYTES + 64];
+    char *text = NULL;
+    tide_left *process = &list->processes[list->n_processes];
+    snprintf(path, sizeof(path), "%s/%lld.json", launch->folder, (long long)pid);
+    TIDE_TRY(read_text(path, &text, error));
+    *process = (tide_left){.pid = pid};
+    tide_status status = tide_left_parse(text, list, process, error);
+    const tide_hostmem *mem = tide_hostmem_default();
+    mem->release(mem->ctx, text);
+    if (status != TIDE_OK) {
+        tide_error_prefix(error, "what process %lld left", (long long)pid);
+        return status;
+    }
+    TIDE_TRY(find_file(launch, pid, "pickle", list, &process->snapshot_path));
+    if (process->is_live) {
+        TIDE_TRY(find_file(launch, pid, "log", list, &process->log_path));
+    }
+    TIDE_TRY(find_file(launch, pid, "calls", list, &process->calls_path));
+    TIDE_TRY(find_file(launch, pid, "launches", list, &process->launches_path));
+    list->n_processes++;
+    return TIDE_OK;
+}
+
+/* Whether a program without PyTorch failed after the card refused its last request: nothing else
+ * reports the reason. A program that continued with less memory failed for another reason. */
+static bool failed_for_memory(const tide_launch *launch, const tide_left *process) {
+    bool ends_refused = false;
+    for (size_t i = 0; i < process->n_devices; i++) {
+        ends_refused = ends_refused || process->peaks[i].ends_refused;
+    }
+    bool has_failed = launch->exit_status != 0 || launch->signal_number != 0;
+    return has_failed && ends_refused && process->python[0] == '\0';
+}
+
+/* A killed process left only its log. Ignores a log without events, such as that of a shell between
+ * the command and the program. */
+static tide_status read_lone_log(const tide_launch *launch, int64_t pid, tide_left_list *list,
+                                 tide_error *error) {
+    const char *path = NULL;
+    const char *json = NULL;
+    TIDE_TRY(find_file(launch, pid, "json", list, &json));
+    TIDE_TRY(find_file(launch, pid, "log", list, &path));
+    if (json != NULL || path == NULL) {
+        return TIDE_OK;
+    }
+    tide_status status =
+        tide_left_read_log(path, pid, list, &list->processes[list->n_processes], error);
+    if (status == TIDE_OK) {
+        tide_left *process = &list->processes[list->n_processes++];
+        process->is_out_of_memory = failed_for_memory(launch, process);
+        TIDE_TRY(find_file(launch, pid, "launches", list, &process->launches_path));
+    }
+    return status == TIDE_FORMAT ? TIDE_OK : status;
+}
+
+/* Of lines that differ only in their bound, the largest counts. */
+static bool is_known(tide_left_list *list, const tide_left_inexact *row) {
+    for (size_t i = 0; i < list->n_inexact; i++) {
+        tide_left_inexact *other = &list->inexact[i];
+        if (other->pid == row->pid && strcmp(other->call, row->call) == 0 &&
+            strcmp(other->what, row->what) == 0) {
+            if (row->bound_bytes > other->bound_bytes) {
+                other->bound_bytes = row->bound_bytes;
+                other->place = row->place;
+            }
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A line is KIND<TAB>CALL<TAB>TEXT, and perhaps <TAB>BYTES<TAB>PLACE; without BYTES the bound is
+ * -1. */
+static tide_status add_line(tide_left_list *list, size_t *capacity, int64_t pid, char *line) {
+    char *rest = NULL;
+    const char *kind = strtok_r(line, "\t", &rest);
+    const char *call = strtok_r(NULL, "\t", &rest);
+    const char *what = strtok_r(NULL, "\t", &rest);
+    const char *bound = strtok_r(NULL, "\t", &rest);
+    const char *place = strtok_r(NULL, "\t", &rest);
+    if (kind == NULL || call == NULL || what == NULL) {
+        return TIDE_OK; /* a process that was killed may have left half a line */
+    }
+    tide_left_inexact row = {.pid = pid,
+                             .call = tide_arena_text(&list->arena, call),
+                             .what = tide_arena_text(&list->arena, what),
+                             .place = tide_arena_text(&list->arena, place != NULL ? place : ""),
+                             .bound_bytes = bound != NULL ? strtoll(bound, NULL, 10) : -1,
+                             .is_refused = strcmp(kind, "inexact") != 0,
+                             .is_host = strcmp(kind, "host") == 0};
+    tide_left_inexact *rows = tide_hostmem_grow(tide_hostmem_default(), list->inexact, capacity,
+                                                list->n_inexact + 1, sizeof(*rows));
+    if (rows == NULL || row.call == NULL || row.what == NULL || row.place == NULL) {
+        list->inexact = rows != NULL ? rows : list->inexact;
+        return TIDE_NO_MEMORY;
+    }
+    list->inexact = rows;
+    if (!is_known(list, &row)) {
+        list->inexact[list->n_inexact++] = row;
+    }
+    return TIDE_OK;
+}
+
+static tide_status read_card(const tide_launch *launch, int64_t pid, size_t *capacity,
+                             tide_left_list *list, tide_error *error) {
+    char path[TIDE_LAUNCH_PATH_BYTES + 64];
+    char *text = NULL;
+    char *rest = NULL;
+    tide_status status = TIDE_OK;
+    snprintf(path, sizeof(path), "%s/%lld.card", launch->folder, (long long)pid);
+    TIDE_TRY(read_text(path, &text, error));
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL && status == TIDE_OK;
+         line = strtok_r(NULL, "\n", &rest)) {
+        status = add_line(list, capacity, pid, line);
+    }
+    const tide_hostmem *mem = tide_hostmem_default();
+    mem->release(mem->ctx, text);
+    return status;
+}
+
+static int compare(const void *a, const void *b) {
+    const tide_left *left = a;
+    const tide_left *right = b;
+    if (left->rank != right->rank) {
+        return left->rank < right->rank ? -1 : 1;
+    }
+    return (left->pid > right->pid) - (left->pid < right->pid);
+}
+
+void tide_left_sort(tide_left_list *list) {
+    if (list->n_processes > 1) {
+        qsort(list->processes, list->n_processes, sizeof(*list->processes), compare);
+    }
+}
+
+/* A process that never allocated, such as a worker that compiles for another, is left out, unless
+ * it is the only one. */
+static bool is_empty(const tide_left *process) {
+    int64_t n = 0;
+    for (size_t i = 0; i < process->n_devices; i++) {
+        n += process->peaks[i].reserved_bytes + process->peaks[i].n_rows;
+    }
+    return n == 0 && process->calls_path == NULL && process->exception[0] == '\0';
+}
+
+static void drop_empty(tide_left_list *list) {
+    size_t n = 0;
+    for (size_t i = 0; i < list->n_processes; i++) {
+        if (!is_empty(&list->processes[i])) {
+            list->processes[n++] = list->processes[i];
+        }
+    }
+    list->n_processes = n > 0 || list->n_processes == 0 ? n : 1;
+}
+
+static tide_status read_folder(const tide_launch *launch, DIR *folder, tide_left_list *list,
+                               tide_error *error) {
+    size_t capacity = 0;
+    for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+        int64_t pid = tide_left_pid_of(entry->d_name, ".json");
+        if (pid >= 0 && list->n_processes < TIDE_LEFT_MAX_PROCESSES) {
+            TIDE_TRY(read_process(launch, pid, list, error));
+        }
+        pid = tide_left_pid_of(entry->d_name, ".log");
+        if (pid >= 0 && list->n_processes < TIDE_LEFT_MAX_PROCESSES) {
+            TIDE_TRY(read_lone_log(launch, pid, list, error));
+        }
+        pid = tide_left_pid_of(entry->d_name, ".card");
+        if (pid >= 0) {
+            TIDE_TRY(read_card(launch, pid, &capacity, list, error));
+        }
+    }
+    drop_empty(list);
+    tide_left_sort(list);
+    return TIDE_OK;
+}
+
+tide_status tide_left_read(const tide_launch *launch, tide_left_list *ret, tide_error *error) {
+    *ret = (tide_left_list){.failed_rank = -1, .exception = ""};
+    tide_arena_init(&ret->arena, tide_hostmem_default());
+    ret->processes =
+        tide_arena_alloc(&ret->arena, TIDE_LEFT_MAX_PROCESSES, sizeof(*ret->processes));
+    if (ret->processes == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    DIR *folder = opendir(launch->folder);
+    if (folder == NULL) {
+        return tide_fail(error, TIDE_IO, "%s, the folder of the run: %s", launch->folder,
+                         strerror(errno));
+    }
+    tide_status status = read_folder(launch, folder, ret, error);
+    if (status == TIDE_OK) {
+        status = tide_left_read_accounts(launch, ret);
+        tide_left_read_failed(launch, ret);
+    }
+    if (status == TIDE_OK) {
+        status = tide_left_read_exception(launch, folder, ret);
+    }
+    (void)closedir(folder);
+    return status;
+}
+
+void tide_left_fini(tide_left_list *list) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    mem->release(mem->ctx, list->inexact);
+    tide_arena_fini(&list->arena);
+}

@@ -1,0 +1,38 @@
+/* left_friend.h - the content of PID.json.
+ */
+#ifndef TIDE_LAUNCH_LEFT_FRIEND_H
+#define TIDE_LAUNCH_LEFT_FRIEND_H
+
+#include <dirent.h>
+
+#include "programs/launch/left/left.h"
+
+/* Fills the process from the text of its PID.json; rows and texts go into the list's arena.
+ * TIDE_FORMAT names the key. */
+TIDE_NODISCARD tide_status tide_left_parse(const char *text, tide_left_list *list,
+                                           tide_left *ret_process, tide_error *error);
+
+/* left_log.c. A process that left only the log at `path`, which the list keeps. TIDE_FORMAT:
+ * nothing of it can be read. */
+TIDE_NODISCARD tide_status tide_left_read_log(const char *path, int64_t pid, tide_left_list *list,
+                                              tide_left *ret_process, tide_error *error);
+
+/* left.c. The process id of a name such as "123.json"; -1 for other files. */
+int64_t tide_left_pid_of(const char *name, const char *ending);
+
+/* left_account.c. The memory that the processes used on the cards of their nodes, and the rank that
+ * failed first.
+ */
+TIDE_NODISCARD tide_status tide_left_read_accounts(const tide_launch *launch, tide_left_list *list);
+void tide_left_read_failed(const tide_launch *launch, tide_left_list *list);
+
+/* left_exception.c. The exception that ended the program; the folder is that of the run. */
+TIDE_NODISCARD tide_status tide_left_read_exception(const tide_launch *launch, DIR *folder,
+                                                    tide_left_list *list);
+
+/* left.c. By rank, then by process id. */
+void tide_left_sort(tide_left_list *list);
+
+enum { TIDE_LEFT_MAX_PROCESSES = 4096 };
+
+#endif

@@ -1,0 +1,50 @@
+/* constants.h - the constants of the model of time, which were fitted to published times of steps.
+ *
+ * docs/virtual-time.md has the data, the errors, and the effect of each constant.
+ */
+#ifndef TIDE_STEP_TIME_CONSTANTS_H
+#define TIDE_STEP_TIME_CONSTANTS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Kinds of chips. Each reaches other shares of the rates that its vendor states. */
+typedef enum tide_time_chip {
+    TIDE_TIME_COMPUTE = 0, /* compute capability 7.0, 7.5 and 8.0 */
+    TIDE_TIME_GRAPHICS,    /* 8.6, 8.9 and 12.0: half of the fp32 lanes are shared with integers */
+    TIDE_TIME_GEFORCE,     /* the same chips with tensor cores at half their rate with fp32 sums */
+    TIDE_TIME_HOPPER,      /* 9.0 and 10.0: tensor cores read their factors from shared memory */
+    TIDE_TIME_N_CHIPS
+} tide_time_chip;
+
+/* Times in microseconds; shares are of the figure that the card's data sheet states. */
+typedef struct tide_time_constants {
+    double kernel_us;        /* the minimum for a kernel */
+    double product_us;       /* the minimum for a product of matrices */
+    double vectorised_share; /* of the bandwidth, with 16 bytes a load */
+    double casting_share;    /* elementwise with casts */
+    double strided_share;    /* elementwise with strides */
+    double reduction_share;  /* reductions, and work by rows: softmax, norms, losses */
+    double cache_factor;     /* speed-up of data that fit in half of the L2 cache */
+    double issue_rate;       /* elements a multiprocessor and cycle, if addresses are computed */
+    double fp32_share[TIDE_TIME_N_CHIPS];   /* of the stated peak */
+    double tensor_share[TIDE_TIME_N_CHIPS]; /* bf16 and fp16; also TF32, except HOPPER's */
+    double tf32_share;                      /* TF32 of HOPPER */
+    double layout_factor; /* TF32 of HOPPER, unless both factors have k as their inner dimension:
+                           * the tensor cores support no other layout of TF32 */
+    double launch_us;     /* the host's time for a launch beyond that on a virtual card, which has
+                           * no driver; before the host's factor */
+    double reference_us;  /* the result of `tidemark bench calibrate` for a launch on the machine of
+                           * the fit, the mean of forward and backward */
+    double host_factor;   /* an unmeasured host's time relative to the machine of the fit */
+} tide_time_constants;
+
+/* The fitted ones. */
+extern const tide_time_constants TIDE_TIME_CONSTANTS;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

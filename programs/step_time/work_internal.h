@@ -1,0 +1,28 @@
+/* work_internal.h - the parts of the model of time, one file for each kind of work. */
+#ifndef TIDE_STEP_TIME_WORK_INTERNAL_H
+#define TIDE_STEP_TIME_WORK_INTERNAL_H
+
+#include "programs/step_time/log.h"
+#include "programs/step_time/work.h"
+
+/* Microseconds for the bytes at that share of the bandwidth; data that fit in half of the L2 cache
+ * are faster. */
+double tide_time_memory_us(const tide_time_constants *constants, const tide_time_card *card,
+                           double bytes, double share);
+
+/* attention.c: rows of attention and convolutions. */
+tide_work_time tide_time_attention(const tide_time_constants *constants, const tide_time_card *card,
+                                   const tide_run_launch *row);
+tide_work_time tide_time_convolution(const tide_time_constants *constants,
+                                     const tide_time_card *card, const tide_run_launch *row);
+
+/* link.c: collectives between cards, and copies between a card and something else. */
+tide_work_time tide_time_collective(const tide_time_constants *constants,
+                                    const tide_time_card *card, const tide_run_launch *row);
+/* If a communicator has more than a node's ranks but not all, the nodes of its ranks are unknown:
+ * its rows become guesses. `work`: by row. */
+void tide_time_collectives_place(const tide_time_log *log, tide_work_time *work);
+tide_work_time tide_time_link_copy(const tide_time_constants *constants, const tide_time_card *card,
+                                   const tide_run_launch *row);
+
+#endif

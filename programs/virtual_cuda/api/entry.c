@@ -1,0 +1,128 @@
+/* Functions of the driver by name: how a CUDA 12 or 13 runtime and PyTorch find them. */
+#define _GNU_SOURCE /* RTLD_DEFAULT, dladdr1, program_invocation_short_name */
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "programs/virtual_cuda/api/export.h"
+#include "programs/virtual_cuda/process/inexact.h"
+#include "programs/virtual_cuda/card/machine.h"
+#include "programs/virtual_cuda/api/status.h"
+
+enum { NAME_BYTES = 128, WHY_BYTES = 768, FOUND = 0, NOT_FOUND = 1 };
+
+/* Functions with several versions that take different arguments, and the CUDA version from which
+ * the plain name means the version (cudaTypedefs.h). All other functions have one form here. */
+static const struct {
+    const char *name;
+    int since;
+} NEWER[] = {{"cuCtxCreate_v4", 12050},           {"cuGetProcAddress_v2", 12000},
+             {"cuGraphExecUpdate_v2", 12000},     {"cuMemAdvise_v2", 12020},
+             {"cuMemPrefetchAsync_v2", 12020},    {"cuStreamGetCaptureInfo_v2", 11030},
+             {"cuStreamGetCaptureInfo_v3", 12030}};
+
+/* Whether a program of that version of CUDA means this function by the name without its suffix. */
+static bool is_meant(const char *name, int version) {
+    for (size_t i = 0; i < sizeof(NEWER) / sizeof(NEWER[0]); i++) {
+        if (strcmp(name, NEWER[i].name) == 0) {
+            return version >= NEWER[i].since;
+        }
+    }
+    return true;
+}
+
+/* The newest of a function's versions that exists here and that the program knows. */
+static void *find(const char *name, int version) {
+    static const char *const SUFFIXES[] = {"_v4", "_v3", "_v2", ""};
+    for (size_t i = 0; i < sizeof(SUFFIXES) / sizeof(SUFFIXES[0]); i++) {
+        char whole[NAME_BYTES];
+        if ((size_t)snprintf(whole, sizeof(whole), "%s%s", name, SUFFIXES[i]) < sizeof(whole) &&
+            (SUFFIXES[i][0] == '\0' || is_meant(whole, version))) {
+            void *function = dlsym(RTLD_DEFAULT, whole);
+            if (function != NULL) {
+                return function;
+            }
+        }
+    }
+    return NULL;
+}
+
+static int look_up(const char *name, int version, void **ret_function, int *ret_found) {
+    *ret_function = find(name, version);
+    if (ret_found != NULL) {
+        *ret_found = *ret_function != NULL ? FOUND : NOT_FOUND;
+    }
+    return *ret_function != NULL || ret_found != NULL ? TIDE_VC_OK : TIDE_VC_NOT_FOUND;
+}
+
+TIDE_VC_EXPORT int cudaGetDriverEntryPoint(const char *name, void **ret_function,
+                                           unsigned long long flags, int *ret_found) {
+    (void)flags;
+    /* CUDA 11 has no fourth argument. */
+    return look_up(name, tide_vc_runtime_version(), ret_function,
+                   tide_vc_runtime_major() >= 12 ? ret_found : NULL);
+}
+
+TIDE_VC_EXPORT int cudaGetDriverEntryPointByVersion(const char *name, void **ret_function,
+                                                    unsigned version, unsigned long long flags,
+                                                    int *ret_found) {
+    (void)flags;
+    return look_up(name, (int)version, ret_function, ret_found);
+}
+
+TIDE_VC_EXPORT int cuGetProcAddress_v2(const char *name, void **ret_function, int version,
+                                       uint64_t flags, int *ret_found) {
+    (void)flags;
+    return look_up(name, version, ret_function, ret_found);
+}
+
+/* Tables of functions that NVIDIA does not document. A runtime that is linked into the program asks
+ * for this one first, and cannot continue without it. NVRTC also asks for one, but does not need
+ * it. */
+static const unsigned char TABLE_OF_RUNTIME[] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a,
+                                                 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
+
+#define RUNTIME "a virtual card cannot serve NVIDIA's own CUDA runtime"
+
+/* Finds the runtime that asked, by the object that contains its code: it is part of the program or
+ * of one of its libraries, or it is NVIDIA's library, opened past the preloaded object. */
+static void refuse_runtime(const void *caller) {
+    Dl_info info;
+    struct link_map *map = NULL;
+    char text[WHY_BYTES];
+    const char *file = dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) != 0 && map != NULL
+                           ? map->l_name
+                           : "";
+    const char *slash = strrchr(file, '/');
+    const char *name = slash != NULL ? slash + 1 : file;
+    if (strncmp(name, "libcudart", strlen("libcudart")) == 0) {
+        (void)snprintf(text, sizeof(text),
+                       RUNTIME ", %s, which the program took functions from by its handle or "
+                               "its path (dlopen, ctypes.CDLL); link it instead",
+                       file);
+    } else if (name[0] != '\0') {
+        (void)snprintf(text, sizeof(text),
+                       RUNTIME ", which is linked into the library %s; use a build of it that "
+                               "links the shared one (nvcc -cudart shared)",
+                       file);
+    } else {
+        (void)snprintf(text, sizeof(text),
+                       RUNTIME ", which is linked into the program %s; build it with nvcc "
+                               "-cudart shared",
+                       program_invocation_short_name);
+    }
+    tide_vc_refused("cuGetExportTable", text);
+}
+
+TIDE_VC_EXPORT int cuGetExportTable(const void **ret_table, const void *identifier) {
+    if (memcmp(identifier, TABLE_OF_RUNTIME, sizeof(TABLE_OF_RUNTIME)) == 0) {
+        refuse_runtime(__builtin_return_address(0));
+    }
+    *ret_table = NULL;
+    return TIDE_VC_NOT_FOUND;
+}

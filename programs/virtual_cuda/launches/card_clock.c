@@ -1,0 +1,181 @@
+#include "programs/virtual_cuda/launches/card_clock.h"
+
+#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "common/hostmem.h"
+#include "common/map.h"
+#include "common/setting.h"
+#include "programs/step_time/captured.h"
+#include "programs/step_time/clock.h"
+#include "programs/step_time/pace.h"
+#include "programs/virtual_cuda/process/fork.h"
+#include "programs/virtual_cuda/process/inexact.h"
+#include "programs/virtual_cuda/card/machine.h"
+#include "programs/virtual_cuda/process/program_clock.h"
+
+TIDE_VC_LOCK(lock, NULL);
+
+/* Guarded by the lock. The child of a fork continues its parent's clock. */
+static struct {
+    bool is_ready, has_rates;
+    tide_time_pace pace;
+    tide_time_factors factors;
+    tide_time_card card;
+    tide_time_clock clock;
+    tide_map streams, events; /* from their keys to when they are done, as the bits of a double */
+    tide_map graphs;          /* from their numbers to places in `captured` */
+    tide_work_time *captured;
+    size_t n_captured, captured_room;
+    int64_t calls_ns; /* the most time that calls are known to have taken */
+} at;
+
+/* ---- the caller holds the lock ---- */
+
+static void begin(void) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    const char *text = tide_setting(TIDE_RUN_CLOCK_VARIABLE);
+    at.is_ready = true;
+    at.has_rates = text != NULL && tide_time_pace_read(text, &at.pace) && tide_vc_n_devices() > 0 &&
+                   tide_time_card_of(tide_vc_card_of(0)->card, &at.card, NULL) == TIDE_OK;
+    at.factors = (tide_time_factors){at.pace.host, 1.0, 1.0, false};
+    at.clock = tide_time_clock_at(tide_vc_clock_start_ns());
+    tide_map_init(&at.streams, mem);
+    tide_map_init(&at.events, mem);
+    tide_map_init(&at.graphs, mem);
+}
+
+static double time_in(const tide_map *map, uint64_t key) {
+    uint64_t bits = 0;
+    double us = 0.0;
+    (void)tide_map_find(map, key, &bits); /* 0.0 if it is new */
+    memcpy(&us, &bits, sizeof(us));
+    return us;
+}
+
+static tide_status keep_time(tide_map *map, uint64_t key, double us) {
+    uint64_t bits = 0;
+    memcpy(&bits, &us, sizeof(bits));
+    return tide_map_put(map, key, bits);
+}
+
+/* The graph of that number; NULL: no host memory. Valid until the next call. */
+static tide_work_time *graph_of(uint32_t number) {
+    uint64_t place = at.n_captured;
+    if (tide_map_find(&at.graphs, number, &place)) {
+        return &at.captured[place];
+    }
+    tide_work_time *larger =
+        tide_hostmem_grow(tide_hostmem_default(), at.captured, &at.captured_room, at.n_captured + 1,
+                          sizeof(*at.captured));
+    if (larger == NULL) {
+        return NULL;
+    }
+    at.captured = larger;
+    memset(&at.captured[place], 0, sizeof(*at.captured));
+    if (tide_map_put(&at.graphs, number, place) != TIDE_OK) {
+        return NULL;
+    }
+    at.n_captured++;
+    return &at.captured[place];
+}
+
+static tide_status work_of(const tide_run_launch *row, tide_work_time *ret) {
+    *ret = tide_work_time_of(&at.pace.constants, &at.card, row);
+    bool is_captured = (row->flags & TIDE_RUN_CAPTURED) != 0;
+    if (row->graph == 0 || (!is_captured && row->kind != TIDE_RUN_GRAPH_LAUNCH)) {
+        return TIDE_OK;
+    }
+    bool is_launch = row->kind == TIDE_RUN_GRAPH_LAUNCH;
+    const tide_work_time *found = graph_of(is_captured && is_launch ? row->m : row->graph);
+    if (found == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    const tide_work_time inner = *found;
+    tide_work_time *graph = graph_of(row->graph);
+    if (graph == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    if (is_captured && is_launch) {
+        tide_time_captured_add(graph, &inner);
+    } else if (is_captured) {
+        tide_time_captured_add(graph, ret);
+    } else {
+        *ret = tide_time_captured_launch(graph);
+    }
+    if (is_captured) {
+        *ret = tide_time_captured_row(ret);
+    }
+    return TIDE_OK;
+}
+
+static tide_status do_row(const tide_run_launch *row) {
+    uint64_t key = tide_time_stream_key(row);
+    tide_work_time work;
+    TIDE_TRY(work_of(row, &work));
+    double stream = time_in(&at.streams, key);
+    double event = tide_time_is_of_event(row) ? time_in(&at.events, row->bytes) : 0.0;
+    tide_time_clock_work(&at.clock, &at.factors, row->host_ns);
+    (void)tide_time_clock_do(&at.clock, &at.factors, at.pace.constants.launch_us, row, &work,
+                             &stream, &event);
+    TIDE_TRY(keep_time(&at.streams, key, stream));
+    return row->kind == TIDE_RUN_RECORD ? keep_time(&at.events, row->bytes, event) : TIDE_OK;
+}
+
+/* ---- */
+
+void tide_vc_card_clock_row(const tide_run_launch *row) {
+    if (!tide_vc_clock_is_virtual()) {
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    if (!at.is_ready) {
+        begin();
+    }
+    bool has_rates = at.has_rates;
+    tide_status status = has_rates ? do_row(row) : TIDE_OK;
+    pthread_mutex_unlock(&lock);
+    if (!has_rates) { /* `tidemark run` refuses such cards */
+        tide_vc_inexact("--clock virtual", "the card has no rates, and takes no time");
+    } else if (status != TIDE_OK) {
+        tide_vc_inexact("--clock virtual",
+                        "there was no host memory left for the times of streams and events");
+    }
+}
+
+void tide_vc_card_clock_settle(int64_t calls_ns) {
+    if (!tide_vc_clock_is_virtual()) {
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    /* A thread that counted its call earlier may get here later. */
+    at.calls_ns = calls_ns > at.calls_ns ? calls_ns : at.calls_ns;
+    if (at.is_ready) {
+        tide_vc_clock_set(at.clock.host_us, at.clock.seen_ns + at.calls_ns);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+bool tide_vc_card_clock_event(uint64_t number, double *ret_us) {
+    if (!tide_vc_clock_is_virtual()) {
+        return false;
+    }
+    pthread_mutex_lock(&lock);
+    bool is_there = at.is_ready && at.has_rates && tide_map_find(&at.events, number, NULL);
+    if (is_there) {
+        *ret_us = time_in(&at.events, number);
+    }
+    pthread_mutex_unlock(&lock);
+    return is_there;
+}
+
+void tide_vc_card_clock_forget(uint64_t number) {
+    if (tide_vc_clock_is_virtual()) {
+        pthread_mutex_lock(&lock);
+        if (at.is_ready) {
+            (void)tide_map_remove(&at.events, number);
+        }
+        pthread_mutex_unlock(&lock);
+    }
+}

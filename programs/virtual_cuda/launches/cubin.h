@@ -1,0 +1,27 @@
+/* cubin.h - the resources of a multiprocessor that a kernel needs, read from machine code.
+ *
+ * Machine code is an ELF file. Its section .nv.info has the registers of each kernel, and
+ * .nv.shared.NAME is as large as the kernel's static shared memory. The bytes come from a program's
+ * library and are not trusted: an offset outside the image ends the reading.
+ */
+#ifndef TIDE_VIRTUAL_CUDA_CUBIN_H
+#define TIDE_VIRTUAL_CUDA_CUBIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What one kernel needs. */
+typedef struct tide_vc_use {
+    uint64_t name_hash;    /* of its name as the compiler wrote it */
+    uint32_t n_registers;  /* 32-bit registers of a thread; 1 to 255 */
+    uint32_t shared_bytes; /* static shared memory of a block, without the system's share */
+} tide_vc_use;
+
+/* Returns the number of kernels in an image of n_bytes, and the kernels, from malloc; the caller
+ * frees them. 0: the image has none, or cannot be read. */
+size_t tide_vc_cubin_read(const unsigned char *image, size_t n_bytes, tide_vc_use **ret_uses);
+
+uint64_t tide_vc_cubin_hash(const char *name);
+
+#endif

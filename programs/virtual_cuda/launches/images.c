@@ -1,0 +1,249 @@
+#define _GNU_SOURCE /* strdup */
+#include "programs/virtual_cuda/launches/images.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "programs/virtual_cuda/api/export.h"
+#include "programs/virtual_cuda/process/fork.h"
+#include "programs/virtual_cuda/api/handle.h"
+#include "programs/virtual_cuda/card/machine.h"
+
+/* ---- fat binaries ---- */
+
+#define FAT_MAGIC 0xBA55ED50u
+enum {
+    FAT_HEADER_AT = 6, /* 16 bits: bytes of the header */
+    FAT_SIZE_AT = 8,   /* 64 bits: bytes of all entries */
+    ENTRY_KIND_AT = 0, /* 16 bits */
+    ENTRY_HEADER_AT = 4,
+    ENTRY_SIZE_AT = 8,
+    ENTRY_CAPABILITY_AT = 28,
+    ENTRY_LEAST_BYTES = 64,
+    KIND_PTX = 1,
+    KIND_BINARY = 2
+};
+
+static uint64_t read_number(const unsigned char *at, size_t n_bytes) {
+    uint64_t number = 0;
+    memcpy(&number, at, n_bytes); /* x86-64 and the format are little-endian */
+    return number;
+}
+
+/* The entries of a fat binary that suit a card. */
+typedef struct entries {
+    const unsigned char *chosen; /* machine code; NULL if there is none */
+    const unsigned char *end;    /* of all entries */
+    int binary, ptx;             /* the best version of each; 0: none */
+    size_t n_known;              /* entries of the two kinds that drivers load kernels from */
+    bool is_whole;               /* all entries were read and are of these kinds */
+} entries;
+
+static entries read_entries(const unsigned char *fat, int capability) {
+    const unsigned char *entry = fat + read_number(fat + FAT_HEADER_AT, 2);
+    entries of = {.end = entry + read_number(fat + FAT_SIZE_AT, 8), .is_whole = true};
+    while (of.end - entry >= ENTRY_LEAST_BYTES) {
+        uint64_t kind = read_number(entry + ENTRY_KIND_AT, 2);
+        int built_for = (int)read_number(entry + ENTRY_CAPABILITY_AT, 4);
+        bool is_below = built_for <= capability;
+        bool is_known = kind == KIND_BINARY || kind == KIND_PTX;
+        if (kind == KIND_BINARY && is_below && built_for / 10 == capability / 10) {
+            of.chosen = built_for > of.binary ? entry : of.chosen;
+            of.binary = built_for > of.binary ? built_for : of.binary;
+        } else if (kind == KIND_PTX && is_below) {
+            of.ptx = built_for > of.ptx ? built_for : of.ptx;
+        }
+        of.n_known += is_known;
+        of.is_whole = of.is_whole && is_known;
+        uint64_t n_bytes =
+            read_number(entry + ENTRY_HEADER_AT, 4) + read_number(entry + ENTRY_SIZE_AT, 8);
+        if (n_bytes == 0 || n_bytes > (uint64_t)(of.end - entry)) {
+            of.is_whole = false;
+            break;
+        }
+        entry += n_bytes;
+    }
+    return of;
+}
+
+static bool is_fat(const unsigned char *fat) {
+    return fat != NULL && read_number(fat, 4) == FAT_MAGIC;
+}
+
+bool tide_vc_image_choose(const void *fat_binary, int capability, tide_vc_image *ret_image) {
+    if (!is_fat(fat_binary)) {
+        return false;
+    }
+    entries of = read_entries(fat_binary, capability);
+    *ret_image = of.binary != 0
+                     ? (tide_vc_image){of.binary, of.binary, of.chosen, of.end}
+                     : (tide_vc_image){.ptx_version = of.ptx, .binary_version = capability};
+    return of.binary != 0 || of.ptx != 0;
+}
+
+bool tide_vc_image_is_missing(const void *fat_binary, int capability) {
+    if (!is_fat(fat_binary)) {
+        return false;
+    }
+    entries of = read_entries(fat_binary, capability);
+    return of.is_whole && of.n_known > 0 && of.binary == 0 && of.ptx == 0;
+}
+
+/* ---- modules and kernels ---- */
+
+typedef struct module {
+    struct module *self; /* the handle, a pointer to a pointer, points here */
+    const void *fat_binary;
+    /* The compute capability of the last lookup, negative if the module has no image for it; 0:
+     * never looked up. */
+    atomic_int looked_up;
+} module;
+
+typedef struct kernel {
+    const void *host; /* its address in the program; NULL: the slot is empty */
+    module *of;       /* NULL: not from a fat binary */
+    const char *name; /* as the compiler wrote it; owned by the program, which keeps it */
+} kernel;
+
+static kernel *kernels; /* open addressing by the host address; from malloc */
+static size_t n_kernels, n_slots;
+TIDE_VC_LOCK(lock, NULL);
+
+static size_t slot_of(const void *host) {
+    uint64_t hash = (uint64_t)((uintptr_t)host >> 4) * UINT64_C(0x9E3779B97F4A7C15);
+    size_t i = (size_t)(hash >> 32) & (n_slots - 1);
+    while (kernels[i].host != NULL && kernels[i].host != host) {
+        i = (i + 1) & (n_slots - 1);
+    }
+    return i;
+}
+
+/* Keeps the table at most half full. False: no host memory. */
+static bool grow(void) {
+    size_t n_old = n_slots;
+    kernel *old = kernels;
+    size_t more = n_old > 0 ? 2 * n_old : (size_t)1 << 16;
+    kernel *larger = calloc(more, sizeof(*larger));
+    if (larger == NULL) {
+        return false;
+    }
+    kernels = larger;
+    n_slots = more;
+    for (size_t i = 0; i < n_old; i++) {
+        if (old[i].host != NULL) {
+            kernels[slot_of(old[i].host)] = old[i];
+        }
+    }
+    free(old);
+    return true;
+}
+
+tide_vc_image tide_vc_image_of(const void *host, int device) {
+    const tide_vc_card *card = tide_vc_card_of(device);
+    int capability = 10 * card->major + card->minor;
+    const tide_vc_image own = {.ptx_version = capability, .binary_version = capability};
+    tide_vc_image image = own;
+    pthread_mutex_lock(&lock);
+    const module *of = n_slots > 0 ? kernels[slot_of(host)].of : NULL;
+    pthread_mutex_unlock(&lock);
+    if (of != NULL && !tide_vc_image_choose(of->fat_binary, capability, &image)) {
+        image = own;
+    }
+    return image;
+}
+
+/* The answer is cached, because the many kernels of a module are launched many times. */
+static bool has_no_image(module *of, int capability) {
+    int found = atomic_load_explicit(&of->looked_up, memory_order_relaxed);
+    if (found != capability && found != -capability) {
+        found = tide_vc_image_is_missing(of->fat_binary, capability) ? -capability : capability;
+        atomic_store_explicit(&of->looked_up, found, memory_order_relaxed);
+    }
+    return found < 0;
+}
+
+bool tide_vc_kernel_has_no_image(const void *host, int device) {
+    const tide_vc_card *card = tide_vc_card_of(device);
+    pthread_mutex_lock(&lock);
+    module *of = n_slots > 0 ? kernels[slot_of(host)].of : NULL;
+    pthread_mutex_unlock(&lock);
+    return of != NULL && has_no_image(of, 10 * card->major + card->minor);
+}
+
+const char *tide_vc_kernel_name(const void *host) {
+    pthread_mutex_lock(&lock);
+    const char *name = n_slots > 0 ? kernels[slot_of(host)].name : NULL;
+    pthread_mutex_unlock(&lock);
+    return name != NULL ? name : "";
+}
+
+/* The wrapper: magic, version, the fat binary. */
+TIDE_VC_EXPORT void **__cudaRegisterFatBinary(const void *wrapper) {
+    static module spare;
+    module *made = calloc(1, sizeof(*made));
+    made = made != NULL ? made : &spare;
+    memcpy(&made->fat_binary, (const char *)wrapper + 8, sizeof(made->fat_binary));
+    made->self = made;
+    return (void **)made;
+}
+
+TIDE_VC_EXPORT void __cudaRegisterFatBinaryEnd(void **handle) {
+    (void)handle;
+}
+
+/* Nothing is released, because a library's kernels may be asked for until the process ends. */
+TIDE_VC_EXPORT void __cudaUnregisterFatBinary(void **handle) {
+    (void)handle;
+}
+
+/* False: no host memory. */
+static bool add(const kernel *made) {
+    pthread_mutex_lock(&lock);
+    bool has_room = 2 * (n_kernels + 1) <= n_slots || grow();
+    if (has_room) {
+        size_t i = slot_of(made->host);
+        n_kernels += kernels[i].host == NULL;
+        kernels[i] = *made;
+    }
+    pthread_mutex_unlock(&lock);
+    return has_room;
+}
+
+TIDE_VC_EXPORT void __cudaRegisterFunction(void **handle, const char *host, char *device,
+                                           const char *name) {
+    (void)device;
+    add(&(kernel){host, (module *)(void *)handle, name});
+}
+
+void *tide_vc_kernel_new(const char *name) {
+    void *handle = tide_vc_handle_new();
+    char *kept = name != NULL ? strdup(name) : NULL;
+    if (kept != NULL && !add(&(kernel){handle, NULL, kept})) {
+        free(kept);
+    }
+    return handle;
+}
+
+TIDE_VC_EXPORT void __cudaRegisterVar(void **handle, char *host, char *device, const char *name) {
+    (void)handle;
+    (void)host;
+    (void)device;
+    (void)name;
+}
+
+TIDE_VC_EXPORT void __cudaRegisterManagedVar(void **handle, void **host, char *device,
+                                             const char *name) {
+    (void)handle;
+    (void)host;
+    (void)device;
+    (void)name;
+}
+
+TIDE_VC_EXPORT char __cudaInitModule(void **handle) {
+    (void)handle;
+    return 0;
+}

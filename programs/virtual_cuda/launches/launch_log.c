@@ -1,0 +1,249 @@
+#define _GNU_SOURCE /* strdup */
+#include "programs/virtual_cuda/launches/launch_log.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/setting.h"
+#include "programs/virtual_cuda/launches/card_clock.h"
+#include "programs/virtual_cuda/api/export.h"
+#include "programs/virtual_cuda/process/fork.h"
+#include "programs/virtual_cuda/order/graphs.h"
+#include "programs/virtual_cuda/process/inexact.h"
+#include "programs/virtual_cuda/card/machine.h"
+#include "programs/virtual_cuda/process/row_file.h"
+#include "programs/virtual_cuda/process/run_folder.h"
+#include "programs/virtual_cuda/order/streams.h"
+#include "programs/virtual_cuda/launches/work/readable.h"
+
+enum { UNKNOWN = 0, OFF = 1, ON = 2 };
+
+int tide_vc_launch_log_state = UNKNOWN;
+
+static tide_run_launches_header header = {.magic = TIDE_RUN_LAUNCHES_MAGIC,
+                                          .header_bytes = sizeof(tide_run_launches_header),
+                                          .row_bytes = sizeof(tide_run_launch)};
+static tide_vc_row_file file = {
+    .suffix = TIDE_RUN_LAUNCHES_SUFFIX, .header = &header, .header_bytes = sizeof(header)};
+static atomic_llong n_logged_ns; /* the time of all calls so far */
+
+/* ---- threads ---- */
+
+static atomic_uint n_threads;
+static atomic_uint n_forks; /* in the child of a fork, numbers start again */
+static _Thread_local unsigned thread_number, thread_forks;
+static _Thread_local bool is_numbered;
+
+static uint16_t number_of_thread(void) {
+    unsigned forks = atomic_load_explicit(&n_forks, memory_order_relaxed);
+    if (!is_numbered || thread_forks != forks) {
+        thread_number = atomic_fetch_add(&n_threads, 1);
+        thread_forks = forks;
+        is_numbered = true;
+    }
+    return (uint16_t)(thread_number < UINT16_MAX ? thread_number : UINT16_MAX);
+}
+
+/* ---- texts, numbered by their addresses ---- */
+
+typedef struct text {
+    const char *at; /* NULL: the slot is empty */
+    uint32_t number;
+} text;
+
+static text *texts; /* open addressing; from malloc */
+static size_t n_texts, n_slots;
+
+static void forget(void) {
+    free(texts);
+    texts = NULL;
+    n_texts = n_slots = 0;
+    tide_vc_row_file_forget(&file);
+    file.has_failed = false;
+    atomic_store(&n_threads, 0);
+    atomic_fetch_add(&n_forks, 1);
+}
+
+TIDE_VC_LOCK(lock, forget);
+
+/* ---- the caller holds the lock ---- */
+
+static size_t slot_of(const char *at) {
+    uint64_t hash = (uint64_t)(uintptr_t)at * UINT64_C(0x9E3779B97F4A7C15);
+    size_t i = (size_t)(hash >> 32) & (n_slots - 1);
+    while (texts[i].at != NULL && texts[i].at != at) {
+        i = (i + 1) & (n_slots - 1);
+    }
+    return i;
+}
+
+/* Keeps the table at most half full. False: no host memory. */
+static bool has_room(void) {
+    if (2 * (n_texts + 1) <= n_slots) {
+        return true;
+    }
+    size_t n_old = n_slots;
+    text *old = texts;
+    size_t more = n_old > 0 ? 2 * n_old : 1024;
+    text *larger = calloc(more, sizeof(*larger));
+    if (larger == NULL) {
+        return false;
+    }
+    texts = larger;
+    n_slots = more;
+    for (size_t i = 0; i < n_old; i++) {
+        if (old[i].at != NULL) {
+            texts[slot_of(old[i].at)] = old[i];
+        }
+    }
+    free(old);
+    return true;
+}
+
+/* Writes the bytes of the text before its kind, because the kind marks them as present. */
+static bool write_text(const char *at) {
+    enum { ROW = sizeof(tide_run_launch), MOST = 1024 };
+    _Static_assert((int)MOST + 2 * (int)ROW <= (int)TIDE_VC_ROW_FILE_MOST_BYTES,
+                   "a text is one piece");
+    char readable[MOST];
+    tide_vc_readable(at, readable, sizeof(readable));
+    size_t n = strlen(readable);
+    size_t n_rows = 1 + (n + ROW - 1) / ROW;
+    tide_run_launch *row = tide_vc_row_file_next(&file, n_rows * ROW);
+    if (row == NULL) {
+        return false;
+    }
+    memcpy(row + 1, readable, n);
+    *row = (tide_run_launch){.bytes = n, .name = (uint32_t)n_texts};
+    __atomic_store_n(&row->kind, TIDE_RUN_TEXT, __ATOMIC_RELEASE);
+    return true;
+}
+
+/* The number of a text, which is written if it is new; UINT32_MAX: none. */
+static uint32_t number_of(const char *at) {
+    if (at == NULL || at[0] == '\0' || !has_room()) {
+        return UINT32_MAX;
+    }
+    text *of = &texts[slot_of(at)];
+    if (of->at == NULL) {
+        if (!write_text(at)) {
+            return UINT32_MAX;
+        }
+        *of = (text){at, (uint32_t)n_texts++};
+    }
+    return of->number;
+}
+
+/* False if this is the first row that could not be written. */
+static bool write_row(tide_run_launch row, const char *name) {
+    bool had_failed = file.has_failed;
+    if (!file.is_open && tide_vc_n_devices() > 0) {
+        (void)snprintf(header.card, sizeof(header.card), "%s", tide_vc_card_of(0)->card->name);
+    }
+    row.name = number_of(name);
+    tide_run_launch *to = tide_vc_row_file_next(&file, sizeof(*to));
+    if (to != NULL) {
+        uint8_t kind = row.kind;
+        row.kind = TIDE_RUN_LAUNCH_NONE;
+        *to = row;
+        __atomic_store_n(&to->kind, kind, __ATOMIC_RELEASE);
+    }
+    return had_failed || !file.has_failed;
+}
+
+/* ---- calls ---- */
+
+tide_vc_entry tide_vc_launch_begin_logged(void) {
+    tide_vc_entry entry = {0, 0};
+    if (__atomic_load_n(&tide_vc_launch_log_state, __ATOMIC_RELAXED) == UNKNOWN) {
+        const char *wanted = tide_setting(TIDE_RUN_LAUNCHES_VARIABLE);
+        bool is_on = wanted != NULL && strcmp(wanted, "1") == 0 && tide_vc_has_run_folder();
+        __atomic_store_n(&tide_vc_launch_log_state, is_on ? ON : OFF, __ATOMIC_RELAXED);
+        if (!is_on) {
+            return entry;
+        }
+    }
+    entry.began_ns = tide_clock_now_ns();
+    entry.host_ns = entry.began_ns - atomic_load_explicit(&n_logged_ns, memory_order_relaxed);
+    return entry;
+}
+
+static void end(tide_vc_entry entry, tide_run_launch row, const char *name) {
+    row.host_ns = entry.host_ns;
+    row.thread = number_of_thread();
+    pthread_mutex_lock(&lock);
+    bool is_written = write_row(row, name);
+    pthread_mutex_unlock(&lock);
+    if (!is_written) {
+        tide_vc_inexact(TIDE_RUN_LAUNCHES_VARIABLE,
+                        "the launch log ends early: its file cannot be made any longer");
+    }
+    tide_vc_card_clock_row(&row);
+    int64_t took_ns = tide_clock_now_ns() - entry.began_ns;
+    int64_t before_ns = atomic_fetch_add_explicit(&n_logged_ns, took_ns, memory_order_relaxed);
+    tide_vc_card_clock_settle(before_ns + took_ns);
+}
+
+void tide_vc_launch_end(tide_vc_entry entry, const tide_run_launch *row, void *stream,
+                        const char *name) {
+    if (!tide_vc_is_logged(entry)) {
+        return;
+    }
+    const tide_vc_stream *of = tide_vc_stream_of(stream);
+    tide_run_launch filled = *row;
+    filled.stream = of->id;
+    filled.device = (uint8_t)tide_vc_stream_device(stream);
+    if (of->capture != NULL) {
+        filled.graph = tide_vc_graph_part(of->capture);
+        filled.flags |= TIDE_RUN_CAPTURED;
+    }
+    end(entry, filled, name);
+}
+
+void tide_vc_launch_end_on(tide_vc_entry entry, const tide_run_launch *row, int device,
+                           const char *name) {
+    if (tide_vc_is_logged(entry)) {
+        tide_run_launch filled = *row;
+        filled.device = (uint8_t)device;
+        end(entry, filled, name);
+    }
+}
+
+/* ---- marks ---- */
+
+enum { MAX_MARKS = 256 };
+
+/* One address for each text; a program has few different marks. NULL: no host memory. */
+static const char *kept_mark(const char *mark) {
+    static char *_Atomic marks[MAX_MARKS];
+    for (size_t i = 0; i < MAX_MARKS; i++) {
+        char *kept = atomic_load(&marks[i]);
+        if (kept == NULL) {
+            char *made = strdup(mark);
+            if (made == NULL || atomic_compare_exchange_strong(&marks[i], &kept, made)) {
+                return made;
+            }
+            free(made); /* another thread was faster, perhaps with the same text */
+        }
+        if (strcmp(kept, mark) == 0) {
+            return kept;
+        }
+    }
+    return "a mark beyond the first 256";
+}
+
+TIDE_VC_EXPORT void tidemark_launches_mark(const char *mark);
+
+/* Marks a place in the program by a text: "step begins". Does nothing without a log. */
+void tidemark_launches_mark(const char *mark) {
+    tide_vc_entry entry = tide_vc_launch_begin();
+    if (tide_vc_is_logged(entry)) {
+        tide_run_launch row = {.kind = TIDE_RUN_LAUNCH_MARK};
+        tide_vc_launch_end_on(entry, &row, tide_vc_device(), kept_mark(mark));
+    }
+}

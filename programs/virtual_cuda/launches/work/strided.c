@@ -1,0 +1,44 @@
+/* strided.c - PyTorch's kernel for tensors with strides, elementwise_kernel<128, 4, L>(int N, L).
+ *
+ * The lambda L holds an OffsetCalculator<k, unsigned> followed by k addresses, of the result and
+ * the operands. The name does not give k: it is the number for which addresses of the card are in
+ * the right places. */
+#include "programs/virtual_cuda/values/known.h"
+#include "programs/virtual_cuda/launches/work/families_internal.h"
+#include "programs/virtual_cuda/launches/work/offsets_internal.h"
+
+enum { MOST_POINTERS = 8 };
+enum { ELEMENTS = 0, LAMBDA = 1 };
+
+static bool has_pointers(const tide_vc_launched_kernel *launched, size_t k) {
+    size_t at = tide_vc_offsets_end(k);
+    for (size_t i = 0; i < k; i++) {
+        const void *pointer = NULL;
+        if (!tide_vc_argument(launched, LAMBDA, at + i * sizeof(pointer), &pointer,
+                              sizeof(pointer)) ||
+            !tide_vc_is_device(pointer)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool tide_vc_read_strided(const tide_vc_launched_kernel *launched, tide_run_launch *row) {
+    tide_vc_offsets of;
+    int n = 0;
+    size_t k = MOST_POINTERS;
+    if (!tide_vc_argument(launched, ELEMENTS, 0, &n, sizeof(n)) || n <= 0) {
+        return false;
+    }
+    while (k > 0 && !has_pointers(launched, k)) {
+        k--;
+    }
+    if (!tide_vc_offsets_find(launched, LAMBDA, k, &of)) {
+        return false;
+    }
+    for (size_t i = 0; i < k; i++) {
+        row->bytes += tide_vc_offsets_bytes(&of, i);
+    }
+    row->elements = (uint64_t)n;
+    return k > 0;
+}

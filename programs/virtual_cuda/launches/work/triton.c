@@ -1,0 +1,116 @@
+#include "programs/virtual_cuda/launches/work/triton.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "programs/virtual_cuda/api/export.h"
+#include "programs/virtual_cuda/process/fork.h"
+#include "programs/virtual_cuda/launches/launch_log.h"
+#include "programs/virtual_cuda/launches/work/triton_internal.h"
+
+/* ---- the kernels ---- */
+
+typedef struct made_kernel {
+    const void *kernel;
+    const tide_triton_program *program; /* NULL: unknown */
+    struct made_kernel *next;
+} made_kernel;
+
+enum { N_BUCKETS = 256, GUESSED_BYTES = 8 };
+
+static made_kernel *buckets[N_BUCKETS]; /* from malloc; never released, because kernels are not */
+static atomic_size_t n_kernels;
+TIDE_VC_LOCK(lock, NULL);
+
+static made_kernel **bucket_of(const void *kernel) {
+    return &buckets[((uint64_t)(uintptr_t)kernel * UINT64_C(0x9E3779B97F4A7C15)) >> 56];
+}
+
+/* The whole file, ended by a 0, from malloc; NULL if it cannot be read. */
+static char *read_file(const char *path) {
+    enum { MOST_BYTES = 4 << 20 };
+    FILE *file = fopen(path, "rb");
+    char *text = file != NULL ? malloc(MOST_BYTES) : NULL;
+    if (text != NULL) {
+        size_t n = fread(text, 1, MOST_BYTES - 1, file);
+        text[n] = '\0';
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return text;
+}
+
+static const tide_triton_program *program_of(const char *machine_code) {
+    static const char CUBIN[] = ".cubin";
+    char path[4096];
+    size_t n = machine_code != NULL ? strlen(machine_code) : 0;
+    if (n < strlen(CUBIN) || n >= sizeof(path) ||
+        strcmp(machine_code + n - strlen(CUBIN), CUBIN) != 0) {
+        return NULL;
+    }
+    (void)snprintf(path, sizeof(path), "%.*s.ttir", (int)(n - strlen(CUBIN)), machine_code);
+    char *text = read_file(path);
+    const tide_triton_program *program = text != NULL ? tide_triton_parse(text) : NULL;
+    free(text);
+    return program;
+}
+
+void tide_vc_triton_add(const void *kernel, const char *machine_code) {
+    made_kernel *made = tide_vc_is_logged(tide_vc_launch_begin()) ? malloc(sizeof(*made)) : NULL;
+    if (made == NULL) {
+        return;
+    }
+    *made = (made_kernel){.kernel = kernel, .program = program_of(machine_code)};
+    pthread_mutex_lock(&lock);
+    made->next = *bucket_of(kernel);
+    *bucket_of(kernel) = made; /* the latest kernel of a reused handle comes first */
+    pthread_mutex_unlock(&lock);
+    atomic_fetch_add(&n_kernels, 1);
+}
+
+TIDE_VC_EXPORT void tidemark_launches_kernel(const void *kernel, const char *machine_code);
+
+/* For python/tidemark: Triton's own launcher passes machine code without its path.
+ */
+void tidemark_launches_kernel(const void *kernel, const char *machine_code) {
+    tide_vc_triton_add(kernel, machine_code);
+}
+
+static const made_kernel *find(const void *kernel) {
+    pthread_mutex_lock(&lock);
+    const made_kernel *of = *bucket_of(kernel);
+    while (of != NULL && of->kernel != kernel) {
+        of = of->next;
+    }
+    pthread_mutex_unlock(&lock);
+    return of;
+}
+
+bool tide_vc_triton_work(const tide_vc_kernel_call *call, tide_run_launch *ret_row) {
+    const made_kernel *of =
+        atomic_load_explicit(&n_kernels, memory_order_relaxed) > 0 ? find(call->kernel) : NULL;
+    if (of == NULL) {
+        return false;
+    }
+    tide_vc_launched_kernel launched = {.call = call, .n_threads = 1};
+    tide_run_launch row = {
+        .kind = TIDE_RUN_KERNEL, .family = TIDE_RUN_GENERATED, .flags = TIDE_RUN_ESTIMATED};
+    for (size_t i = 0; i < 3; i++) {
+        launched.n_threads *= (uint64_t)call->grid[i] * call->block[i];
+    }
+    if (of->program != NULL) {
+        tide_vc_arguments_find(call->arguments, (unsigned)of->program->n_arguments,
+                               &launched.arguments);
+    }
+    if (of->program == NULL || !tide_triton_follow(&launched, of->program, &row)) {
+        row.elements = launched.n_threads;
+        row.bytes = GUESSED_BYTES * launched.n_threads;
+        row.flags = TIDE_RUN_GUESSED;
+    }
+    *ret_row = row;
+    return true;
+}

@@ -1,0 +1,31 @@
+/* cudnn_internal.h - descriptors of cuDNN that are stored in their handles, and the numbers of its
+ * enumerations. */
+#ifndef TIDE_VIRTUAL_CUDA_LIBRARIES_CUDNN_INTERNAL_H
+#define TIDE_VIRTUAL_CUDA_LIBRARIES_CUDNN_INTERNAL_H
+
+#include <stdint.h>
+
+#include "programs/virtual_cuda/api/handle.h"
+
+/* cudnnStatus_t */
+enum { CUDNN_OK = 0, CUDNN_BAD_PARAM = 2000, CUDNN_NO_HOST_MEMORY = 4002 };
+
+enum { CUDNN_MOST_DIMENSIONS = 8 }; /* CUDNN_DIM_MAX */
+
+/* A tensor's or a filter's descriptor. */
+typedef struct shape {
+    int type;   /* cudnnDataType_t */
+    int format; /* cudnnTensorFormat_t, of filters */
+    int n_dimensions;
+    int lengths[CUDNN_MOST_DIMENSIONS], steps[CUDNN_MOST_DIMENSIONS]; /* steps: 0 in filters */
+} shape;
+/* For tide_vc_inexact_bytes. */
+#define CUDNN_NOT_KNOWN "the workspace is unknown and counted as 0"
+
+/* A bound for the workspace of a convolution: see bound.c. 0 if a descriptor is missing. */
+uint64_t tide_vc_cudnn_convolution_bound(const shape *input, const shape *filter,
+                                         const shape *output);
+
+_Static_assert(sizeof(shape) <= TIDE_VC_HANDLE_BYTES, "a shape lies in a handle");
+
+#endif

@@ -1,0 +1,66 @@
+#include "programs/virtual_cuda/libraries/cudnn/types_internal.h"
+
+static const struct {
+    uint32_t n_bytes;
+    bool is_known;
+    tide_run_type type;
+} TYPES[] = {[0] = {4, true, TIDE_RUN_TF32},   [1] = {8, true, TIDE_RUN_FP64},
+             [2] = {2, true, TIDE_RUN_FP16},   [3] = {1, true, TIDE_RUN_INT8},
+             [4] = {4, false, TIDE_RUN_FP32},  [6] = {1, true, TIDE_RUN_INT8},
+             [9] = {2, true, TIDE_RUN_BF16},   [10] = {8, false, TIDE_RUN_FP32},
+             [11] = {1, false, TIDE_RUN_FP32}, [12] = {1, true, TIDE_RUN_FP8},
+             [13] = {1, true, TIDE_RUN_FP8}};
+
+static bool has(int type) {
+    return type >= 0 && (size_t)type < sizeof(TYPES) / sizeof(TYPES[0]);
+}
+
+uint32_t tide_vc_cudnn_type_bytes(int type) {
+    return has(type) ? TYPES[type].n_bytes : 0;
+}
+
+bool tide_vc_cudnn_type(int type, tide_run_type *ret_type) {
+    if (!has(type) || !TYPES[type].is_known) {
+        return false;
+    }
+    *ret_type = TYPES[type].type;
+    return true;
+}
+
+bool tide_vc_cudnn_convolution(const tide_vc_cudnn_tensor *input,
+                               const tide_vc_cudnn_tensor *filter,
+                               const tide_vc_cudnn_tensor *output, tide_run_launch *row) {
+    tide_run_type type = TIDE_RUN_FP32;
+    tide_run_type out = TIDE_RUN_FP32;
+    int n = filter->n_dimensions;
+    if (n < 3 || n > CUDNN_MOST_DIMENSIONS || input->n_dimensions != n ||
+        output->n_dimensions != n || !tide_vc_cudnn_type(input->type, &type) ||
+        !tide_vc_cudnn_type(output->type, &out)) {
+        return false;
+    }
+    for (int i = 0; i < n; i++) {
+        if (input->lengths[i] <= 0 || filter->lengths[i] <= 0 || output->lengths[i] <= 0) {
+            return false;
+        }
+    }
+    int64_t n_groups = input->lengths[1] / filter->lengths[1];
+    if (n_groups * filter->lengths[1] != input->lengths[1] ||
+        output->lengths[1] != filter->lengths[0] || filter->lengths[0] % n_groups != 0 ||
+        output->lengths[0] != input->lengths[0]) {
+        return false;
+    }
+    int64_t m = output->lengths[0];
+    int64_t k = filter->lengths[1];
+    for (int i = 2; i < n; i++) {
+        m *= output->lengths[i];
+        k *= filter->lengths[i];
+    }
+    row->kind = TIDE_RUN_CONVOLUTION;
+    row->m = (uint32_t)m;
+    row->n = (uint32_t)(filter->lengths[0] / n_groups);
+    row->k = (uint32_t)k;
+    row->count = (uint32_t)n_groups;
+    row->type = (uint8_t)type;
+    row->out_type = (uint8_t)out;
+    return true;
+}

@@ -1,0 +1,179 @@
+/* cufft.c - cuFFT: estimates of a plan's workspace and of the bytes that its kernels move. */
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "programs/virtual_cuda/launches/launch_log.h"
+#include "programs/virtual_cuda/libraries/stub_friend.h"
+
+#include "programs/virtual_cuda/libraries/cufft.def"
+
+enum { OK = 0, INVALID_VALUE = 4 };
+/* cudaDataType of the computation */
+enum {
+    REAL_32 = 0,
+    REAL_64 = 1,
+    REAL_16 = 2,
+    COMPLEX_64 = 5,
+    COMPLEX_16 = 6,
+    BFLOAT_16 = 14,
+    COMPLEX_BFLOAT_16 = 15
+};
+/* Up to this length a transform of one dimension is assumed to need no workspace. */
+enum { LARGEST_IN_PLACE = 4096 };
+/* Beyond a prime factor of this size the library uses another algorithm, which transforms a longer
+ * signal three times (NVIDIA's manual, on accuracy and performance). */
+enum { LARGEST_PRIME = 127 };
+
+/* The data kept of a plan, for the rows of its executions in the launch log. */
+typedef struct plan {
+    tide_run_launch row; /* kind 0: unknown */
+    void *stream;
+} plan;
+
+enum { MOST_PLANS = 1 << 14 }; /* later plans get a guessed row */
+static plan plans[MOST_PLANS]; /* by number; each belongs to the thread that made it */
+static atomic_int n_plans;
+
+TIDE_VC_EXPORT int cufftSetStream(int number, void *stream);
+TIDE_VC_EXPORT int cufftXtExec(int number, void *input, void *output, int direction);
+
+TIDE_VC_EXPORT int cufftCreate(int *ret_plan);
+TIDE_VC_EXPORT int cufftXtMakePlanMany(int number, int n_dimensions, const long long *lengths,
+                                       const long long *in_lengths, long long in_step,
+                                       long long in_distance, int in_type,
+                                       const long long *out_lengths, long long out_step,
+                                       long long out_distance, int out_type, long long n_transforms,
+                                       size_t *ret_work_bytes, int execution_type);
+
+/* Plans are numbers that programs pass back. */
+int cufftCreate(int *ret_plan) {
+    *ret_plan = atomic_fetch_add(&n_plans, 1) + 1;
+    return OK;
+}
+
+/* NULL: the plan has no entry. */
+static plan *plan_of(int number) {
+    return number > 0 && number < MOST_PLANS ? &plans[number] : NULL;
+}
+
+int cufftSetStream(int number, void *stream) {
+    plan *of = plan_of(number);
+    if (of != NULL) {
+        of->stream = stream;
+    }
+    return OK;
+}
+
+int cufftXtExec(int number, void *input, void *output, int direction) {
+    tide_vc_entry entry = tide_vc_launch_begin();
+    const plan *of = plan_of(number);
+    tide_run_launch row = {
+        .kind = TIDE_RUN_KERNEL, .family = TIDE_RUN_LIBRARY, .flags = TIDE_RUN_GUESSED};
+    (void)direction;
+    tide_vc_touch(input);
+    tide_vc_touch(output);
+    if (of != NULL && of->row.kind != 0) {
+        row = of->row;
+    }
+    tide_vc_launch_end(entry, &row, of != NULL ? of->stream : NULL, __func__);
+    return OK;
+}
+
+static size_t complex_bytes(int execution_type) {
+    switch (execution_type) {
+    case REAL_64:
+    case COMPLEX_64:
+        return 16;
+    case REAL_16:
+    case COMPLEX_16:
+    case BFLOAT_16:
+    case COMPLEX_BFLOAT_16:
+        return 4;
+    default:
+        return 8;
+    }
+}
+
+/* ---- the bytes that a plan moves ---- */
+
+static bool is_real(int type) {
+    return type == REAL_32 || type == REAL_64 || type == REAL_16 || type == BFLOAT_16;
+}
+
+static uint64_t bytes_of(int type) {
+    return complex_bytes(type) / (is_real(type) ? 2 : 1);
+}
+
+static bool is_smooth(long long length) {
+    for (long long factor = 2; factor <= LARGEST_PRIME && length > 1; factor++) {
+        while (length % factor == 0) {
+            length /= factor;
+        }
+    }
+    return length <= 1;
+}
+
+/* A kernel reads and writes all values; it transforms up to LARGEST_IN_PLACE along one dimension.
+ */
+static unsigned passes_along(long long length) {
+    unsigned n_passes = 0;
+    while (length > 1) {
+        length = length / LARGEST_IN_PLACE + (length % LARGEST_IN_PLACE != 0);
+        n_passes++;
+    }
+    return n_passes;
+}
+
+/* In fp32 a transform moves 16 bytes a value for 5 log2(N) operations, and a card does more
+ * operations than that in the same time. So the bytes decide, except in fp64, which is slow on most
+ * cards. With a real side only half of the complex values exist. */
+static tide_run_launch row_of(int n_dimensions, const long long *lengths, int in_type, int out_type,
+                              uint64_t n_values, int execution_type) {
+    long long last = lengths[n_dimensions - 1];
+    bool has_real = is_real(in_type) || is_real(out_type);
+    uint64_t n_complex = has_real ? n_values / (uint64_t)last * ((uint64_t)last / 2 + 1) : n_values;
+    bool is_known = execution_type != REAL_64 && execution_type != COMPLEX_64;
+    unsigned n_passes = 0;
+    for (int i = 0; i < n_dimensions; i++) {
+        n_passes += passes_along(lengths[i]);
+        is_known = is_known && is_smooth(lengths[i]);
+    }
+    uint64_t n_bytes = (is_real(in_type) ? n_values : n_complex) * bytes_of(in_type) +
+                       (is_real(out_type) ? n_values : n_complex) * bytes_of(out_type);
+    n_bytes += n_passes > 1 ? 2 * n_complex * (n_passes - 1) * complex_bytes(execution_type) : 0;
+    return (tide_run_launch){.kind = TIDE_RUN_KERNEL,
+                             .family = TIDE_RUN_FOURIER,
+                             .bytes = n_bytes,
+                             .elements = n_values,
+                             .flags = is_known ? TIDE_RUN_ESTIMATED : TIDE_RUN_GUESSED};
+}
+
+/* The real sizes are internal to the library. The estimate: nothing for short one-dimensional
+ * lengths that are powers of two, otherwise one complex copy of the data. */
+int cufftXtMakePlanMany(int number, int n_dimensions, const long long *lengths,
+                        const long long *in_lengths, long long in_step, long long in_distance,
+                        int in_type, const long long *out_lengths, long long out_step,
+                        long long out_distance, int out_type, long long n_transforms,
+                        size_t *ret_work_bytes, int execution_type) {
+    (void)in_lengths, (void)in_step, (void)in_distance;
+    (void)out_lengths, (void)out_step, (void)out_distance;
+    size_t n_values = n_transforms > 0 ? (size_t)n_transforms : 0;
+    if (n_dimensions < 1 || lengths == NULL || ret_work_bytes == NULL) {
+        return INVALID_VALUE;
+    }
+    for (int i = 0; i < n_dimensions; i++) {
+        n_values *= lengths[i] > 0 ? (size_t)lengths[i] : 0;
+    }
+    plan *of = plan_of(number);
+    if (of != NULL && n_values > 0) {
+        of->row = row_of(n_dimensions, lengths, in_type, out_type, n_values, execution_type);
+    }
+    bool is_short =
+        n_dimensions == 1 && lengths[0] <= LARGEST_IN_PLACE && (lengths[0] & (lengths[0] - 1)) == 0;
+    *ret_work_bytes = is_short ? 0 : n_values * complex_bytes(execution_type);
+    /* NVIDIA's manual, section on the work area: in the worst case eight times the values of all
+     * transforms. */
+    tide_vc_inexact_bytes("cufftXtMakePlanMany", "the size of its work area is an estimate",
+                          8 * (uint64_t)n_values * complex_bytes(execution_type) - *ret_work_bytes);
+    return OK;
+}

@@ -1,0 +1,136 @@
+#include "programs/virtual_cuda/libraries/list.h"
+
+#include <string.h>
+
+/* The rows of the tables as a list: an effect adds its kind; effects that come last also add
+ * members.
+ */
+#define HARMLESS
+#define WORKS
+#define PRODUCT(...)
+#define PRODUCTS(...)
+#define PRODUCT_TYPED(...)
+#define PRODUCTS_TYPED(...)
+#define PRODUCT_TYPED_BY_MODE(...)
+#define PRODUCT_DESCRIBED(...)
+#define MOVES(...)
+#define MOVES_MATRIX(...)
+#define CONVOLUTION(...)
+#define CONVOLUTION_DATA(...)
+#define CONVOLUTION_FILTER(...)
+#define PASSES(...)
+#define OUTPUT(i, n_bytes) | TIDE_VC_SIMULATED
+#define OUTPUT_OF(i, j) | TIDE_VC_SIMULATED
+#define WRITES(i) | TIDE_VC_SIMULATED
+#define LENDS(i, j, lent) | TIDE_VC_SIMULATED
+#define WRITES_DESCRIBED(i, n_data) | TIDE_VC_SIMULATED
+#define CREATES(i) | TIDE_VC_SIMULATED
+#define DESTROYS(i) | TIDE_VC_SIMULATED
+#define ANSWERS(status) | TIDE_VC_SIMULATED
+#define WORKSPACE(i, n_bytes) | TIDE_VC_SIMULATED | TIDE_VC_INEXACT
+#define WORK_AREA(i, ...) | TIDE_VC_SIMULATED | TIDE_VC_INEXACT
+#define WORK_AREAS(i, ...) | TIDE_VC_SIMULATED | TIDE_VC_INEXACT
+#define WORK_AREA_TYPED(i, ...) | TIDE_VC_SIMULATED | TIDE_VC_INEXACT
+#define WORK_AREAS_TYPED(i, ...) | TIDE_VC_SIMULATED | TIDE_VC_INEXACT
+#define WORK_AREA_OF(i, ...) | TIDE_VC_SIMULATED | TIDE_VC_INEXACT
+#define SAYS(what) | TIDE_VC_INEXACT, .why = (what)
+#define REFUSED(status, reason) | TIDE_VC_REFUSED, .error = (status), .why = (reason)
+
+/* The effects are a list without commas; each adds its bits to the 0. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): lists cannot be in parentheses. */
+#define ROW(function, ...) {.library = LIBRARY, .name = #function, .effects = __VA_ARGS__},
+#define FUNCTION(name, returns, effects) ROW(name, 0 effects)
+#define HAND_WRITTEN(name) ROW(name, TIDE_VC_SIMULATED | TIDE_VC_BY_HAND)
+#define WITHOUT_OUTPUT(name) ROW(name, TIDE_VC_BY_HAND)
+#define REFUSED_BY_HAND(name, error, why) ROW(name, TIDE_VC_BY_HAND REFUSED(error, why))
+#define INEXACT_BY_HAND(name, what) ROW(name, TIDE_VC_SIMULATED | TIDE_VC_BY_HAND SAYS(what))
+#define PARTLY_BY_HAND(name, reason) ROW(name, TIDE_VC_SIMULATED | TIDE_VC_BY_HAND, .why = (reason))
+#define LEFT_TO_REAL(name) ROW(name, TIDE_VC_LEFT_TO_REAL)
+/* NOLINTEND(bugprone-macro-parentheses) */
+
+static const tide_vc_function FUNCTIONS[] = {
+#define LIBRARY "cudart"
+#include "programs/virtual_cuda/libraries/cudart.def"
+#undef LIBRARY
+#define LIBRARY "driver"
+#include "programs/virtual_cuda/libraries/driver.def"
+#undef LIBRARY
+#define LIBRARY "nvml"
+#include "programs/virtual_cuda/libraries/nvml.def"
+#undef LIBRARY
+#define LIBRARY "cublas"
+#include "programs/virtual_cuda/libraries/cublas.def"
+#undef LIBRARY
+#define LIBRARY "cublasLt"
+#include "programs/virtual_cuda/libraries/cublaslt.def"
+#undef LIBRARY
+#define LIBRARY "cudnn"
+#include "programs/virtual_cuda/libraries/cudnn.def"
+#undef LIBRARY
+#define LIBRARY "cufft"
+#include "programs/virtual_cuda/libraries/cufft.def"
+#undef LIBRARY
+#define LIBRARY "cufile"
+#include "programs/virtual_cuda/libraries/cufile.def"
+#undef LIBRARY
+#define LIBRARY "cupti"
+#include "programs/virtual_cuda/libraries/cupti.def"
+#undef LIBRARY
+#define LIBRARY "curand"
+#include "programs/virtual_cuda/libraries/curand.def"
+#undef LIBRARY
+#define LIBRARY "cusolver"
+#include "programs/virtual_cuda/libraries/cusolver.def"
+#undef LIBRARY
+#define LIBRARY "cusparse"
+#include "programs/virtual_cuda/libraries/cusparse.def"
+#undef LIBRARY
+#define LIBRARY "cusparseLt"
+#include "programs/virtual_cuda/libraries/cusparselt.def"
+#undef LIBRARY
+#define LIBRARY "nccl"
+#include "programs/virtual_cuda/libraries/nccl.def"
+#undef LIBRARY
+#define LIBRARY "nvjpeg"
+#include "programs/virtual_cuda/libraries/nvjpeg.def"
+#undef LIBRARY
+#define LIBRARY "nvrtc"
+#include "programs/virtual_cuda/libraries/nvrtc.def"
+#undef LIBRARY
+#define LIBRARY "nvshmem"
+#include "programs/virtual_cuda/libraries/nvshmem.def"
+#undef LIBRARY
+#define LIBRARY "nvtx"
+#include "programs/virtual_cuda/libraries/nvtx.def"
+#undef LIBRARY
+};
+
+const tide_vc_function *tide_vc_functions(size_t *ret_n) {
+    *ret_n = sizeof(FUNCTIONS) / sizeof(FUNCTIONS[0]);
+    return FUNCTIONS;
+}
+
+const char *tide_vc_error_name(const tide_vc_function *function) {
+    static const struct {
+        const char *library;
+        int error;
+        const char *name;
+    } ERRORS[] = {
+        {"cudart", 801, "cudaErrorNotSupported"},
+        {"driver", 801, "CUDA_ERROR_NOT_SUPPORTED"},
+        {"nvml", 3, "NVML_ERROR_NOT_SUPPORTED"},
+        {"cufile", 5001, "CU_FILE_DRIVER_NOT_INITIALIZED"},
+        {"cupti", 27, "CUPTI_ERROR_NOT_SUPPORTED"},
+        {"curand", 204, "CURAND_STATUS_ARCH_MISMATCH"},
+        {"nccl", 5, "ncclInvalidUsage"},
+        {"nvjpeg", 7, "NVJPEG_STATUS_ARCH_MISMATCH"},
+        {"nvshmem", 7, "NVSHMEMX_ERROR_INTERNAL"},
+    };
+    for (size_t i = 0; i < sizeof(ERRORS) / sizeof(ERRORS[0]); i++) {
+        if (function->error == ERRORS[i].error &&
+            strcmp(function->library, ERRORS[i].library) == 0) {
+            return ERRORS[i].name;
+        }
+    }
+    return NULL;
+}

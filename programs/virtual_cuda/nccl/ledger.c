@@ -1,0 +1,98 @@
+#define _POSIX_C_SOURCE 200809L /* getpid */
+#include "programs/virtual_cuda/nccl/ledger.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "programs/virtual_cuda/process/fork.h"
+#include "programs/virtual_cuda/nccl/folder.h"
+#include "programs/virtual_cuda/nccl/job.h"
+
+/* Of this process; NULL if there is none. The child of a fork begins its own, and no longer counts
+ * the traffic of its parent's communicators. */
+static tide_run_communicators *all;
+static uint64_t n_forks;
+
+static void forget_all(void) {
+    if (all != NULL) {
+        tide_vc_folder_unmap(all, sizeof(*all));
+    }
+    all = NULL;
+    n_forks++;
+}
+
+TIDE_VC_LOCK(lock, forget_all);
+
+static void map_own(void) {
+    char name[TIDE_VC_FILE_NAME_BYTES];
+    (void)snprintf(name, sizeof(name), "%ld" TIDE_RUN_COMMUNICATORS_SUFFIX, (long)getpid());
+    all = tide_vc_folder_map(name, sizeof(*all));
+    if (all != NULL) {
+        all->magic = TIDE_RUN_COMMUNICATORS_MAGIC;
+        all->rank = tide_vc_job_rank();
+    }
+}
+
+/* Describes the members as a first rank and a stride, if they are regular. */
+static void describe_members(const tide_vc_communicator *comm, tide_run_communicator *to) {
+    to->first = -1;
+    to->stride = 0;
+    if (comm->members == NULL) {
+        return;
+    }
+    int64_t stride = comm->n_ranks > 1 ? comm->members[1] - comm->members[0] : 1;
+    for (int i = 1; i < comm->n_ranks; i++) {
+        if (comm->members[i] - comm->members[i - 1] != stride) {
+            return;
+        }
+    }
+    to->first = comm->members[0];
+    to->stride = stride;
+}
+
+void tide_vc_ledger_open(tide_vc_communicator *comm, const char *name) {
+    pthread_mutex_lock(&lock);
+    if (all == NULL) {
+        map_own();
+    }
+    if (all != NULL && all->n_made++ < TIDE_RUN_COMMUNICATORS) {
+        comm->place = all->n_made;
+        comm->place_forks = n_forks;
+        tide_run_communicator *to = &all->made[comm->place - 1];
+        to->key = comm->key;
+        to->rank = comm->rank;
+        to->n_ranks = comm->n_ranks;
+        to->device = comm->device;
+        to->charged_bytes = comm->n_charged_bytes;
+        describe_members(comm, to);
+        (void)snprintf(to->name, sizeof(to->name), "%s", name != NULL ? name : "");
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* NULL if it has no place. The lock is held. */
+static tide_run_communicator *place_of(const tide_vc_communicator *comm) {
+    bool has_place = all != NULL && comm->place > 0 && comm->place_forks == n_forks;
+    return has_place ? &all->made[comm->place - 1] : NULL;
+}
+
+void tide_vc_ledger_count(const tide_vc_communicator *comm, tide_run_exchange kind,
+                          size_t n_bytes) {
+    pthread_mutex_lock(&lock);
+    tide_run_communicator *to = place_of(comm);
+    if (to != NULL) {
+        to->n_calls[kind]++;
+        to->n_bytes[kind] += n_bytes;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void tide_vc_ledger_close(const tide_vc_communicator *comm) {
+    pthread_mutex_lock(&lock);
+    tide_run_communicator *to = place_of(comm);
+    if (to != NULL) {
+        to->is_destroyed = 1;
+    }
+    pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,86 @@
+"""Finds words that a native engineer would not write: check_words.py ROOT [FOLDER...]
+
+It reads comments and strings of C, CUDA, Python and JavaScript, and the text of documents outside of code. Without a
+FOLDER it reads those of CLEAN, which may only grow until it has them all. Exceptions have a reason.
+"""
+import io
+import pathlib
+import re
+import subprocess
+import sys
+import tokenize
+
+# Each word, and what to write in its place.
+WORDS = {
+    r"told|tells?|telling": "print, report, return, show; 'told apart' is 'distinguished'",
+    r"behind": "after, of order or time",
+    r"lies|lying": "is in, is at, points to",
+    r"nobody|no one|anybody": "the subject that acts, or the passive",
+    r"stands? for": "represents, means",
+    r"of ours|of the user's": "our, the user's",
+    r"given back|gives back|give back": "freed, released, returned",
+    r"as far as is known": "if known",
+    r"works? out|worked out": "computes, computed",
+}
+FOUND = re.compile("|".join(rf"\b(?:{words})\b" for words in WORDS), re.IGNORECASE)
+
+CLEAN = []
+
+# (file, text on the line): why the word is right there.
+EXCEPTIONS = {}
+
+C_TEXT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+
+
+def c_texts(source):
+    for match in C_TEXT.finditer(source):
+        yield source.count("\n", 0, match.start()) + 1, match[0]
+
+
+def python_texts(source):
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type in (tokenize.COMMENT, tokenize.STRING):
+            yield token.start[0], token.string
+
+
+def document_texts(source):
+    yield 1, CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), source)
+
+
+READERS = {".c": c_texts, ".h": c_texts, ".cu": c_texts, ".cpp": c_texts, ".def": c_texts, ".js": c_texts,
+           ".mjs": c_texts, ".py": python_texts, ".md": document_texts}
+
+
+def findings(path, source):
+    """Line, word and line of text of each word that is found."""
+    for first, text in READERS[path.suffix](source):
+        for match in FOUND.finditer(text):
+            line = first + text.count("\n", 0, match.start())
+            yield line, match[0], source.splitlines()[line - 1].strip()
+
+
+def advice(word):
+    return next(better for words, better in WORDS.items() if re.fullmatch(words, word, re.IGNORECASE))
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    listed = subprocess.run(["git", "ls-files", *(sys.argv[2:] or CLEAN)], cwd=root, capture_output=True, text=True, check=True)
+    n_found = 0
+    for name in listed.stdout.splitlines():
+        path = root / name
+        if path.suffix not in READERS or not path.is_file():
+            continue
+        for line, word, text in findings(path, path.read_text()):
+            if any(name == file and part in text for file, part in EXCEPTIONS):
+                continue
+            n_found += 1
+            print(f"{name}:{line}: '{word}' ({advice(word)}): {text}")
+    if n_found:
+        print(f"{n_found} words to say otherwise")
+    return 1 if n_found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,4 +1,0 @@
-/* cufile.c - cuFile. Everything is refused: files reach the card through the host. */
-#include "virtual_cuda/libraries/stub_internal.h"
-
-#include "virtual_cuda/libraries/cufile.def"

@@ -1,4 +1,0 @@
-/* curand.c - cuRAND, for programs that call it themselves: PyTorch has generators of its own. */
-#include "virtual_cuda/libraries/stub_internal.h"
-
-#include "virtual_cuda/libraries/curand.def"

@@ -1,5 +1,0 @@
-/* cusparselt.c - cuSPARSELt. Its descriptors lie in the program's memory and are read by the
- * library alone. */
-#include "virtual_cuda/libraries/stub_internal.h"
-
-#include "virtual_cuda/libraries/cusparselt.def"

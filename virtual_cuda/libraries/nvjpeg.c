@@ -1,5 +1,0 @@
-/* nvjpeg.c - nvJPEG, which torchvision uses for pictures on the card. Everything is refused: a
- * picture's bytes would not be decoded. */
-#include "virtual_cuda/libraries/stub_internal.h"
-
-#include "virtual_cuda/libraries/nvjpeg.def"
