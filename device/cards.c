@@ -179,7 +179,7 @@ const char *tide_card_name_at(const void *ctx, size_t i) {
 static bool is_same(const char *name, const char *written, size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (name[i] != tolower((unsigned char)written[i])) {
-            return false; /* also where the name ends first */
+            return false; /* also if the name ends first */
         }
     }
     return true;
