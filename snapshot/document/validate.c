@@ -185,31 +185,35 @@ static tide_status check_event(const checker *check, size_t i) {
     return TIDE_OK;
 }
 
+/* Events from `begin` up to `end`. */
+typedef struct event_range {
+    size_t begin, end;
+} event_range;
+
 /* Whether every index is below n_rows or, where `none_allowed`, none. One more than TIDE_NONE is 0,
  * so that the largest of all indices + 1 answers for both. */
-static bool indices_fit(const tide_narrow_column *indices, size_t n_events, size_t n_rows) {
+static bool indices_fit(const tide_narrow_column *indices, event_range of, size_t n_rows) {
     uint32_t largest = 0;
-    for (size_t i = 0; i < n_events; i++) {
+    for (size_t i = of.begin; i < of.end; i++) {
         uint32_t next = tide_index_at(indices, i) + 1;
         largest = next > largest ? next : largest;
     }
     return largest <= n_rows;
 }
 
-static bool numbers_fit(const uint8_t *numbers, size_t n_events, size_t n_rows) {
+static bool numbers_fit(const uint8_t *numbers, event_range of, size_t n_rows) {
     uint8_t largest = 0;
-    for (size_t i = 0; i < n_events; i++) {
+    for (size_t i = of.begin; i < of.end; i++) {
         largest = numbers[i] > largest ? numbers[i] : largest;
     }
-    return n_events == 0 || largest < n_rows;
+    return of.begin == of.end || largest < n_rows;
 }
 
-static bool sizes_fit(const tide_snapshot *snapshot) {
-    const tide_event_table *events = &snapshot->events;
+static bool sizes_fit(const tide_event_table *events, event_range of) {
     const tide_narrow_column requested = events->requested_bytes;
     const tide_narrow_column blocks = events->block_bytes;
     bool fits = true;
-    for (size_t i = 0; i < snapshot->n_events; i++) {
+    for (size_t i = of.begin; i < of.end; i++) {
         uint64_t block_bytes = tide_bytes_at(&blocks, i);
         uint64_t requested_bytes = tide_bytes_at(&requested, i);
         bool is_of_block = events->action[i] <= TIDE_ACTION_FREE_COMPLETED;
@@ -221,24 +225,37 @@ static bool sizes_fit(const tide_snapshot *snapshot) {
     return fits;
 }
 
-/* The same for all events, column by column, because a column is checked in a fraction of the time
- * that its rows take: whether none is bad. */
-static bool events_fit(const tide_snapshot *snapshot) {
+/* Whether none of some events is bad: column by column, because a column is checked in a fraction
+ * of the time that its rows take. */
+__attribute__((noinline)) static bool some_events_fit(const tide_snapshot *snapshot,
+                                                      event_range of) {
     const tide_event_table *events = &snapshot->events;
-    size_t n = snapshot->n_events;
     size_t n_pools_and_none = snapshot->n_pools + 1;
-    bool fits = numbers_fit(events->action, n, TIDE_N_ACTIONS) &&
-                numbers_fit(events->category, n, tide_snapshot_n_categories(snapshot)) &&
-                numbers_fit(events->device, n, snapshot->n_devices) &&
-                numbers_fit(events->stream, n, snapshot->n_streams) &&
-                indices_fit(&events->stack, n, snapshot->n_stacks) &&
-                indices_fit(&events->scope, n, snapshot->n_scopes) &&
-                indices_fit(&events->name, n, snapshot->n_strings) &&
+    bool fits = numbers_fit(events->action, of, TIDE_N_ACTIONS) &&
+                numbers_fit(events->category, of, tide_snapshot_n_categories(snapshot)) &&
+                numbers_fit(events->device, of, snapshot->n_devices) &&
+                numbers_fit(events->stream, of, snapshot->n_streams) &&
+                indices_fit(&events->stack, of, snapshot->n_stacks) &&
+                indices_fit(&events->scope, of, snapshot->n_scopes) &&
+                indices_fit(&events->name, of, snapshot->n_strings) &&
                 (snapshot->event_certainty == NULL ||
-                 numbers_fit(snapshot->event_certainty, n, TIDE_N_CERTAINTIES)) &&
-                sizes_fit(snapshot);
-    for (size_t i = 0; fits && snapshot->event_pool != NULL && i < n; i++) {
+                 numbers_fit(snapshot->event_certainty, of, TIDE_N_CERTAINTIES)) &&
+                sizes_fit(events, of);
+    for (size_t i = of.begin; fits && snapshot->event_pool != NULL && i < of.end; i++) {
         fits = snapshot->event_pool[i] < n_pools_and_none;
+    }
+    return fits;
+}
+
+/* A browser makes a function of WebAssembly fast between two calls of it, so the rows are not
+ * checked by one call. */
+static bool events_fit(const tide_snapshot *snapshot) {
+    enum { SOME_EVENTS = 16384 };
+    bool fits = true;
+    for (size_t i = 0; i < snapshot->n_events && fits; i += SOME_EVENTS) {
+        size_t n_left = snapshot->n_events - i;
+        fits = some_events_fit(snapshot,
+                               (event_range){i, i + (n_left < SOME_EVENTS ? n_left : SOME_EVENTS)});
     }
     return fits;
 }

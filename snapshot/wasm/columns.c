@@ -7,213 +7,278 @@
 #include "snapshot/wasm/engine_internal.h"
 
 #ifdef __wasm__
-_Static_assert(sizeof(tide_engine_column) == 32 && offsetof(tide_engine_column, min) == 16,
-               "the page reads the table of columns");
+_Static_assert(sizeof(tide_engine_column) == 12, "the page reads it");
 #endif
 
-/* The value of a row; -1 for TIDE_NONE. */
-typedef int64_t (*value_of)(const tide_snapshot *snapshot, size_t row);
-
 static const uint8_t WIDTHS[] = {1, 1, 2, 4, 4, 8};
-
-static int64_t index_of(uint32_t number) {
-    return number == TIDE_NONE ? -1 : (int64_t)number;
-}
-
-#define VALUE(name, expression)                                                                    \
-    static int64_t name(const tide_snapshot *s, size_t i) {                                        \
-        return expression;                                                                         \
-    }
-VALUE(event_action, s->events.action[i])
-VALUE(event_device, s->events.device[i])
-VALUE(event_requested, (int64_t)tide_bytes_at(&s->events.requested_bytes, i))
-VALUE(event_bytes, (int64_t)tide_bytes_at(&s->events.block_bytes, i))
-VALUE(event_stream, s->events.stream[i])
-VALUE(event_category, s->events.category[i])
-VALUE(event_name, index_of(tide_index_at(&s->events.name, i)))
-VALUE(event_stack, index_of(tide_index_at(&s->events.stack, i)))
-VALUE(event_scope, index_of(tide_index_at(&s->events.scope, i)))
-VALUE(event_time, s->events.time_ns[i])
-VALUE(event_certainty, s->event_certainty[i])
-VALUE(event_pool, s->event_pool[i])
-VALUE(frame_function, index_of(s->frames[i].function))
-VALUE(frame_file, index_of(s->frames[i].file))
-VALUE(frame_line, s->frames[i].line)
-VALUE(frame_inlined, s->frames[i].inlined)
-VALUE(stack_parent, index_of(s->stacks[i].parent))
-VALUE(stack_frame, index_of(s->stacks[i].frame))
-VALUE(scope_parent, index_of(s->scopes[i].parent))
-VALUE(scope_kind, s->scopes[i].kind)
-VALUE(scope_name, index_of(s->scopes[i].name))
-VALUE(scope_thread, s->scopes[i].thread)
-VALUE(scope_index, s->scopes[i].index)
-VALUE(scope_begin, s->scopes[i].begin_ns)
-VALUE(scope_duration, s->scopes[i].duration_ns)
-VALUE(scope_device_begin, s->scopes[i].device_begin_ns)
-VALUE(scope_device_duration, s->scopes[i].device_duration_ns)
-#undef VALUE
-
-/* The address of an event without one is undefined. */
-static int64_t event_address(const tide_snapshot *s, size_t i) {
-    return tide_action_has_address(s->events.action[i]) ? (int64_t)s->events.address[i] : 0;
-}
-
-/* An event without an address repeats the last one, as in files. */
-static void repeat_addresses(const tide_snapshot *s, double *addresses) {
-    for (size_t i = 1; i < s->n_events; i++) {
-        if (!tide_action_has_address(s->events.action[i])) {
-            addresses[i] = addresses[i - 1];
-        }
-    }
-}
 
 /* The type of references to a table of n rows, of which -1 is none. */
 static tide_engine_type index_type(size_t n) {
     return n <= 1U << 7 ? TIDE_ENGINE_I8 : n <= 1U << 15 ? TIDE_ENGINE_I16 : TIDE_ENGINE_I32;
 }
 
-/* 4 bytes hold each of the byte counts, or 8 do. Counts are not above INT64_MAX. */
-static tide_engine_type amount_type(const tide_snapshot *snapshot, value_of value) {
-    int64_t bits = 0;
-    for (size_t i = 0; i < snapshot->n_events; i++) {
-        bits |= value(snapshot, i);
-    }
-    return bits >= 0 && bits <= UINT32_MAX ? TIDE_ENGINE_U32 : TIDE_ENGINE_F64;
-}
+/* ---- the columns ---- */
 
-static void store(void *to, tide_engine_type type, size_t i, int64_t value) {
-    switch (type) {
-    case TIDE_ENGINE_I8:
-        ((int8_t *)to)[i] = (int8_t)value;
-        break;
-    case TIDE_ENGINE_U8:
-        ((uint8_t *)to)[i] = (uint8_t)value;
-        break;
-    case TIDE_ENGINE_I16:
-        ((int16_t *)to)[i] = (int16_t)value;
-        break;
-    case TIDE_ENGINE_I32:
-        ((int32_t *)to)[i] = (int32_t)value;
-        break;
-    case TIDE_ENGINE_U32:
-        ((uint32_t *)to)[i] = (uint32_t)value;
-        break;
-    case TIDE_ENGINE_F64:
-        ((double *)to)[i] = (double)value;
-        break;
-    }
-}
-
-typedef struct plan {
-    const char *key;
-    value_of value;
-    tide_engine_type type;
-} plan;
-
-/* `ret_column`: its values; NULL if the caller does not need them. */
-static tide_status add_column(tide_engine *engine, size_t n_rows, const plan *of,
-                              void **ret_column) {
-    void *to = tide_arena_alloc_raw(&engine->arena, n_rows, WIDTHS[of->type]);
-    if (to == NULL) {
-        return TIDE_NO_MEMORY;
-    }
-    int64_t min = n_rows > 0 ? INT64_MAX : 0;
-    int64_t max = n_rows > 0 ? INT64_MIN : 0;
-    for (size_t i = 0; i < n_rows; i++) {
-        int64_t value = of->value(engine->snapshot, i);
-        min = value < min ? value : min;
-        max = value > max ? value : max;
-        store(to, of->type, i, value);
-    }
+static void add(tide_engine *engine, tide_engine_plan plan) {
     assert(engine->n_columns < TIDE_ENGINE_MAX_COLUMNS);
-    engine->columns[engine->n_columns++] =
-        (tide_engine_column){of->key, to, n_rows, of->type, (double)min, (double)max};
-    if (ret_column != NULL) {
-        *ret_column = to;
-    }
-    return TIDE_OK;
+    engine->plans[engine->n_columns++] = plan;
 }
 
-static tide_status add_columns(tide_engine *engine, size_t n_rows, const plan *plans, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        TIDE_TRY(add_column(engine, n_rows, &plans[i], NULL));
+/* A column whose numbers are in an array, a narrow one, or a member of rows. */
+#define ARRAY(key, values, n, type)                                                                \
+    add(engine,                                                                                    \
+        (tide_engine_plan){key, values, n, sizeof(*(values)), sizeof(*(values)), type, NULL})
+#define NARROW(key, column, n, type)                                                               \
+    add(engine,                                                                                    \
+        (tide_engine_plan){key, (column).values, n, (column).width, (column).width, type, NULL})
+#define MEMBER(key, rows, member, n, type)                                                         \
+    add(engine, (tide_engine_plan){key, (n) > 0 ? &(rows)->member : NULL, n, sizeof(*(rows)),      \
+                                   sizeof((rows)->member), type, NULL})
+
+static void plan_events(tide_engine *engine, const tide_snapshot *s) {
+    const tide_event_table *e = &s->events;
+    const size_t n = s->n_events;
+    ARRAY("events.time_ns", e->time_ns, n, TIDE_ENGINE_F64);
+    ARRAY("events.action", e->action, n, TIDE_ENGINE_U8);
+    ARRAY("events.device", e->device, n, TIDE_ENGINE_U8);
+    ARRAY("events.act", engine->subjects.act, n, TIDE_ENGINE_I32);
+    NARROW("events.stack", e->stack, n, index_type(s->n_stacks));
+    NARROW("events.scope", e->scope, n, index_type(s->n_scopes));
+    if (s->event_pool != NULL) {
+        ARRAY("events.pool", s->event_pool, n, TIDE_ENGINE_U32);
     }
-    return TIDE_OK;
 }
 
-#define ADD(engine, n_rows, plans)                                                                 \
-    TIDE_TRY(add_columns(engine, n_rows, plans, sizeof(plans) / sizeof((plans)[0])))
-
-static tide_status add_events(tide_engine *engine) {
-    const tide_snapshot *s = engine->snapshot;
-    const plan plans[] = {
-        {"events.time_delta", event_time, TIDE_ENGINE_F64},
-        {"events.action", event_action, TIDE_ENGINE_U8},
-        {"events.device", event_device, TIDE_ENGINE_U8},
-        {"events.requested_bytes", event_requested, amount_type(s, event_requested)},
-        {"events.block_bytes", event_bytes, amount_type(s, event_bytes)},
-        {"events.stream", event_stream, TIDE_ENGINE_U8},
-        {"events.category", event_category, TIDE_ENGINE_U8},
-        {"events.name", event_name, index_type(s->n_strings)},
-        {"events.stack", event_stack, index_type(s->n_stacks)},
-        {"events.scope_delta", event_scope, index_type(s->n_scopes)},
-    };
-    const plan address = {"events.address_delta", event_address, TIDE_ENGINE_F64};
-    void *addresses = NULL;
-    ADD(engine, s->n_events, plans);
-    TIDE_TRY(add_column(engine, s->n_events, &address, &addresses));
-    repeat_addresses(s, addresses);
-    const plan certainty = {"events.certainty", event_certainty, TIDE_ENGINE_U8};
-    if (s->event_certainty != NULL) {
-        TIDE_TRY(add_column(engine, s->n_events, &certainty, NULL));
+#define START_BLOCK(name, expression)                                                              \
+    static int64_t name(const tide_snapshot *s, size_t row, size_t segment) {                      \
+        (void)row;                                                                                 \
+        (void)segment;                                                                             \
+        return expression;                                                                         \
     }
-    const plan pool = {"events.pool", event_pool, TIDE_ENGINE_I32};
-    return s->event_pool != NULL ? add_column(engine, s->n_events, &pool, NULL) : TIDE_OK;
+START_BLOCK(start_address,
+            (int64_t)(s->start_segments[segment].address + s->start_blocks[row].offset_bytes))
+START_BLOCK(start_requested, (int64_t)s->start_blocks[row].requested_bytes)
+START_BLOCK(start_bytes, (int64_t)s->start_blocks[row].block_bytes)
+START_BLOCK(start_stream, s->start_segments[segment].stream)
+START_BLOCK(start_category, s->start_blocks[row].category)
+START_BLOCK(start_name,
+            s->start_blocks[row].name == TIDE_NONE ? -1 : (int64_t)s->start_blocks[row].name)
+START_BLOCK(start_certainty, s->start_block_certainty != NULL ? s->start_block_certainty[row] : 0)
+#undef START_BLOCK
+
+/* 4 bytes hold each of the byte counts, or 8 do. Counts are not above INT64_MAX. */
+static tide_engine_type amount_type(const tide_engine *engine, const tide_narrow_column *column,
+                                    tide_engine_start_value *of_start) {
+    const tide_subjects *subjects = &engine->subjects;
+    bool is_large = column->width > sizeof(uint32_t);
+    for (size_t i = 0; i < subjects->n_start && !is_large; i++) {
+        is_large =
+            of_start(engine->snapshot, subjects->rows[i], subjects->segments[i]) > UINT32_MAX;
+    }
+    return is_large ? TIDE_ENGINE_F64 : TIDE_ENGINE_U32;
 }
 
-static tide_status add_places(tide_engine *engine) {
-    const tide_snapshot *s = engine->snapshot;
+#define SUBJECTS(key, values, width, type, of_start)                                               \
+    add(engine, (tide_engine_plan){key, values, engine->subjects.n, width, width, type, of_start})
+
+static void plan_subjects(tide_engine *engine, const tide_snapshot *s) {
+    const tide_event_table *e = &s->events;
+    SUBJECTS("subjects.address", e->address, sizeof(*e->address), TIDE_ENGINE_F64, start_address);
+    SUBJECTS("subjects.requested_bytes", e->requested_bytes.values, e->requested_bytes.width,
+             amount_type(engine, &e->requested_bytes, start_requested), start_requested);
+    SUBJECTS("subjects.bytes", e->block_bytes.values, e->block_bytes.width,
+             amount_type(engine, &e->block_bytes, start_bytes), start_bytes);
+    SUBJECTS("subjects.stream", e->stream, 1, TIDE_ENGINE_U8, start_stream);
+    SUBJECTS("subjects.category", e->category, 1, TIDE_ENGINE_U8, start_category);
+    SUBJECTS("subjects.name", e->name.values, e->name.width, index_type(s->n_strings), start_name);
+    if (s->event_certainty != NULL || s->start_block_certainty != NULL) {
+        SUBJECTS("subjects.certainty", s->event_certainty, 1, TIDE_ENGINE_U8, start_certainty);
+    }
+    const tide_subjects *subjects = &engine->subjects;
+    MEMBER("replaced.block", subjects->replaced, block, subjects->n_replaced, TIDE_ENGINE_I32);
+    MEMBER("replaced.event", subjects->replaced, event, subjects->n_replaced, TIDE_ENGINE_I32);
+    ARRAY("unmatched.count", subjects->n_unmatched, s->n_devices, TIDE_ENGINE_U32);
+}
+
+static void plan_places(tide_engine *engine, const tide_snapshot *s) {
     const tide_engine_type text = index_type(s->n_strings);
-    const plan frames[] = {
-        {"frames.function", frame_function, text},
-        {"frames.file", frame_file, text},
-        {"frames.line", frame_line, TIDE_ENGINE_I32},
-        {"frames.inlined", frame_inlined, TIDE_ENGINE_U8},
-    };
-    const plan stacks[] = {
-        {"stacks.parent", stack_parent, index_type(s->n_stacks)},
-        {"stacks.frame", stack_frame, index_type(s->n_frames)},
-    };
-    ADD(engine, s->n_frames, frames);
-    ADD(engine, s->n_stacks, stacks);
-    return TIDE_OK;
+    MEMBER("frames.function", s->frames, function, s->n_frames, text);
+    MEMBER("frames.file", s->frames, file, s->n_frames, text);
+    MEMBER("frames.line", s->frames, line, s->n_frames, TIDE_ENGINE_I32);
+    MEMBER("frames.inlined", s->frames, inlined, s->n_frames, TIDE_ENGINE_U8);
+    MEMBER("stacks.parent", s->stacks, parent, s->n_stacks, index_type(s->n_stacks));
+    MEMBER("stacks.frame", s->stacks, frame, s->n_stacks, index_type(s->n_frames));
 }
 
-static tide_status add_scopes(tide_engine *engine) {
-    const tide_snapshot *s = engine->snapshot;
-    const plan scopes[] = {
-        {"scopes.parent", scope_parent, index_type(s->n_scopes)},
-        {"scopes.kind", scope_kind, TIDE_ENGINE_U8},
-        {"scopes.name", scope_name, index_type(s->n_strings)},
-        {"scopes.thread", scope_thread, TIDE_ENGINE_I32},
-        {"scopes.index", scope_index, TIDE_ENGINE_I32},
-        {"scopes.begin_delta", scope_begin, TIDE_ENGINE_F64},
-        {"scopes.duration", scope_duration, TIDE_ENGINE_F64},
-        {"scopes.device_begin", scope_device_begin, TIDE_ENGINE_F64},
-        {"scopes.device_duration", scope_device_duration, TIDE_ENGINE_F64},
-    };
-    ADD(engine, s->n_scopes, scopes);
-    return TIDE_OK;
+static void plan_scopes(tide_engine *engine, const tide_snapshot *s) {
+    const size_t n = s->n_scopes;
+    MEMBER("scopes.parent", s->scopes, parent, n, index_type(n));
+    MEMBER("scopes.kind", s->scopes, kind, n, TIDE_ENGINE_U8);
+    MEMBER("scopes.name", s->scopes, name, n, index_type(s->n_strings));
+    MEMBER("scopes.thread", s->scopes, thread, n, TIDE_ENGINE_I32);
+    MEMBER("scopes.index", s->scopes, index, n, TIDE_ENGINE_I32);
+    MEMBER("scopes.begin_ns", s->scopes, begin_ns, n, TIDE_ENGINE_F64);
+    MEMBER("scopes.duration_ns", s->scopes, duration_ns, n, TIDE_ENGINE_F64);
+    MEMBER("scopes.device_begin_ns", s->scopes, device_begin_ns, n, TIDE_ENGINE_F64);
+    MEMBER("scopes.device_duration_ns", s->scopes, device_duration_ns, n, TIDE_ENGINE_F64);
 }
 
 size_t tide_engine_columns(tide_engine *engine) {
-    assert(engine->snapshot != NULL && engine->n_columns == 0);
-    tide_status status = add_events(engine);
-    status = status == TIDE_OK ? add_places(engine) : status;
-    status = status == TIDE_OK ? add_scopes(engine) : status;
-    return tide_engine_end(engine, status) ? engine->n_columns : 0;
+    assert(engine->snapshot != NULL);
+    engine->n_columns = 0;
+    plan_events(engine, engine->snapshot);
+    plan_subjects(engine, engine->snapshot);
+    plan_places(engine, engine->snapshot);
+    plan_scopes(engine, engine->snapshot);
+    return engine->n_columns;
 }
 
-const tide_engine_column *tide_engine_column_table(const tide_engine *engine) {
-    return engine->columns;
+const tide_engine_column *tide_engine_column_at(tide_engine *engine, size_t i) {
+    assert(i < engine->n_columns);
+    const tide_engine_plan *plan = &engine->plans[i];
+    engine->column = (tide_engine_column){plan->key, plan->n_rows, plan->type};
+    return &engine->column;
+}
+
+/* ---- their rows ---- */
+
+/* Where a batch of numbers comes from. */
+typedef struct batch {
+    const char *from;
+    size_t stride;
+    const uint32_t *rows; /* by number; NULL: each is the next */
+    size_t n;
+    uint32_t none; /* this one becomes -1 */
+} batch;
+
+/* One loop for each pair of widths: millions of numbers pass here. */
+#define COPY(name, from_type, to_type)                                                             \
+    static void name(const batch *of, void *to) {                                                  \
+        for (size_t i = 0; i < of->n; i++) {                                                       \
+            size_t row = of->rows != NULL ? of->rows[i] : i;                                       \
+            from_type number = *(const from_type *)(const void *)(of->from + row * of->stride);    \
+            ((to_type *)to)[i] = (to_type)number;                                                  \
+        }                                                                                          \
+    }
+#define COPY_INDEX(name, from_type, to_type)                                                       \
+    static void name(const batch *of, void *to) {                                                  \
+        for (size_t i = 0; i < of->n; i++) {                                                       \
+            size_t row = of->rows != NULL ? of->rows[i] : i;                                       \
+            uint32_t number = *(const from_type *)(const void *)(of->from + row * of->stride);     \
+            ((to_type *)to)[i] = (to_type)(number == of->none ? TIDE_NONE : number);               \
+        }                                                                                          \
+    }
+COPY(copy_1_1, uint8_t, uint8_t)
+COPY_INDEX(copy_1_2, uint8_t, uint16_t)
+COPY_INDEX(copy_1_4, uint8_t, uint32_t)
+COPY(copy_2_1, uint16_t, uint8_t)
+COPY(copy_2_2, uint16_t, uint16_t)
+COPY_INDEX(copy_2_4, uint16_t, uint32_t)
+COPY(copy_4_1, uint32_t, uint8_t)
+COPY(copy_4_2, uint32_t, uint16_t)
+COPY(copy_4_4, uint32_t, uint32_t)
+COPY(copy_1_8, uint8_t, double)
+COPY(copy_2_8, uint16_t, double)
+COPY(copy_4_8, uint32_t, double)
+COPY(copy_8_8, int64_t, double)
+#undef COPY
+#undef COPY_INDEX
+
+/* By the logarithms of the widths. */
+typedef void copy(const batch *of, void *to);
+static copy *const COPIES[4][4] = {
+    {copy_1_1, copy_1_2, copy_1_4, copy_1_8},
+    {copy_2_1, copy_2_2, copy_2_4, copy_2_8},
+    {copy_4_1, copy_4_2, copy_4_4, copy_4_8},
+    {NULL, NULL, NULL, copy_8_8},
+};
+
+static size_t log_of(size_t width) {
+    return width == 1 ? 0 : width == 2 ? 1 : width == 4 ? 2 : 3;
+}
+
+/* The largest number of a narrow column of indices is TIDE_NONE. That of a member is so already:
+ * its low bits are those of -1. */
+static uint32_t none_of(const tide_engine_plan *plan) {
+    bool is_index = plan->type == TIDE_ENGINE_I8 || plan->type == TIDE_ENGINE_I16 ||
+                    plan->type == TIDE_ENGINE_I32;
+    return is_index && plan->stride == plan->width && plan->width <= sizeof(uint32_t)
+               ? TIDE_NONE >> (8 * (sizeof(uint32_t) - plan->width))
+               : TIDE_NONE;
+}
+
+static void store(void *to, tide_engine_type type, size_t i, int64_t value) {
+    switch (WIDTHS[type]) {
+    case sizeof(uint8_t):
+        ((uint8_t *)to)[i] = (uint8_t)value;
+        break;
+    case sizeof(uint16_t):
+        ((uint16_t *)to)[i] = (uint16_t)value;
+        break;
+    case sizeof(uint32_t):
+        ((uint32_t *)to)[i] = (uint32_t)value;
+        break;
+    default:
+        ((double *)to)[i] = (double)value;
+    }
+}
+
+/* Those subjects of the batch that are blocks of the start; how many there are. */
+static size_t store_start(tide_engine *engine, const tide_engine_plan *plan, size_t first,
+                          size_t n) {
+    const tide_subjects *of = &engine->subjects;
+    size_t i = 0;
+    for (; i < n && first + i < of->n_start; i++) {
+        int64_t value =
+            plan->of_start(engine->snapshot, of->rows[first + i], of->segments[first + i]);
+        store(engine->rows, plan->type, i, value);
+    }
+    return i;
+}
+
+/* Whether the rows can be copied as they are. */
+static bool is_same(const tide_engine_plan *plan) {
+    return plan->of_start == NULL && plan->stride == plan->width &&
+           plan->width == WIDTHS[plan->type] && plan->type != TIDE_ENGINE_F64;
+}
+
+/* Out-of-memory events and marks have no valid address. */
+static void drop_addresses(const tide_event_table *events, const batch *of, double *to) {
+    assert(of->rows != NULL);
+    for (size_t i = 0; i < of->n; i++) {
+        if (!tide_action_has_address(events->action[of->rows[i]])) {
+            to[i] = 0;
+        }
+    }
+}
+
+const void *tide_engine_rows(tide_engine *engine, size_t column, size_t first) {
+    const tide_engine_plan *plan = &engine->plans[column];
+    assert(column < engine->n_columns && first < plan->n_rows);
+    size_t n_left = plan->n_rows - first;
+    size_t n = n_left < TIDE_ENGINE_BATCH ? n_left : TIDE_ENGINE_BATCH;
+    batch of = {plan->values, plan->stride, NULL, n, none_of(plan)};
+    char *to = (char *)engine->rows;
+    if (plan->of_start == NULL) {
+        of.from += first * plan->stride;
+    } else {
+        size_t n_start = store_start(engine, plan, first, n);
+        of.rows = engine->subjects.rows + first + n_start;
+        of.n -= n_start;
+        to += n_start * WIDTHS[plan->type];
+    }
+    if (is_same(plan)) {
+        return of.from;
+    }
+    if (plan->values != NULL) {
+        copy *const copy_of = COPIES[log_of(plan->width)][log_of(WIDTHS[plan->type])];
+        assert(copy_of != NULL); /* only a number of 8 bytes does not fit, and becomes a double */
+        copy_of(&of, to);
+    } else {
+        memset(to, 0, of.n * WIDTHS[plan->type]);
+    }
+    if (plan->of_start == start_address) {
+        drop_addresses(&engine->snapshot->events, &of, (double *)(void *)to);
+    }
+    return engine->rows;
 }

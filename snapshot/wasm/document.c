@@ -12,7 +12,8 @@ static void write_odd(tide_json_writer *json, const tide_snapshot *snapshot) {
 }
 
 /* The columns of engine.h are left out; so is the end, which the page computes. */
-static void write_document(tide_json_writer *json, const tide_snapshot *snapshot) {
+static void write_document(tide_json_writer *json, const tide_engine *engine) {
+    const tide_snapshot *snapshot = engine->snapshot;
     tide_snapshot small = *snapshot;
     small.n_events = small.n_frames = small.n_stacks = small.n_scopes = 0;
     small.n_end_segments = small.n_end_blocks = 0;
@@ -21,6 +22,7 @@ static void write_document(tide_json_writer *json, const tide_snapshot *snapshot
     tide_json_begin_object(json);
     tide_write_without_summary(json, &small);
     write_odd(json, snapshot);
+    tide_json_key_integer(json, "n_blocks", (int64_t)engine->subjects.n_blocks);
     tide_json_end_object(json);
 }
 
@@ -32,7 +34,7 @@ bool tide_engine_document(tide_engine *engine) {
         return tide_engine_end(engine, TIDE_NO_MEMORY);
     }
     tide_json_writer_init(json, tide_engine_add_text, engine);
-    write_document(json, engine->snapshot);
+    write_document(json, engine);
     tide_status status = tide_json_writer_finish(json);
     mem->release(mem->ctx, json);
     return tide_engine_end(engine, status);

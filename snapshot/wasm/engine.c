@@ -8,11 +8,7 @@
 
 tide_engine *tide_engine_create(void) {
     const tide_hostmem *mem = tide_hostmem_default();
-    tide_engine *engine = tide_hostmem_zeroed(mem, 1, sizeof(*engine));
-    if (engine != NULL) {
-        tide_arena_init(&engine->arena, mem);
-    }
-    return engine;
+    return tide_hostmem_zeroed(mem, 1, sizeof(tide_engine));
 }
 
 char *tide_engine_name(tide_engine *engine) {
@@ -22,8 +18,11 @@ char *tide_engine_name(tide_engine *engine) {
 bool tide_engine_open(tide_engine *engine) {
     engine->name[sizeof(engine->name) - 1] = '\0';
     assert(engine->snapshot == NULL);
-    return tide_engine_end(
-        engine, tide_snapshot_load(engine->name, NULL, &engine->snapshot, &engine->error));
+    tide_status status = tide_snapshot_load(engine->name, NULL, &engine->snapshot, &engine->error);
+    if (status == TIDE_OK) {
+        status = tide_subjects_make(engine->snapshot, &engine->subjects, &engine->error);
+    }
+    return tide_engine_end(engine, status);
 }
 
 const char *tide_engine_error(const tide_engine *engine) {

@@ -50,14 +50,14 @@ typedef enum tide_engine_type {
     TIDE_ENGINE_F64
 } tide_engine_type;
 
-/* One column of the document. The page reads its fields at the offsets 0, 4, 8, 12, 16 and 24. */
+/* One column of the document. The page reads its fields at the offsets 0, 4 and 8. */
 typedef struct tide_engine_column {
-    const char *key; /* as in the file: "events.time_delta"; differences are added up already */
-    const void *at;
+    const char *key; /* "events.time_ns" */
     size_t n_rows;
-    uint32_t type;   /* tide_engine_type */
-    double min, max; /* of the values; 0 without rows */
+    uint32_t type; /* tide_engine_type */
 } tide_engine_column;
+
+enum { TIDE_ENGINE_BATCH = 16384 };
 
 /* NULL: no memory. It ends with its instance, which the page drops. */
 TIDE_EXPORT(create) tide_engine *tide_engine_create(void);
@@ -70,10 +70,15 @@ TIDE_EXPORT(name) char *tide_engine_name(tide_engine *engine);
 TIDE_EXPORT(open) bool tide_engine_open(tide_engine *engine);
 TIDE_EXPORT(error) const char *tide_engine_error(const tide_engine *engine);
 
-/* Makes the columns of the events, frames, stacks and scopes; how many there are, 0: `error`. */
+/* How many columns the events, subjects, frames, stacks and scopes have together. */
 TIDE_EXPORT(columns) size_t tide_engine_columns(tide_engine *engine);
-TIDE_EXPORT(column_table)
-const tide_engine_column *tide_engine_column_table(const tide_engine *engine);
+
+/* One of them, after `columns`. */
+TIDE_EXPORT(column)
+const tide_engine_column *tide_engine_column_at(tide_engine *engine, size_t i);
+
+/* Its rows from `first`, TIDE_ENGINE_BATCH of them or what is left. */
+TIDE_EXPORT(rows) const void *tide_engine_rows(tide_engine *engine, size_t column, size_t first);
 
 /* The document without these columns, as the JSON of docs/snapshot-format.md with addresses in
  * bytes and the further key "odd": {count, first}. Like every answer it is a `text`; false:

@@ -3,22 +3,62 @@
 #ifndef TIDE_SNAPSHOT_WASM_ENGINE_INTERNAL_H
 #define TIDE_SNAPSHOT_WASM_ENGINE_INTERNAL_H
 
-#include "common/arena.h"
 #include "snapshot/document/snapshot.h"
 #include "snapshot/wasm/engine.h"
 
 enum { TIDE_ENGINE_MAX_COLUMNS = 32 };
 
+typedef struct tide_replaced {
+    int32_t block; /* that was alive when another was allocated on top of it */
+    int32_t event; /* that did so */
+} tide_replaced;
+
+/* The blocks in the order of their birth, those of the start first; then what the other events are
+ * about, in their order. */
+typedef struct tide_subjects {
+    size_t n_start;  /* blocks of the start */
+    size_t n_blocks; /* all blocks */
+    size_t n;
+    uint32_t *rows;     /* owned: the event that each comes from; of the first n_start, the block */
+    uint32_t *segments; /* owned: n_start; the segments of these blocks */
+    int32_t *act;       /* owned, by event: the block that it allocates; ~block that it frees; else
+                           -2^30 - subject */
+    tide_replaced *replaced; /* owned */
+    size_t n_replaced;
+    size_t replaced_room;
+    uint32_t *n_unmatched; /* owned: by device, events that contradict the state before them */
+} tide_subjects;
+
+/* Fills a zeroed `ret`. */
+TIDE_NODISCARD tide_status tide_subjects_make(const tide_snapshot *snapshot, tide_subjects *ret,
+                                              tide_error *error);
+
+/* The value of a subject that is a block of the start. */
+typedef int64_t tide_engine_start_value(const tide_snapshot *snapshot, size_t row, size_t segment);
+
+/* A column: where its numbers are in the document, and what the page gets. */
+typedef struct tide_engine_plan {
+    const char *key;
+    const void *values; /* borrowed */
+    size_t n_rows;
+    size_t stride; /* bytes from one number to the next */
+    size_t width;  /* bytes of each */
+    tide_engine_type type;
+    tide_engine_start_value *of_start; /* the rows are those of the subjects; NULL: they are not */
+} tide_engine_plan;
+
 struct tide_engine {
     char name[TIDE_ENGINE_NAME_BYTES]; /* of the file, for messages */
     tide_error error;                  /* of the last call that failed */
     tide_snapshot *snapshot;           /* owned; NULL until a file was read */
-    tide_arena arena;                  /* of the columns */
-    tide_engine_column columns[TIDE_ENGINE_MAX_COLUMNS];
+    tide_subjects subjects;
+    tide_engine_plan plans[TIDE_ENGINE_MAX_COLUMNS];
     size_t n_columns;
-    char *text;       /* owned: the last answer, without a terminating zero */
-    size_t n_text;    /* its bytes */
-    size_t text_room; /* bytes of `text` */
+    tide_engine_column column;      /* the last one asked for */
+    double rows[TIDE_ENGINE_BATCH]; /* some of its rows */
+    char *text;                     /* owned: the last answer, without a terminating zero */
+    size_t n_text;                  /* its bytes */
+    size_t text_room;               /* bytes of `text` */
 };
 
 /* Drops the last answer. */

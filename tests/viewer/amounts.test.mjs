@@ -13,7 +13,7 @@ import {
 } from '../../viewer/src/amounts.js';
 import { CATEGORIES } from '../../viewer/src/colours.js';
 import { csvField, csvLine, textTable } from '../../viewer/src/csv.js';
-import { readSnapshot } from '../../viewer/src/format.js';
+import { snapshotOf } from './engine.mjs';
 import { FRAME, foldedStack, frameKinds, frameText, representativeFrames } from '../../viewer/src/frames.js';
 import { makeRun } from '../../viewer/src/run.js';
 import { CHUNK_ROWS, treeRows } from '../../viewer/src/tree_rows.js';
@@ -22,7 +22,7 @@ import { Recording } from './recording.mjs';
 import { randomNumbers, randomRun, trainingRun } from './synthetic.mjs';
 
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
-const training = makeRun(readSnapshot(trainingRun({ layers: 5, warmup: 1, steps: 2 })), 'training');
+const training = makeRun(snapshotOf(trainingRun({ layers: 5, warmup: 1, steps: 2 })), 'training');
 
 /** The blocks by the simplest walk over the events. */
 function plainBlocks(document) {
@@ -51,7 +51,7 @@ const sorted = (list) => [...list].sort((a, b) => a - b);
 
 test(`blocks of instants and ranges equal a plain walk (seed ${SEED})`, () => {
   const document = randomRun(1500, SEED);
-  const run = makeRun(readSnapshot(document), 'r');
+  const run = makeRun(snapshotOf(document), 'r');
   const plain = plainBlocks(document);
   const random = randomNumbers(SEED);
   const matching = (test) => plain.flatMap((block, i) => (test(block) ? [i] : []));
@@ -79,7 +79,7 @@ test(`blocks of instants and ranges equal a plain walk (seed ${SEED})`, () => {
 });
 
 test('the peak of a range is the largest total in it', () => {
-  const run = makeRun(readSnapshot(randomRun(1500, SEED)), 'r');
+  const run = makeRun(snapshotOf(randomRun(1500, SEED)), 'r');
   const what = whatOf(run, 'peak', -1, { first: 300, last: 700 });
   assert.equal(run.index.totals[what.state], Math.max(...run.index.totals.subarray(300, 700)));
   assert.ok(what.state >= 300 && what.state < 700);
@@ -122,7 +122,7 @@ test('each level adds up exactly to the one above it', () => {
 
 test('the sums of blocks are those of the file', () => {
   const document = randomRun(900, SEED);
-  const run = makeRun(readSnapshot(document), 'r');
+  const run = makeRun(snapshotOf(document), 'r');
   const plain = plainBlocks(document);
   const whole = wholeOf(run, blocksOf(run, { kind: 'allocated', first: 0, last: run.index.nStates }, null));
   assert.equal(
@@ -172,7 +172,7 @@ test('groups hidden by the legend are not counted', () => {
 
 test('a group picks its blocks, and blocks with the same texts in another run', () => {
   const other = makeRun(
-    readSnapshot(trainingRun({ layers: 5, warmup: 1, steps: 1, precision: 'bf16-mixed', bytes: 2 })),
+    snapshotOf(trainingRun({ layers: 5, warmup: 1, steps: 1, precision: 'bf16-mixed', bytes: 2 })),
     'other',
   );
   const levels = levelsOf(training, 'category', false);
@@ -203,7 +203,7 @@ test('a run without categories is split by the frames of the user', () => {
   const r = new Recording();
   r.path = ['main', 'train'];
   r.alloc('', 'unknown', 1000);
-  const run = makeRun(readSnapshot(r.document()), 'bare');
+  const run = makeRun(snapshotOf(r.document()), 'bare');
   assert.equal(usualSplit(run), 'site');
   assert.equal(usualSplit(training), 'category');
   assert.deepEqual(
@@ -399,7 +399,7 @@ test('packages below every training program are those of the command line', () =
 });
 
 test('rows of a level add up, also where not all of them are shown', () => {
-  const run = makeRun(readSnapshot(randomRun(4500, SEED)), 'r');
+  const run = makeRun(snapshotOf(randomRun(4500, SEED)), 'r');
   const levels = levelsOf(run, 'category', true);
   const whole = wholeOf(run, blocksOf(run, { kind: 'allocated', first: 0, last: run.index.nStates }, null));
   const state = {
@@ -454,7 +454,7 @@ test('fields of tables contain no formula and keep their text', () => {
 
 test('long ranges are split; times are printed, not checked', (t) => {
   const run = makeRun(
-    readSnapshot(trainingRun({ layers: 48, warmup: 0, steps: Math.ceil(2e5 / 1500), operators: 4 })),
+    snapshotOf(trainingRun({ layers: 48, warmup: 0, steps: Math.ceil(2e5 / 1500), operators: 4 })),
     'long',
   );
   const since = (label, body) => {

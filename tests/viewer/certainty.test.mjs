@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { timeAxis } from '../../viewer/src/axis.js';
-import { readSnapshot } from '../../viewer/src/format.js';
+import { snapshotOf } from './engine.mjs';
 import { NO_INTERVAL } from '../../viewer/src/format_names.js';
 import { buildLanes, laneItems, scopeExtents, scopeSpan } from '../../viewer/src/lanes.js';
 import { blockText } from '../../viewer/src/pinned_card.js';
@@ -47,7 +47,7 @@ function recorded() {
 }
 
 test('a block and the legend say how categories became known', () => {
-  const run = makeRun(readSnapshot(recorded()), 'x');
+  const run = makeRun(snapshotOf(recorded()), 'x');
   assert.deepEqual([...run.index.blocks.certainty], [2, 2, 1, 0]);
   assert.deepEqual(run.peak.certainties, [4096, 2048, 1536]);
   assert.equal(certaintiesText(run.peak.certainties), '1.50 KiB named, 2.00 KiB by rule, 4.00 KiB unknown');
@@ -61,7 +61,7 @@ test('a file that does not say shows nothing of it', () => {
   const document = recorded();
   delete document.events.certainty;
   delete document.start.segments[0].blocks[0].certainty;
-  const run = makeRun(readSnapshot(document), 'x');
+  const run = makeRun(snapshotOf(document), 'x');
   assert.equal(run.index.blocks.certainty, null);
   assert.equal(run.peak.certainties, null);
   assert.equal(certaintiesText(run.peak.certainties), '');
@@ -71,16 +71,16 @@ test('a file that does not say shows nothing of it', () => {
 test('only blocks of the start, or only events, may say it', () => {
   const ofStart = recorded();
   delete ofStart.events.certainty;
-  assert.deepEqual([...makeRun(readSnapshot(ofStart), 'x').index.blocks.certainty], [2, 0, 0, 0]);
+  assert.deepEqual([...makeRun(snapshotOf(ofStart), 'x').index.blocks.certainty], [2, 0, 0, 0]);
   const ofEvents = recorded();
   delete ofEvents.start.segments[0].blocks[0].certainty;
-  assert.deepEqual([...makeRun(readSnapshot(ofEvents), 'x').index.blocks.certainty], [0, 2, 1, 0]);
+  assert.deepEqual([...makeRun(snapshotOf(ofEvents), 'x').index.blocks.certainty], [0, 2, 1, 0]);
 });
 
 test('a scope without an interval has no place in time, and no open end', () => {
   const document = recorded();
   document.scopes.duration[1] = NO_INTERVAL;
-  const snapshot = readSnapshot(document);
+  const snapshot = snapshotOf(document);
   const extents = scopeExtents(snapshot);
   const run = makeRun(snapshot, 'x');
   const axis = timeAxis(snapshot);
@@ -102,7 +102,7 @@ test('a scope without an interval has no place in time, and no open end', () => 
 test('a step without an interval is shown with the whole run around it', () => {
   const document = recorded();
   document.scopes.duration[0] = NO_INTERVAL;
-  const run = makeRun(readSnapshot(document), 'x');
+  const run = makeRun(snapshotOf(document), 'x');
   assert.equal(run.homeScope, 0);
   assert.deepEqual(homeView(run, run.axes.time), [run.axes.time.lo, run.axes.time.hi]);
 });

@@ -17,7 +17,7 @@ import {
   sideOf,
   usualDifference,
 } from '../../viewer/src/differences.js';
-import { readSnapshot } from '../../viewer/src/format.js';
+import { snapshotOf } from './engine.mjs';
 import { aliveAt } from '../../viewer/src/index.js';
 import { comparisonSentence, subtitleOf } from '../../viewer/src/headline.js';
 import { enclosing, scopePath, scopeSpan } from '../../viewer/src/lanes.js';
@@ -26,7 +26,7 @@ import { namePattern } from '../../viewer/src/text.js';
 import { Recording } from './recording.mjs';
 import { randomRun, trainingRun } from './synthetic.mjs';
 
-const runOf = (document, label = 'run') => makeRun(readSnapshot(document), label);
+const runOf = (document, label = 'run') => makeRun(snapshotOf(document), label);
 const fp32 = runOf(trainingRun({ warmup: 1, steps: 2 }), 'fp32');
 const bf16 = runOf(
   trainingRun({ warmup: 2, steps: 3, bytes: 2, precision: 'bf16-mixed', nsPerEvent: 7000 }),

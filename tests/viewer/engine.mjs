@@ -1,10 +1,23 @@
-// Gives the modules under node the engine that the page holds. Import it for its effect.
+// Gives the modules under node the engine that the page holds, and makes snapshots of documents with it.
 import { existsSync, readFileSync } from 'node:fs';
+import { documentOf } from '../../viewer/src/document.js';
+import { bytesInMemory, Engine } from '../../viewer/src/engine.js';
 import { provideEngine } from '../../viewer/src/engine_module.js';
+import { readSnapshot } from '../../viewer/src/format.js';
 
 const path = process.env.TIDEMARK_ENGINE ?? '';
 
 /** Why tests of the engine are skipped; false: they are not. */
 export const NO_ENGINE = existsSync(path) ? false : 'TIDEMARK_ENGINE names no engine';
 
-if (!NO_ENGINE) provideEngine(async () => new WebAssembly.Module(readFileSync(path)));
+const module = NO_ENGINE ? null : new WebAssembly.Module(readFileSync(path));
+if (!NO_ENGINE) provideEngine(async () => module);
+
+/** The snapshot of a document, as the page reads it from a file. */
+export function snapshotOf(document) {
+  const text = new TextEncoder().encode(JSON.stringify(document));
+  const engine = new Engine(module, bytesInMemory([text]));
+  engine.begin(new WebAssembly.Instance(module, engine.imports));
+  engine.open('the file');
+  return readSnapshot(documentOf(engine));
+}

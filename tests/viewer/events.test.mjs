@@ -11,7 +11,7 @@ import {
   eventTexts,
   filterEvents,
 } from '../../viewer/src/events.js';
-import { readSnapshot } from '../../viewer/src/format.js';
+import { snapshotOf } from './engine.mjs';
 import { scopePath } from '../../viewer/src/lanes.js';
 import { stackFrames } from '../../viewer/src/peak.js';
 import { makeRun } from '../../viewer/src/run.js';
@@ -23,7 +23,7 @@ import { Recording } from './recording.mjs';
 import { randomNumbers, eventRows, trainingRun } from './synthetic.mjs';
 
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
-const run = makeRun(readSnapshot(trainingRun({ layers: 4, warmup: 1, steps: 2 })), 'training');
+const run = makeRun(snapshotOf(trainingRun({ layers: 4, warmup: 1, steps: 2 })), 'training');
 const { strings } = run.snapshot;
 const events = eventRows(run.snapshot);
 const all = { actions: null, query: null, first: 0, last: run.index.nStates };
@@ -127,7 +127,7 @@ test('rows say what the events are', () => {
 
 test('CSV has exact numbers, a field for each column, and no formula', () => {
   const hostile = makeRun(
-    readSnapshot(trainingRun({ layers: 1, warmup: 0, steps: 1, label: (name) => `=${name}` })),
+    snapshotOf(trainingRun({ layers: 1, warmup: 0, steps: 1, label: (name) => `=${name}` })),
     'hostile',
   );
   const e = 20;
@@ -168,7 +168,7 @@ test('a short list scrolls as it is, a long one comes to each of its ends', () =
 });
 
 test('the list of many events opens at once; times are printed, not checked', (t) => {
-  const many = makeRun(readSnapshot(trainingRun({ layers: 48, warmup: 0, steps: 100 })), 'many');
+  const many = makeRun(snapshotOf(trainingRun({ layers: 48, warmup: 0, steps: 100 })), 'many');
   const began = performance.now();
   const rows = filterEvents(many, { actions: null, query: null, first: 0, last: many.index.nStates });
   const opened = performance.now();
@@ -191,7 +191,7 @@ test('a free is named after what it frees, not after the line that freed it', ()
   recording.free(block);
   const document = recording.document();
   document.events.name.fill(-1);
-  const nameless = makeRun(readSnapshot(document), 'a free');
+  const nameless = makeRun(snapshotOf(document), 'a free');
   const nameOf = (e) => eventTexts(nameless, e)[EVENT_COLUMNS.indexOf('name')];
   assert.match(nameOf(0), /^forward/);
   assert.equal(nameOf(1), nameOf(0));

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { failuresOf, failuresText, limitsOf } from '../../viewer/src/failures.js';
-import { readSnapshot } from '../../viewer/src/format.js';
+import { snapshotOf } from './engine.mjs';
 import { makeRun } from '../../viewer/src/run.js';
 import { leftOutText } from '../../viewer/src/scale.js';
 import { drawnLabels } from './drawing.mjs';
@@ -23,7 +23,7 @@ function failing({ n = 1, free = 0.5 * GIB, limit = -1, total = -1, allocator = 
   r.event('mark', {});
   const document = r.document({ run: { memory_limit_bytes: limit }, allocator });
   document.devices = [{ ...document.devices[0], kind: 'cuda', name: 'card', total_bytes: total }];
-  return makeRun(readSnapshot(document), 'x');
+  return makeRun(snapshotOf(document), 'x');
 }
 
 const textOf = (options) => failuresText(failuresOf(failing(options)));
@@ -96,7 +96,7 @@ test('the name of a limit lies under no other label', () => {
     for (let i = 0; i < 20; i++) r.event('mark', {});
     const document = r.document();
     document.devices = [{ ...document.devices[0], kind: 'cuda', name: 'card', total_bytes: total }];
-    const run = makeRun(readSnapshot(document), 'x');
+    const run = makeRun(snapshotOf(document), 'x');
     for (let width = 420; width <= 1200; width += 20) {
       const { labels } = drawnLabels(run, width);
       const limit = labels.find(({ text }) => /^(device )?capacity/.test(text));
@@ -126,7 +126,7 @@ function threaded(threads, origin) {
   threads.forEach((_, i) => r.within('user', `work ${i}`, -1, () => r.alloc(`c${i}`, 'activation', 4096)));
   const document = r.document(origin ? { origin } : {});
   document.scopes.thread = [0, 0, ...threads];
-  return makeRun(readSnapshot(document), 'x');
+  return makeRun(snapshotOf(document), 'x');
 }
 
 test('each thread that has scopes has a lane with its name', () => {

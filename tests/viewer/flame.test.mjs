@@ -12,14 +12,14 @@ import {
   followPath,
   nodeAt,
 } from '../../viewer/src/flame.js';
-import { readSnapshot } from '../../viewer/src/format.js';
+import { snapshotOf } from './engine.mjs';
 import { stackFrames } from '../../viewer/src/peak.js';
 import { makeRun } from '../../viewer/src/run.js';
 import { Recording } from './recording.mjs';
 import { randomNumbers, trainingRun } from './synthetic.mjs';
 
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
-const training = makeRun(readSnapshot(trainingRun({ layers: 4, warmup: 0, steps: 2 })), 'training');
+const training = makeRun(snapshotOf(trainingRun({ layers: 4, warmup: 0, steps: 2 })), 'training');
 const allocated = (run) => blocksOf(run, { kind: 'allocated', first: 0, last: run.index.nStates }, null);
 const byCategory = (run) => (block) => run.index.blocks.category[block];
 
@@ -35,7 +35,7 @@ function foldedRun(stacks) {
   document.frames.function.forEach((name, f) => {
     if (document.strings[name].startsWith('lib')) document.frames.file[f] = document.strings.length - 1;
   });
-  return makeRun(readSnapshot(document), 'folded');
+  return makeRun(snapshotOf(document), 'folded');
 }
 
 function checkNodes(run, flame, list) {
@@ -139,7 +139,7 @@ test('consecutive frames of libraries are folded into one', () => {
 });
 
 test('blocks without a call stack have a frame of their own', () => {
-  const run = makeRun(readSnapshot(trainingRun({ layers: 1, warmup: 0, steps: 1 })), 'none');
+  const run = makeRun(snapshotOf(trainingRun({ layers: 1, warmup: 0, steps: 1 })), 'none');
   run.index.blocks.stack.fill(-1);
   const flame = buildFlame(run, allocated(run), false, byCategory(run));
   assert.deepEqual(

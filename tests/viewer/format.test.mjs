@@ -9,9 +9,9 @@ import { gunzipSync } from 'node:zlib';
 import { blocksOf, splitAmount, wholeOf } from '../../viewer/src/amounts.js';
 import { CATEGORIES, groupPixels } from '../../viewer/src/colours.js';
 import { compareRuns } from '../../viewer/src/compare.js';
-import { FormatError } from '../../viewer/src/columns.js';
-import { readSnapshot } from '../../viewer/src/format.js';
-import { ACTION_NAMES, CATEGORY_NAMES, SCOPE_NAMES, STATE_NAMES } from '../../viewer/src/format_names.js';
+import { snapshotOf } from './engine.mjs';
+import { SCOPE } from '../../viewer/src/format_names.js';
+import { ACTION, STATE } from '../../viewer/src/subjects.js';
 import { aliveAt } from '../../viewer/src/index.js';
 import { breakdownAt, stackFrames } from '../../viewer/src/peak.js';
 import { harmlessTree } from '../../viewer/src/harmless.js';
@@ -23,58 +23,15 @@ import { levelsOf } from '../../viewer/src/levels.js';
 import { Recording } from './recording.mjs';
 import { trainingRun } from './synthetic.mjs';
 
-const MOST_CATEGORIES = 64; // docs/snapshot-format.md: the built-in ones and the file's own
-
 test('stacks are read innermost first', () => {
   const r = new Recording();
   const stack = r.stack(['main', 'train', 'attention']);
   r.event('mark', {});
   assert.deepEqual(
-    stackFrames(readSnapshot(r.document()), stack).map((f) => f.function),
+    stackFrames(snapshotOf(r.document()), stack).map((f) => f.function),
     ['attention', 'train', 'main'],
   );
-  assert.deepEqual(stackFrames(readSnapshot(r.document()), -1), []);
-});
-
-test('documents that cannot be right are refused, with the place', () => {
-  const refused = (change, pattern) => {
-    const document = structuredClone(trainingRun({ layers: 1, steps: 1 }));
-    change(document);
-    assert.throws(
-      () => readSnapshot(document),
-      (problem) => problem instanceof FormatError && pattern.test(problem.message),
-      String(pattern),
-    );
-  };
-  refused((d) => (d.format = 'other'), /not a tidemark snapshot/);
-  refused((d) => (d.version = 2), /version 2; this viewer reads version 1/);
-  refused((d) => d.events.stack.pop(), /events\.stack has \d+ rows where \d+ are expected/);
-  refused((d) => (d.events.stack[3] = 99999), /events\.stack\[3\] is 99999, not one of \d+ rows/);
-  refused((d) => (d.events.name[2] = 1.5), /events\.name\[2\] is 1\.5/);
-  refused((d) => (d.events.time_delta[1] = -1e9), /events\.time_delta\[1\] leads to/);
-  refused(
-    (d) => (d.events.category[4] = 200),
-    new RegExp(`events\\.category\\[4\\] is 200, not one of ${CATEGORIES.length} categories`),
-  );
-  refused((d) => (d.events.action = 'x'), /events\.action is missing or not a list/);
-  refused((d) => (d.scopes.parent[0] = 0), /scopes\.parent\[0\] is 0: a parent must stand before/);
-  refused((d) => (d.stacks.parent[1] = 1), /stacks\.parent\[1\] is 1: a parent must stand before/);
-  refused((d) => (d.stacks.frame[0] = -1), /stacks\.frame\[0\] is -1/);
-  refused((d) => (d.strings[1] = {}), /strings\[1\] is not a text/);
-  refused((d) => (d.scopes.name[0] = null), /scopes\.name\[0\] is null/);
-  refused(
-    (d) => (d.actions = [...d.actions.slice(0, 4), '<b>']),
-    /events\.action\[\d+\] is one that this viewer does not know/,
-  );
-  refused(
-    (d) =>
-      (d.start = {
-        segments: [{ device: 0, address: 1, total_bytes: 512, blocks: [{ state: 1, offset_bytes: -5 }] }],
-      }),
-    /start\.segments\[0\]\.blocks\[0\]\.offset_bytes is -5/,
-  );
-  assert.throws(() => readSnapshot(null), /not a tidemark snapshot/);
-  assert.throws(() => readSnapshot([]), /not a tidemark snapshot/);
+  assert.deepEqual(stackFrames(snapshotOf(r.document()), -1), []);
 });
 
 test('numbers are decoded through the names that the file gives', () => {
@@ -82,15 +39,15 @@ test('numbers are decoded through the names that the file gives', () => {
   const swapped = structuredClone(document);
   swapped.categories = [...document.categories].reverse();
   swapped.events.category = document.events.category.map((c) => document.categories.length - 1 - c);
-  assert.deepEqual(readSnapshot(swapped).subjects.category, readSnapshot(document).subjects.category);
+  assert.deepEqual(snapshotOf(swapped).subjects.category, snapshotOf(document).subjects.category);
 });
 
 test('unknown names become categories of their own, above the built-in ones', () => {
   const document = trainingRun();
-  const before = makeRun(readSnapshot(document), 'before');
+  const before = makeRun(snapshotOf(document), 'before');
   const bytesOf = (run, name) => run.peak.categories.find(({ key }) => key === name)?.bytes ?? 0;
   document.categories = document.categories.map((name) => (name === 'optimizer_state' ? 'kv cache' : name));
-  const run = makeRun(readSnapshot(document), 'after');
+  const run = makeRun(snapshotOf(document), 'after');
   const n = bytesOf(before, 'optimizer_state');
   assert.deepEqual(run.snapshot.categories, [...CATEGORIES, 'kv cache']);
   assert.deepEqual([n > 0, bytesOf(run, 'kv cache'), bytesOf(run, 'optimizer_state')], [true, n, 0]);
@@ -103,21 +60,10 @@ test('unknown names become categories of their own, above the built-in ones', ()
     n,
     0,
   ]);
-  document.categories = Array.from({ length: MOST_CATEGORIES - CATEGORIES.length + 1 }, (_, i) => `own ${i}`);
-  assert.throws(
-    () => readSnapshot(document),
-    new RegExp(
-      `categories: more than the limit of ${MOST_CATEGORIES - CATEGORIES.length} categories beside the ${CATEGORIES.length}`,
-    ),
-  );
-  document.categories = ['parameter', 5];
-  assert.throws(() => readSnapshot(document), /categories\[1\]: a text was expected/);
-  document.categories = ['x'.repeat(129)];
-  assert.throws(() => readSnapshot(document), /categories: a category's name of 129 bytes: the limit is 128/);
 });
 
 test('an empty document is an empty run', () => {
-  const run = makeRun(readSnapshot(new Recording().document()), 'x');
+  const run = makeRun(snapshotOf(new Recording().document()), 'x');
   assert.equal(run.peak.bytes, 0);
   assert.deepEqual(homeView(run, run.axes.event), [0, 1]);
   const stacking = buildStacking(buildColouring([run], 'category'), 0, new Set());
@@ -150,14 +96,19 @@ test(
       );
       const text = gunzipSync(readFileSync(path)).toString();
       const tables = JSON.parse(text);
+      const numbered = (names) => Object.keys(names).map((name) => name.toLowerCase());
       assert.deepEqual(
-        [ACTION_NAMES, CATEGORY_NAMES, SCOPE_NAMES, STATE_NAMES],
-        [tables.actions, tables.categories, tables.scope_kinds, tables.block_states],
-        'the lists in format_names.js',
+        [numbered(ACTION), numbered(SCOPE), numbered(STATE)],
+        [tables.actions, tables.scope_kinds, tables.block_states],
+        'the lists in subjects.js and format_names.js',
       );
-      assert.deepEqual([...CATEGORIES].sort(), [...CATEGORY_NAMES].sort(), 'the list in category_table.js');
+      assert.deepEqual(
+        [...CATEGORIES].sort(),
+        [...tables.categories].sort(),
+        'the list in category_table.js',
+      );
       const summary = JSON.parse(text).summary[0];
-      const run = makeRun(readSnapshot(JSON.parse(text)), 'small');
+      const run = makeRun(snapshotOf(JSON.parse(text)), 'small');
       assert.equal(run.peak.bytes, summary.peak.allocated_bytes);
       assert.equal(run.index.peakState - 1, summary.peak.event);
       assert.equal(run.reserved.maxBytes, summary.max.reserved.bytes);

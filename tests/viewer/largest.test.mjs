@@ -1,14 +1,14 @@
 // The largest groups at an instant.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readSnapshot } from '../../viewer/src/format.js';
+import { snapshotOf } from './engine.mjs';
 import { aliveAt } from '../../viewer/src/index.js';
 import { blocksOfGroup, largestAt } from '../../viewer/src/largest.js';
 import { makeRun } from '../../viewer/src/run.js';
 import { trainingRun } from './synthetic.mjs';
 
 const document = trainingRun({ warmup: 1, steps: 2 });
-const run = makeRun(readSnapshot(document), 'run');
+const run = makeRun(snapshotOf(document), 'run');
 
 test('groups add up to the total, the largest first, and are found again block by block', () => {
   for (const state of [run.peakState, 100, run.index.nStates - 1]) {
@@ -40,7 +40,7 @@ test('groups add up to the total, the largest first, and are found again block b
 test('without names the line of the program identifies a group, whatever its categories', () => {
   const bare = structuredClone(document);
   bare.events.name.fill(-1);
-  const without = makeRun(readSnapshot(bare), 'bare');
+  const without = makeRun(snapshotOf(bare), 'bare');
   const groups = largestAt(without, without.peakState);
   assert.equal(
     groups.reduce((sum, group) => sum + group.bytes, 0),

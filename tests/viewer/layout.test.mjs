@@ -6,14 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { readSnapshot } from '../../viewer/src/format.js';
+import { snapshotOf } from './engine.mjs';
 import { aliveAt } from '../../viewer/src/index.js';
 import { layoutAt, reservedAt } from '../../viewer/src/layout.js';
 import { layOutMap, rectAt, scaleToFit } from '../../viewer/src/map_rows.js';
 import { makeRun } from '../../viewer/src/run.js';
 import { Recording } from './recording.mjs';
 
-const runOf = (document) => makeRun(readSnapshot(document), 'run');
+const runOf = (document) => makeRun(snapshotOf(document), 'run');
 const MIB = 2 ** 20;
 
 /** Rows at addresses chosen by the test, in bytes. */

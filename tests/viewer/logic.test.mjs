@@ -5,7 +5,7 @@ import { allocRow, buildBlocks, buildReserved, freeRow } from '../../viewer/src/
 import { CATEGORIES } from '../../viewer/src/colours.js';
 import { compareRuns } from '../../viewer/src/compare.js';
 import { commonScale, wholeDrawn } from '../../viewer/src/scale.js';
-import { readSnapshot } from '../../viewer/src/format.js';
+import { snapshotOf } from './engine.mjs';
 import { aliveAt, buildIndex, largestState } from '../../viewer/src/index.js';
 import { laneItems, scopePath } from '../../viewer/src/lanes.js';
 import { breakdownAt } from '../../viewer/src/peak.js';
@@ -33,12 +33,12 @@ function plainTotals(document) {
 
 test('totals equal a plain walk', () => {
   const document = randomRun(700, SEED);
-  const index = buildIndex(buildBlocks(readSnapshot(document)));
+  const index = buildIndex(buildBlocks(snapshotOf(document)));
   assert.deepEqual([...index.totals], plainTotals(document));
 });
 
 test('the first state with the largest total, for every range', () => {
-  const index = buildIndex(buildBlocks(readSnapshot(randomRun(1500, SEED))));
+  const index = buildIndex(buildBlocks(snapshotOf(randomRun(1500, SEED))));
   const random = randomNumbers(SEED);
   for (let round = 0; round < 500; round++) {
     const lo = Math.floor(random() * index.nStates);
@@ -50,7 +50,7 @@ test('the first state with the largest total, for every range', () => {
 });
 
 test('blocks alive add up to the total, sorted by category, then birth', () => {
-  const index = buildIndex(buildBlocks(readSnapshot(randomRun(4000, SEED))));
+  const index = buildIndex(buildBlocks(snapshotOf(randomRun(4000, SEED))));
   const { blocks } = index;
   const random = randomNumbers(SEED);
   for (const state of [
@@ -80,7 +80,7 @@ test('blocks alive add up to the total, sorted by category, then birth', () => {
 
 test('the blocks alive at the peak add up exactly', () => {
   for (const document of [trainingRun(), randomRun(2000, SEED)]) {
-    const snapshot = readSnapshot(document);
+    const snapshot = snapshotOf(document);
     const index = buildIndex(buildBlocks(snapshot));
     const peak = breakdownAt(index, snapshot.categories, index.peakState);
     const sum = (rows) => rows.reduce((a, row) => a + row.bytes, 0);
@@ -141,7 +141,7 @@ test('blocks of the start are alive from the beginning and can be freed', () => 
     category: [1],
     name: [0],
   };
-  const snapshot = readSnapshot(document);
+  const snapshot = snapshotOf(document);
   const blocks = buildBlocks(snapshot);
   const index = buildIndex(blocks);
   assert.deepEqual([...index.totals], [1024, 0]);
@@ -190,7 +190,7 @@ test('a block that waits for another stream is not alive, at the start and after
       ],
     },
   ];
-  const snapshot = readSnapshot(document);
+  const snapshot = snapshotOf(document);
   const blocks = buildBlocks(snapshot);
   const index = buildIndex(blocks);
   assert.deepEqual([...index.totals], [1024, 5120, 6144, 2048, 2560, 2560, 2560, 1536]);
@@ -211,13 +211,13 @@ test('a block that waits for another stream is not alive, at the start and after
 test('a free without its allocation is counted, not followed', () => {
   const r = new Recording();
   r.event('free', { address: 77, requested: 512, block: 512 });
-  const blocks = buildBlocks(readSnapshot(r.document()));
+  const blocks = buildBlocks(snapshotOf(r.document()));
   assert.equal(blocks.nUnmatched, 1);
   assert.deepEqual([...buildIndex(blocks).totals], [0, 0]);
 });
 
 test('the page opens on the measured step that holds the peak', () => {
-  const run = makeRun(readSnapshot(trainingRun({ warmup: 2, steps: 3 })), 'x');
+  const run = makeRun(snapshotOf(trainingRun({ warmup: 2, steps: 3 })), 'x');
   assert.equal(placeOfState(run, run.peakState), 'step 0, backward');
   assert.equal(scopePath(run.snapshot, run.homeScope), 'step 0');
   assert.equal(run.peak.bytes, run.index.totals[run.index.peakState]);
@@ -234,7 +234,7 @@ test('the page opens on the measured step that holds the peak', () => {
 });
 
 test('the headline of an out-of-memory run says where it ended', () => {
-  const run = makeRun(readSnapshot(trainingRun({ limitBytes: 500e6 })), 'x');
+  const run = makeRun(snapshotOf(trainingRun({ limitBytes: 500e6 })), 'x');
   assert.match(
     headline(run),
     /^Out of memory in warm-up 0, backward: 29\.30\sMiB more did not fit beside 470\.00\sMiB reserved of 476\.84\sMiB, 461\.44\sMiB of it allocated:/,
@@ -243,8 +243,8 @@ test('the headline of an out-of-memory run says where it ended', () => {
 });
 
 test('a step that ended early is aligned with one that did not, layer by layer', () => {
-  const whole = makeRun(readSnapshot(trainingRun({ device: 'virtual' })), 'whole');
-  const early = makeRun(readSnapshot(trainingRun({ device: 'virtual', limitBytes: 300e6 })), 'early');
+  const whole = makeRun(snapshotOf(trainingRun({ device: 'virtual' })), 'whole');
+  const early = makeRun(snapshotOf(trainingRun({ device: 'virtual', limitBytes: 300e6 })), 'early');
   const layerEnd = (run) => {
     const layer =
       early.snapshot.scopes.index[early.snapshot.events.scope[early.snapshot.oom[0].event]] >= 0 ? 0 : 1;
@@ -268,7 +268,7 @@ test('a step that ended early is aligned with one that did not, layer by layer',
 });
 
 test('lanes hold what is in view, in both orders', () => {
-  const run = makeRun(readSnapshot(trainingRun()), 'x');
+  const run = makeRun(snapshotOf(trainingRun()), 'x');
   assert.deepEqual(
     run.lanes.map((lane) => lane.title),
     ['step', 'phase', 'layer', 'operator'],
@@ -285,7 +285,7 @@ test('lanes hold what is in view, in both orders', () => {
 
 test('runs are compared by category, peak and time; the first is the base', () => {
   const runs = [trainingRun(), trainingRun({ bytes: 2, precision: 'bf16-mixed' })].map((d, i) =>
-    makeRun(readSnapshot(d), String(i)),
+    makeRun(snapshotOf(d), String(i)),
   );
   const sections = compareRuns(runs);
   const row = (title, label) => sections.find((s) => s.title === title).rows.find((r) => r.label === label);
@@ -306,7 +306,7 @@ test('runs are compared by category, peak and time; the first is the base', () =
 });
 
 test('no ratios to a run that ended before its time', () => {
-  const runs = [trainingRun({ limitBytes: 500e6 }), trainingRun()].map((d) => makeRun(readSnapshot(d), 'x'));
+  const runs = [trainingRun({ limitBytes: 500e6 }), trainingRun()].map((d) => makeRun(snapshotOf(d), 'x'));
   assert.ok(compareRuns(runs)[1].rows.every((row) => row.ratios.every(Number.isNaN)));
   assert.ok(
     commonScale(runs.map(wholeDrawn)) >=
@@ -318,11 +318,11 @@ test('no ratios to a run that ended before its time', () => {
 function runOf(mib) {
   const r = new Recording();
   r.alloc('only', 'parameter', mib * 2 ** 20);
-  return makeRun(readSnapshot(r.document()), 'x');
+  return makeRun(snapshotOf(r.document()), 'x');
 }
 
 test('a run without recorded allocations says so, and has no bytes to compare', () => {
-  const none = makeRun(readSnapshot(new Recording().document()), 'x');
+  const none = makeRun(snapshotOf(new Recording().document()), 'x');
   assert.match(headline(none), /not recorded/);
   assert.ok(!none.isRecorded && runOf(1).isRecorded);
   assert.ok(
@@ -333,7 +333,7 @@ test('a run without recorded allocations says so, and has no bytes to compare', 
 });
 
 test('a peak that a warm-up step reached first is shown in the measured step, with a note', () => {
-  const run = makeRun(readSnapshot(trainingRun({ warmup: 2 })), 'x');
+  const run = makeRun(snapshotOf(trainingRun({ warmup: 2 })), 'x');
   const first = run.snapshot.events.scope[run.index.peakState - 1];
   const where = scopePath(run.snapshot, first).split(' › ')[0];
   assert.match(where, /^warm-up/);
@@ -341,7 +341,7 @@ test('a peak that a warm-up step reached first is shown in the measured step, wi
     headline(run),
     new RegExp(`^Peak 981\\.47\\sMiB allocated in step 0, backward, first reached in ${where}: `),
   );
-  assert.doesNotMatch(headline(makeRun(readSnapshot(trainingRun({ warmup: 0 })), 'x')), /first reached/);
+  assert.doesNotMatch(headline(makeRun(snapshotOf(trainingRun({ warmup: 0 })), 'x')), /first reached/);
   assert.doesNotMatch(headline(runOf(1)), /first reached/);
 });
 
@@ -351,7 +351,7 @@ test('the label of the reserved bytes avoids the peak and the end, with a capaci
     [trainingRun({ device: 'virtual', limitBytes: 500e6 }), /^reserved [\d.]+ MiB$/],
   ]) {
     for (const width of [360, 700, 1010]) {
-      const { labels } = drawnLabels(makeRun(readSnapshot(document), 'x'), width);
+      const { labels } = drawnLabels(makeRun(snapshotOf(document), 'x'), width);
       const reserved = labels.find(({ text }) => pattern.test(text));
       assert.ok(reserved, `${width}: ${labels.map(({ text }) => text).join()}`);
       for (const other of labels.filter(
@@ -375,7 +375,7 @@ function fullAtTheEnd() {
   for (let i = 0; i < 62; i++) r.alloc(`w${i}`, 'parameter', 2 ** 24);
   const document = r.document();
   document.devices = [{ ...document.devices[0], kind: 'virtual', name: 'card', total_bytes: 85019586560 }];
-  return makeRun(readSnapshot(document), 'x');
+  return makeRun(snapshotOf(document), 'x');
 }
 
 test('beside the peak and in a narrow window the capacity is named in fewer words, and no label lies over another', () => {
@@ -401,7 +401,7 @@ test('scopes of one lane that overlap cover no names', () => {
   r.within('phase', 'forward', -1, () => {
     for (let i = 0; i < 6; i++) r.within('layer', 'outer', -1, () => r.alloc(`a${i}`, 'activation', 4096));
   });
-  const run = makeRun(readSnapshot(r.document()), 'x');
+  const run = makeRun(snapshotOf(r.document()), 'x');
   // The first layer reaches as far as all others, which lie over it.
   const layers = [...run.lanes.find(({ title }) => title === 'layer').scopes];
   run.extents.last[layers[0]] = run.extents.last[layers[5]];
@@ -422,7 +422,7 @@ test('scopes of one lane that overlap cover no names', () => {
 });
 
 test('a virtual device has no times', () => {
-  const run = makeRun(readSnapshot(trainingRun({ device: 'virtual' })), 'x');
+  const run = makeRun(snapshotOf(trainingRun({ device: 'virtual' })), 'x');
   assert.deepEqual(run.timing, []);
   assert.ok(run.isVirtual);
 });
@@ -435,7 +435,7 @@ test('times use the clock of the device', () => {
     const document = trainingRun({ device: 'cpu' });
     document.devices[0].kind = kind;
     document.timing.phases = [{ name: 'forward', host_ms: [3, 3], device_ms: [2, 2] }];
-    const { timing } = makeRun(readSnapshot(document), 'x');
+    const { timing } = makeRun(snapshotOf(document), 'x');
     assert.deepEqual([timing[0].clock, timing[0].statistics.mean], [clock, mean]);
   }
 });
@@ -448,7 +448,7 @@ test('statistics are of the sample, and one step has no spread', () => {
 });
 
 test('a run warns of missing data and of times that are not representative', () => {
-  const warnings = (more) => makeRun(readSnapshot(trainingRunWith(more)), 'x').warnings.join(' ');
+  const warnings = (more) => makeRun(snapshotOf(trainingRunWith(more)), 'x').warnings.join(' ');
   assert.equal(warnings({}), '');
   assert.match(
     warnings({ log: { full_policy: 'stop', dropped_events: 1234 } }),
@@ -467,11 +467,11 @@ test('a run warns of missing data and of times that are not representative', () 
     /while the run went on/,
   );
   assert.match(
-    makeRun(readSnapshot(trainingRun({ precision: 'bf16-mixed' })), 'x').warnings[0],
+    makeRun(snapshotOf(trainingRun({ precision: 'bf16-mixed' })), 'x').warnings[0],
     /bf16 is emulated on the cpu/,
   );
   assert.deepEqual(
-    makeRun(readSnapshot(trainingRun({ precision: 'bf16-mixed', device: 'virtual' })), 'x').warnings,
+    makeRun(snapshotOf(trainingRun({ precision: 'bf16-mixed', device: 'virtual' })), 'x').warnings,
     [],
   );
 });

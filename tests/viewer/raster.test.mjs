@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventAxis, timeAxis } from '../../viewer/src/axis.js';
 import { groupPixels } from '../../viewer/src/colours.js';
-import { readSnapshot } from '../../viewer/src/format.js';
+import { snapshotOf } from './engine.mjs';
 import { amountAt, pendingOf } from '../../viewer/src/pending.js';
 import {
   bandLabels,
@@ -20,7 +20,7 @@ import { Recording } from './recording.mjs';
 import { randomNumbers, randomRun } from './synthetic.mjs';
 
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
-const runOf = (document) => makeRun(readSnapshot(document), 'x');
+const runOf = (document) => makeRun(snapshotOf(document), 'x');
 const stackingOf = (run, colourBy = 'category', hidden = []) =>
   buildStacking(buildColouring([run], colourBy), 0, new Set(hidden));
 const keysOf = ({ groups }) => groups.map((group) => group.key);

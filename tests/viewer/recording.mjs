@@ -1,8 +1,17 @@
 // Writes documents in the snapshot format row by row.
 
-import { CATEGORY_NAMES as CATEGORIES } from '../../viewer/src/format_names.js';
-
-export { CATEGORIES };
+export const CATEGORIES = [
+  'unknown',
+  'parameter',
+  'gradient',
+  'optimizer_state',
+  'activation',
+  'temporary',
+  'workspace',
+  'input',
+  'weight_copy',
+  'kv_cache',
+];
 const ACTIONS = [
   'alloc',
   'free',

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventAxis } from '../../viewer/src/axis.js';
 import { groupPixels } from '../../viewer/src/colours.js';
-import { readSnapshot } from '../../viewer/src/format.js';
+import { snapshotOf } from './engine.mjs';
 import { blockAt, blocksInColumn, createRaster, outlineOf, renderRaster } from '../../viewer/src/raster.js';
 import { makeRun } from '../../viewer/src/run.js';
 import {
@@ -37,7 +37,7 @@ function smallCurve({ reservedMib = 1100, capacityMib = 0 } = {}) {
   const document = r.document();
   if (capacityMib > 0)
     document.devices = document.devices.map((device) => ({ ...device, total_bytes: capacityMib * MIB }));
-  return makeRun(readSnapshot(document), 'x');
+  return makeRun(snapshotOf(document), 'x');
 }
 
 const stackingOf = (run, hidden = []) => buildStacking(buildColouring([run], 'category'), 0, new Set(hidden));
@@ -115,7 +115,7 @@ test('a zoomed picture shows the blocks between its bottom and its top', () => {
   r.alloc('middle', 'parameter', 30 * 512);
   r.alloc('high', 'activation', 20 * 512);
   r.event('mark', {});
-  const stacking = stackingOf(makeRun(readSnapshot(r.document()), 'x'));
+  const stacking = stackingOf(makeRun(snapshotOf(r.document()), 'x'));
   const axis = eventAxis(4);
   const raster = createRaster(4, 100);
   for (const bands of [false, true]) {
@@ -162,7 +162,7 @@ test('ticks of a zoomed scale begin in it, and their labels differ', () => {
 function runOf(mib) {
   const r = new Recording();
   r.alloc('only', 'parameter', mib * 2 ** 20);
-  return makeRun(readSnapshot(r.document()), 'x');
+  return makeRun(snapshotOf(r.document()), 'x');
 }
 
 test('a run far below the others has a scale of its own, and says so', () => {
@@ -182,6 +182,6 @@ test('a run far below the others has a scale of its own, and says so', () => {
     sharedScale([low[3]]),
   ]);
   assert.equal(scaleNote(scales(low), 3), "own scale: 1/8000 of the largest run's");
-  const empty = makeRun(readSnapshot(new Recording().document()), 'x');
+  const empty = makeRun(snapshotOf(new Recording().document()), 'x');
   assert.deepEqual(scales([runs[0], empty]), [sharedScale(runs), sharedScale(runs)]);
 });

@@ -1,7 +1,7 @@
 // Searching, and the address that keeps the state of the page.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readSnapshot } from '../../viewer/src/format.js';
+import { snapshotOf } from './engine.mjs';
 import { decodeAddress, encodeAddress } from '../../viewer/src/hash.js';
 import { aliveAt } from '../../viewer/src/index.js';
 import { scopePath } from '../../viewer/src/lanes.js';
@@ -12,7 +12,7 @@ import { initialState } from '../../viewer/src/store.js';
 import { Recording } from './recording.mjs';
 import { trainingRun } from './synthetic.mjs';
 
-const run = makeRun(readSnapshot(trainingRun({ warmup: 1, steps: 2 })), 'run');
+const run = makeRun(snapshotOf(trainingRun({ warmup: 1, steps: 2 })), 'run');
 const { blocks } = run.index;
 const { snapshot } = run;
 const search = (text) => searchBlocks(run, compileQuery(text));
@@ -161,7 +161,7 @@ function pythonRun() {
   };
   document.stacks = { parent: [-1, 0, 0], frame: [0, 1, 2] };
   document.events.stack = [1, 2, -1];
-  return makeRun(readSnapshot(document), 'python');
+  return makeRun(snapshotOf(document), 'python');
 }
 
 test('what the page shows is found: lines, frames with callers, paths of scopes, names with stars, sizes', () => {
@@ -196,6 +196,6 @@ test('what the page shows is found: lines, frames with callers, paths of scopes,
   };
   for (const [text, blocks] of Object.entries(wanted)) assert.equal(found(text), blocks, text);
   for (let b = 0; b < 3; b++) assert.equal(found(`0x${python.index.blocks.address[b].toString(16)}`)[b], '1');
-  const old = makeRun(readSnapshot(new Recording().document()), 'x');
+  const old = makeRun(snapshotOf(new Recording().document()), 'x');
   assert.equal(searchBlocks(old, compileQuery('from before')).length, 0);
 });

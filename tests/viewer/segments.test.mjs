@@ -6,14 +6,13 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { deviceOutlines } from '../../viewer/src/devices.js';
-import { readSnapshot } from '../../viewer/src/format.js';
+import { snapshotOf } from './engine.mjs';
 import { layoutAt, reservedAt } from '../../viewer/src/layout.js';
 import { poolRows } from '../../viewer/src/pools_table.js';
 import { makeRun } from '../../viewer/src/run.js';
 import { segmentHeadline, segmentRun } from '../../viewer/src/segment_run.js';
 import { hasSegments } from '../../viewer/src/segments.js';
 import { readSource } from '../../viewer/src/unpack.js';
-import './engine.mjs';
 import { closed, text } from './pages.mjs';
 import { opened, RUN } from './page_run.mjs';
 import { Recording } from './recording.mjs';
@@ -26,14 +25,14 @@ function rowsAt(rows) {
   const r = new Recording();
   for (const [action, address, bytes] of rows)
     r.event(action, { address: address / 512, requested: bytes, block: bytes });
-  return makeRun(readSnapshot(r.document()), 'run');
+  return makeRun(snapshotOf(r.document()), 'run');
 }
 
 /** The totals of a segment run after each event of the recording, by time. */
 const totalsOf = ({ index: { totals } }) => [...totals].map((bytes) => bytes / MIB);
 
 test('the bytes of the segments are the reserved bytes in every state', () => {
-  const run = makeRun(readSnapshot(trainingRun({ steps: 2 })), 'run');
+  const run = makeRun(snapshotOf(trainingRun({ steps: 2 })), 'run');
   const segments = segmentRun(run);
   assert.equal(segments.index.nStates, run.index.nStates);
   for (let state = 0; state < run.index.nStates; state++)
@@ -77,7 +76,7 @@ test('segments that are given back without having been bought are counted', () =
 });
 
 test('every device has its outline, on the order of all events', () => {
-  const snapshot = readSnapshot(runOnDevices());
+  const snapshot = snapshotOf(runOnDevices());
   const outlines = deviceOutlines(snapshot, 8);
   assert.equal(outlines.length, snapshot.devices.length);
   outlines.forEach(({ peakBytes, columns }, device) => {
@@ -117,7 +116,7 @@ test(
         free_bytes: row.freeBytes,
       },
     ]);
-    assert.deepEqual(poolRows(readSnapshot(trainingRun({ steps: 1 })), []), []);
+    assert.deepEqual(poolRows(snapshotOf(trainingRun({ steps: 1 })), []), []);
   },
 );
 

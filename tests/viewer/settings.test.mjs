@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { deviceChoices } from '../../viewer/src/devices.js';
-import { readSnapshot } from '../../viewer/src/format.js';
+import { snapshotOf } from './engine.mjs';
 import { makeRun } from '../../viewer/src/run.js';
 import { settingsOf, settingsText } from '../../viewer/src/settings.js';
 import { trainingRun } from './synthetic.mjs';
@@ -30,19 +30,19 @@ function fourDevices() {
 }
 
 test('settings that differ from the defaults come first', () => {
-  const snapshot = readSnapshot(fourDevices());
+  const snapshot = snapshotOf(fourDevices());
   assert.equal(settingsText(snapshot), 'allocator: max_split_size 40.00 MiB, expandable_segments True');
   assert.deepEqual(
     settingsOf(snapshot).map(({ name }) => name),
     ['max_split_size', 'expandable_segments', 'small_size', 'release_lock_on_cudamalloc'],
   );
-  const without = (given) => settingsText(readSnapshot({ ...small(), allocator: given }));
+  const without = (given) => settingsText(snapshotOf({ ...small(), allocator: given }));
   assert.equal(without({}), 'allocator: the file holds no settings');
   assert.equal(without({ small_size: 2 ** 20 }), "allocator: PyTorch's defaults");
 });
 
 test('every device of the file is counted and offered, also one that recorded nothing', () => {
-  const run = makeRun(readSnapshot(fourDevices()), 'four');
+  const run = makeRun(snapshotOf(fourDevices()), 'four');
   const choices = deviceChoices(run);
   assert.deepEqual(
     choices.map(({ device, isEmpty }) => [device, isEmpty]),
@@ -65,7 +65,7 @@ test(
       const path = join(folder, 'a.json.gz');
       writeFileSync(path, gzipSync(JSON.stringify(fourDevices())));
       const printed = execFileSync(cli, ['summary', path], { encoding: 'utf8' });
-      const snapshot = readSnapshot(fourDevices());
+      const snapshot = snapshotOf(fourDevices());
       assert.ok(printed.includes(settingsText(snapshot)));
       assert.match(printed, new RegExp(`device 0 of ${deviceChoices(makeRun(snapshot, 'a')).length}`));
     } finally {

@@ -1,12 +1,12 @@
 // What ran, and what could not be known exactly.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readSnapshot } from '../../viewer/src/format.js';
+import { snapshotOf } from './engine.mjs';
 import { makeRun } from '../../viewer/src/run.js';
 import { trainingRun } from './synthetic.mjs';
 
 test('versions stand in the title, and what is not exact is a warning', () => {
-  const run = (more) => makeRun(readSnapshot({ ...trainingRun(), ...more }), 'x');
+  const run = (more) => makeRun(snapshotOf({ ...trainingRun(), ...more }), 'x');
   const software = { python: '3.12.1', torch: '2.14.1+cu130', cuda: '', own: '7' };
   assert.match(run({ software }).title, /^Python 3\.12\.1, PyTorch 2\.14\.1\+cu130, own 7 · /);
   assert.doesNotMatch(run({}).title, /Python/);

@@ -8,7 +8,7 @@ import {
   rankedColour,
   sequentialColour,
 } from '../../viewer/src/colours.js';
-import { readSnapshot } from '../../viewer/src/format.js';
+import { snapshotOf } from './engine.mjs';
 import { scopeGroup, scopeGroups } from '../../viewer/src/lanes.js';
 import { blockAtBytes, bytesBelow, stackAt } from '../../viewer/src/order.js';
 import { flowLegend } from '../../viewer/src/picture.js';
@@ -22,7 +22,7 @@ import { randomNumbers, randomRun, trainingRun } from './synthetic.mjs';
 
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
 const COLOUR_BY = ['category', 'scope', 'stack', 'size', 'age'];
-const runOf = (document) => makeRun(readSnapshot(document), 'x');
+const runOf = (document) => makeRun(snapshotOf(document), 'x');
 const stackingOf = (run, colourBy = 'category', hidden = []) =>
   buildStacking(buildColouring([run], colourBy), 0, new Set(hidden));
 const keysOf = ({ groups }) => groups.map((group) => group.key);

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { readSnapshot } from '../../viewer/src/format.js';
+import { snapshotOf } from './engine.mjs';
 import { makeRun } from '../../viewer/src/run.js';
 import { lossesText, recorderCost, recorderText, sumKernels, timingFacts } from '../../viewer/src/timing.js';
 import { trainingRun } from './synthetic.mjs';
@@ -16,12 +16,16 @@ function timed(timing, run = {}) {
   const document = trainingRun({ layers: 2, warmup: 1, steps: 2 });
   document.timing = { ...document.timing, ...timing };
   document.run = { ...document.run, ...run };
-  return makeRun(readSnapshot(document), 'timed');
+  return makeRun(snapshotOf(document), 'timed');
 }
 
 test('rates are those of the mean step', () => {
   const run = timed(
-    { phases: [{ name: 'step', host_ms: [90, 110], device_ms: [] }], flops: 5e12, stated_peak_flops: 2e14 },
+    {
+      phases: [{ name: 'step', host_ms: [90, 110], device_ms: [-1, -1] }],
+      flops: 5e12,
+      stated_peak_flops: 2e14,
+    },
     { batch_size: 4, context_length: 128 },
   );
   const facts = timingFacts(run);
@@ -33,16 +37,13 @@ test('rates are those of the mean step', () => {
 
 test('losses are read exactly, and shown for the first, the first measured and the last step', () => {
   const read = (loss, warmup = 1) =>
-    readSnapshot({
+    snapshotOf({
       ...trainingRun({ layers: 1, steps: 2 }),
       loss,
       timing: { warmup_steps: warmup, phases: [] },
     }).timing;
   assert.deepEqual(read([9.5, 'nan', 'inf', '-inf']).losses, [9.5, NaN, Infinity, -Infinity]);
   assert.deepEqual(read(undefined).losses, []);
-  assert.throws(() => read(null), /loss is not a list/);
-  for (const odd of [['NaN'], [null], [Infinity], [[]]])
-    assert.throws(() => read([1, ...odd]), /loss\[1\]: a number was expected, or "nan", "inf" or "-inf"/);
   assert.equal(
     lossesText(read([9.28, 9.1, 8.5])),
     "9.280000 in the run's first step, 9.100000 in the first measured one, 8.500000 in the last",
@@ -67,7 +68,7 @@ test('unknown figures are not shown', () => {
 
 test('events inside a phase of the last step count', () => {
   const run = timed({
-    phases: [{ name: 'step', host_ms: [100, 100], device_ms: [] }],
+    phases: [{ name: 'step', host_ms: [100, 100], device_ms: [-1, -1] }],
     recorder_ns_per_event: 200,
   });
   const { snapshot } = run;
@@ -170,7 +171,7 @@ test(
             recorder_pairs: { recorded_ms: recorded, unrecorded_ms: unrecorded },
           };
           writeFileSync(changed, JSON.stringify(document));
-          const { snapshot } = makeRun(readSnapshot(document), 'changed');
+          const { snapshot } = makeRun(snapshotOf(document), 'changed');
           assert.equal(recorderText(recorderCost(snapshot)), summary(changed), `${name}, ${nsPerEvent} ns`);
         }
       }

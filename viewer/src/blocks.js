@@ -150,7 +150,7 @@ export function buildBlocks(snapshot, device = 0) {
   const diedState = new Int32Array(count).fill(never);
   // If no free ever waits for another stream, one column serves as both.
   const isPending =
-    events.action.includes(ACTION.FREE_REQUESTED) || start.blocks.state.includes(STATE.PENDING);
+    events.action.includes(ACTION.FREE_REQUESTED) || start.blocks.state.includes(STATE.PENDING_FREE);
   /**
    * @template {import('./columns.js').Numbers} T
    * @param {T} column of subjects
@@ -183,7 +183,7 @@ export function buildBlocks(snapshot, device = 0) {
   atStart.forEach(({ row }, block) => {
     blocks.stack[block] = start.blocks.stack[row];
     blocks.scope[block] = start.blocks.scope[row];
-    if (start.blocks.state[row] === STATE.PENDING) diedState[block] = 0;
+    if (start.blocks.state[row] === STATE.PENDING_FREE) diedState[block] = 0;
   });
   fillLives(blocks, snapshot, own ? (subject) => own[subject] : (subject) => subject);
   return blocks;

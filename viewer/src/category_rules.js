@@ -183,7 +183,7 @@ function endsOf({ events, subjects, start }) {
   const { act, replaced, count } = events;
   const ends = new Int32Array(subjects.nBlocks).fill(count);
   subjects.atStart.forEach(({ row }, block) => {
-    if (start.blocks.state[row] === STATE.PENDING) ends[block] = -1;
+    if (start.blocks.state[row] === STATE.PENDING_FREE) ends[block] = -1;
   });
   for (let e = 0; e < count; e++) if (act[e] < 0 && act[e] > NO_BLOCK) ends[~act[e]] = e;
   for (const [block, e] of replaced) if (ends[block] === count) ends[block] = e;

@@ -1,258 +1,119 @@
-/* document.js - reads a snapshot's document while its bytes arrive.
- *
- * Nearly all of it is columns of integers, which are parsed straight into typed arrays. The small parts
- * between them are read whole. So neither the whole text nor a list of its numbers is ever in memory.
- * Refusals, and the byte and key that a message names, are those of the program (snapshot/format/reader.c).
+/* document.js - a snapshot's document as the program's code reads it: tidemark's own files, PyTorch's pickles
+ * and their JSON.
  */
 import { FormatError } from './columns.js';
-import { ColumnReader, Scratch } from './column_reader.js';
-import { JsonReader, NEED_MORE } from './json.js';
-import { BYTE } from './json_text.js';
-import { PARTS, REQUIRED_PARTS } from './shapes.js';
-import { TABLES } from './table_rules.js';
+import { bytesInMemory, CAN_WAIT, Engine } from './engine.js';
+import { engineModule } from './engine_module.js';
 
-/** The limit of the uncompressed text, the same as in the program. */
-export const MOST_DOCUMENT_BYTES = 2 ** 31;
-const ROOM_AT_FIRST = 1 << 16;
 const PROGRESS_MS = 50;
-const KNOWN_PARTS = { ...PARTS, ...TABLES };
+const NAME = 'the file'; // the page names it before each message
+const MOST_BYTES = 2 ** 31; // of the text, as in the program
 
 /**
  * @typedef {() => Promise<Uint8Array | null>} Pull the next bytes, null at the end; the buffer before them
  *   may be overwritten
- * @typedef {(done: {bytes: number, rows: number}) => void} Report
+ * @typedef {() => Promise<Pull>} Open opens the text at its beginning
  */
 
 /**
- * Splits a key path into keys and items.
- * @param {string} place
- * @returns {(string | number)[]}
+ * The same bytes, with a report now and then.
+ * @param {import('./engine.js').Bytes} source
+ * @param {() => void} report
+ * @returns {import('./engine.js').Bytes}
  */
-function keysOfPath(place) {
-  return place
-    .replaceAll(']', '')
-    .split(/[.[]/)
-    .map((part) => (/^\d+$/.test(part) ? Number(part) : part));
-}
-
-/** A parser whose bytes arrive in parts: the unread bytes, and room for more. */
-class JsonStream extends JsonReader {
-  /**
-   * @param {Pull} pull
-   * @param {Report} report
-   * @param {number} mostBytes of the document
-   */
-  constructor(pull, report, mostBytes) {
-    super(new Uint8Array(0), false);
-    this.pull = pull;
-    this.report = report;
-    this.mostBytes = mostBytes;
-    this.reportedAt = 0;
-    this.nRows = 0;
-    this.isOwn = false; // whether `bytes` is a buffer of this object
-  }
-
-  /** Appends bytes to the unread ones, or notes the end. */
-  async load() {
-    const next = await this.pull();
-    if (next === null) {
-      this.isLast = true;
-      return;
-    }
-    const left = this.end - this.at;
-    this.base += this.at;
-    if (this.base + left + next.length > this.mostBytes)
-      throw new FormatError('it holds more than 2 GiB when it is uncompressed, which no snapshot does');
-    if (left <= next.byteOffset) {
-      const unread = this.bytes.subarray(this.at, this.end);
-      this.bytes = new Uint8Array(next.buffer, next.byteOffset - left, left + next.length);
-      this.bytes.set(unread);
-      this.isOwn = false;
-    } else if (this.isOwn && left + next.length <= this.bytes.length) {
-      this.bytes.copyWithin(0, this.at, this.end);
-      this.bytes.set(next, left);
-    } else {
-      const room = new Uint8Array(Math.max(ROOM_AT_FIRST, 2 * (left + next.length)));
-      room.set(this.bytes.subarray(this.at, this.end));
-      room.set(next, left);
-      this.bytes = room;
-      this.isOwn = true;
-    }
-    this.at = 0;
-    this.end = left + next.length;
-    this.progress();
-  }
-
-  progress() {
-    const now = performance.now();
-    if (now - this.reportedAt <= PROGRESS_MS) return;
-    this.reportedAt = now;
-    this.report({ bytes: this.base + this.end, rows: this.nRows });
-  }
-
-  /** Doubles the bytes at hand, so that repeated attempts take at most twice the time of the last one. */
-  async loadTwice() {
-    const wanted = 2 * (this.end - this.at);
-    do await this.load();
-    while (!this.isLast && this.end < wanted);
-  }
-
-  /**
-   * Parses a part. If the bytes at hand end within it, returns NEED_MORE and consumes nothing.
-   * @template T
-   * @param {() => T} part
-   * @returns {T | typeof NEED_MORE}
-   */
-  attempt(part) {
-    const { at, nOdd, firstOdd } = this;
-    const depth = this.levels.length;
-    const outer = depth > 0 ? { ...this.levels[depth - 1] } : null;
-    try {
-      return part();
-    } catch (problem) {
-      if (problem !== NEED_MORE) throw problem;
-      Object.assign(this, { at, nOdd, firstOdd });
-      this.levels.length = depth;
-      if (outer !== null) this.levels[depth - 1] = outer;
-      return NEED_MORE;
-    }
-  }
-
-  /**
-   * Parses a part, and starts it again with more bytes if the bytes at hand end within it.
-   * @template T
-   * @param {() => T} part
-   * @returns {Promise<T>}
-   */
-  async whole(part) {
-    for (;;) {
-      const taken = this.attempt(part);
-      if (taken !== NEED_MORE) return /** @type {T} */ (taken);
-      await this.loadTwice();
-    }
-  }
-
-  /** Skips a value of any length. */
-  async skipLong() {
-    const outer = this.levels.length;
-    const step = () => this.skipStep(outer);
-    do {
-      while (this.attempt(step) === NEED_MORE) await this.loadTwice();
-    } while (this.levels.length > outer);
-  }
-
-  /**
-   * @param {import('./table_rules.js').ColumnRule} rule
-   * @param {number} nRows of the columns before it; -1: none
-   * @param {Scratch} scratch
-   */
-  async column(rule, nRows, scratch) {
-    const offset = this.base + this.at;
-    const reader = new ColumnReader(rule, scratch, nRows < 0 ? ROOM_AT_FIRST : nRows);
-    await this.whole(() => this.enter(true));
-    while (!reader.take(this)) await this.load();
-    this.levels.pop();
-    if (nRows >= 0 && reader.count !== nRows)
-      this.failAt(`the column has ${reader.count} values, those before it have ${nRows}`, offset);
-    if (reader.strayRow >= 0) {
-      this.levels.push({
-        isArray: true,
-        hasItems: true,
-        nItems: reader.strayRow + 1,
-        key: '',
-        keySize: 0,
-        keyAt: 0,
-        seen: new Set(),
-      });
-      this.failAt('the value it leads to is out of range', reader.strayOffset);
-    }
-    return reader.finish();
-  }
-
-  /**
-   * @param {string} name
-   * @param {Scratch} scratch
-   */
-  async table(name, scratch) {
-    const table = Object.create(null);
-    const rules = TABLES[name];
-    let nRows = -1;
-    const required = Object.keys(rules).filter((key) => !rules[key].isOptional);
-    await this.fields(rules, required, async (key) => {
-      table[key] = await this.column(rules[key], nRows, scratch);
-      nRows = table[key].values.length;
-      if (name === 'events') this.nRows = nRows;
-    });
-    return table;
-  }
-
-  /**
-   * Calls body(key) for each known key of an object, after its colon.
-   * @param {Record<string, any>} known
-   * @param {readonly string[]} required
-   * @param {(key: string) => Promise<void>} body
-   */
-  async fields(known, required, body) {
-    await this.whole(() => this.enter(false));
-    const { seen } = this.levels[this.levels.length - 1];
-    while (await this.whole(() => this.takeKey())) {
-      const key = this.knownKey(known);
-      await (key === '' ? this.skipLong() : body(key));
-    }
-    this.checkRequired(required, seen);
-  }
-
-  /**
-   * The byte offset of the value at a key path.
-   * @param {string} place as checkDocument names it
-   */
-  async offsetOf(place) {
-    for (const part of keysOfPath(place)) {
-      const isItem = typeof part === 'number';
-      await this.whole(() => this.enter(isItem));
-      while (await this.whole(() => (isItem ? this.nextItem() : this.takeKey()))) {
-        const { nItems, key } = this.levels[this.levels.length - 1];
-        if (isItem ? nItems === part + 1 : key === part) break;
-        await this.skipLong();
+function reported(source, report) {
+  let reportedAt = 0;
+  return {
+    read: (most) => {
+      const now = performance.now();
+      if (now - reportedAt > PROGRESS_MS) {
+        reportedAt = now;
+        report();
       }
-    }
-    await this.whole(() => this.look());
-    return this.base + this.at;
-  }
-
-  async document() {
-    const made = Object.create(null);
-    const scratch = new Scratch();
-    if ((await this.whole(() => this.look())) !== BYTE.OPEN)
-      throw new FormatError('this is not a tidemark snapshot: it holds neither a JSON object nor a pickle');
-    await this.fields(KNOWN_PARTS, REQUIRED_PARTS, async (key) => {
-      made[key] = Object.hasOwn(TABLES, key)
-        ? await this.table(key, scratch)
-        : await this.whole(() => PARTS[key](this));
-    });
-    if ((await this.whole(() => this.look())) >= 0) this.expected("nothing after the document's end");
-    if (this.nOdd > 0) made.odd = { count: this.nOdd, first: this.firstOdd };
-    return made;
-  }
+      return source.read(most);
+    },
+    rewind: () => source.rewind(),
+  };
 }
 
 /**
- * @param {Pull} pull
- * @param {Report} report
- * @param {number} [mostBytes] of the uncompressed text
+ * The bytes as they arrive.
+ * @param {Open} open
+ * @returns {import('./engine.js').Bytes}
+ */
+function bytesArriving(open) {
+  /** @type {Promise<Pull> | null} null: at the beginning */
+  let opened = null;
+  let rest = new Uint8Array(0);
+  const take = (/** @type {number} */ most) => {
+    const some = rest.subarray(0, most);
+    rest = rest.subarray(some.length);
+    return some;
+  };
+  const more = async (/** @type {number} */ most) => {
+    const pull = await (opened ??= open());
+    const part = await pull();
+    rest = /** @type {Uint8Array<ArrayBuffer>} */ (part ?? new Uint8Array(0));
+    return part === null ? null : take(most);
+  };
+  return {
+    read: (most) => (rest.length > 0 ? take(most) : more(most)),
+    rewind: () => {
+      opened = null;
+      rest = new Uint8Array(0);
+    },
+  };
+}
+
+/**
+ * The whole text in memory. A longer one than the engine reads is cut, which the engine refuses.
+ * @param {Open} open
+ * @returns {Promise<import('./engine.js').Bytes>}
+ */
+async function bytesArrived(open) {
+  const pull = await open();
+  const parts = [];
+  let length = 0;
+  for (let part = await pull(); part !== null && length <= MOST_BYTES; part = await pull()) {
+    parts.push(part.slice()); // the buffer is used again
+    length += part.length;
+  }
+  return bytesInMemory(parts);
+}
+
+/**
+ * @param {Open} open
+ * @returns {Promise<import('./engine.js').Bytes>}
+ */
+export async function bytesOf(open) {
+  return CAN_WAIT ? bytesArriving(open) : bytesArrived(open);
+}
+
+/**
+ * @param {Engine} engine that has opened a file
+ * @returns {Record<string, any>} for readSnapshot
+ */
+export function documentOf(engine) {
+  const doc = JSON.parse(engine.answer('document'));
+  return { ...doc, ...engine.columns(), odd: doc.odd.count > 0 ? doc.odd : null };
+}
+
+/**
+ * @param {import('./engine.js').Bytes} source
+ * @param {() => void} report called now and then
  * @returns {Promise<Record<string, any>>} for readSnapshot
  * @throws {FormatError}
  */
-export function readDocument(pull, report, mostBytes = MOST_DOCUMENT_BYTES) {
-  return new JsonStream(pull, report, mostBytes).document();
-}
-
-/**
- * The byte offset in the document of the value at a key path.
- * @param {Pull} pull
- * @param {string} place
- * @returns {Promise<number>}
- */
-export function findPlace(pull, place) {
-  return new JsonStream(pull, () => undefined, MOST_DOCUMENT_BYTES).offsetOf(place);
+export async function readDocument(source, report) {
+  const engine = await Engine.start(await engineModule(), reported(source, report));
+  try {
+    if (CAN_WAIT) await engine.openWaiting(NAME);
+    else engine.open(NAME);
+    report();
+    return documentOf(engine);
+  } catch (problem) {
+    if (!(problem instanceof FormatError)) throw problem;
+    const { message } = problem;
+    throw new FormatError(message.replace(`cannot read '${NAME}': `, '').replaceAll(`'${NAME}'`, NAME));
+  }
 }

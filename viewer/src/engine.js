@@ -8,15 +8,20 @@ import { FormatError } from './columns.js';
 
 const TYPES = [Int8Array, Uint8Array, Int16Array, Int32Array, Uint32Array, Float64Array];
 const NAME_BYTES = 4096; // with the zero that ends it
-const COLUMN_BYTES = 32; // of a row in the table of columns
+const BATCH_ROWS = 16384;
 const NO_FILE = 8; // the system's number for "no such file"
 
+// Newer browsers let WebAssembly wait for a promise; others need the whole text before they begin.
+const { Suspending, promising } = /** @type {any} */ (globalThis.WebAssembly ?? {});
+export const CAN_WAIT = Suspending !== undefined && promising !== undefined;
+
 /**
- * @typedef {object} Bytes where the bytes of a file come from
- * @property {(most: number) => Uint8Array | null} read the next ones, at most so many; null: the end
- * @property {() => void} rewind the next read gives the first byte again
+ * @typedef {Uint8Array | null} Part of a file; null: the end
  *
- * @typedef {import('./columns.js').Column} Column
+ * @typedef {object} Bytes where the bytes of a file come from
+ * @property {(most: number) => Part | Promise<Part>} read the next ones, at most so many; a promise only if
+ *   CAN_WAIT
+ * @property {() => void} rewind the next read gives the first byte again
  */
 
 /**
@@ -41,17 +46,32 @@ export function bytesInMemory(parts) {
   };
 }
 
+/** @param {unknown} problem */
+function trapped(problem) {
+  return new FormatError(`reading it failed (${/** @type {Error} */ (problem).message})`);
+}
+
 export class Engine {
   /**
+   * @param {WebAssembly.Module} module
    * @param {Bytes} source
    */
-  constructor(source) {
+  constructor(module, source) {
     this.source = source;
     /** @type {unknown} why the page could not read the file; null: it could */
     this.problem = null;
     /** @type {any} of the instance */
     this.exports = null;
     this.handle = 0;
+    const read = (/** @type {number} */ to, /** @type {number} */ most) => this.#read(to >>> 0, most >>> 0);
+    /** @type {Record<string, any>} of the instance */
+    this.imports = {};
+    for (const { module: from, name } of WebAssembly.Module.imports(module))
+      this.imports[from] = { ...this.imports[from], [name]: () => NO_FILE };
+    this.imports.page = {
+      read: CAN_WAIT ? new Suspending(read) : read,
+      rewind: () => source.rewind(),
+    };
   }
 
   /**
@@ -60,21 +80,17 @@ export class Engine {
    * @returns {Promise<Engine>}
    */
   static async start(module, source) {
-    const engine = new Engine(source);
-    /** @type {Record<string, Record<string, Function>>} */
-    const imports = {};
-    for (const { module: from, name } of WebAssembly.Module.imports(module))
-      imports[from] = { ...imports[from], [name]: () => NO_FILE };
-    imports.page = {
-      read: (/** @type {number} */ to, /** @type {number} */ most) => engine.#read(to >>> 0, most >>> 0),
-      rewind: () => source.rewind(),
-    };
-    const instance = await WebAssembly.instantiate(module, /** @type {any} */ (imports));
-    engine.exports = instance.exports;
-    engine.exports._initialize();
-    engine.handle = engine.#call('create');
-    if (engine.handle === 0) throw new RangeError('allocation failed');
+    const engine = new Engine(module, source);
+    engine.begin(await WebAssembly.instantiate(module, engine.imports));
     return engine;
+  }
+
+  /** @param {WebAssembly.Instance} instance that has the imports of this engine */
+  begin(instance) {
+    this.exports = instance.exports;
+    this.exports._initialize();
+    this.handle = this.#call('create');
+    if (this.handle === 0) throw new RangeError('allocation failed');
   }
 
   get #bytes() {
@@ -86,14 +102,20 @@ export class Engine {
    * @param {number} most
    */
   #read(to, most) {
-    try {
-      const part = this.source.read(most);
+    const take = (/** @type {Part} */ part) => {
       if (part === null) return 0;
       this.#bytes.set(part, to);
       return part.length;
-    } catch (problem) {
+    };
+    const fail = (/** @type {unknown} */ problem) => {
       this.problem = problem;
       return -1;
+    };
+    try {
+      const part = this.source.read(most);
+      return part instanceof Promise ? part.then(take).catch(fail) : take(part);
+    } catch (problem) {
+      return fail(problem);
     }
   }
 
@@ -107,7 +129,7 @@ export class Engine {
     try {
       return this.exports[name](...given) >>> 0;
     } catch (problem) {
-      throw new FormatError(`reading it failed (${/** @type {Error} */ (problem).message})`);
+      throw trapped(problem);
     }
   }
 
@@ -127,17 +149,36 @@ export class Engine {
     return new TextDecoder().decode(bytes.subarray(at, bytes.indexOf(0, at)));
   }
 
+  /** @param {string} fileName for messages */
+  #setName(fileName) {
+    const at = this.#call('name', this.handle);
+    const name = new TextEncoder().encode(fileName).subarray(0, NAME_BYTES - 1);
+    this.#bytes.set(name, at);
+    this.#bytes[at + name.length] = 0;
+  }
+
   /**
    * Reads the file.
    * @param {string} fileName for messages
    * @throws {FormatError} in the program's words
    */
   open(fileName) {
-    const at = this.#call('name', this.handle);
-    const name = new TextEncoder().encode(fileName).subarray(0, NAME_BYTES - 1);
-    this.#bytes.set(name, at);
-    this.#bytes[at + name.length] = 0;
+    this.#setName(fileName);
     this.#require(this.#call('open', this.handle));
+  }
+
+  /**
+   * The same, of a source that may have to be waited for.
+   * @param {string} fileName
+   */
+  async openWaiting(fileName) {
+    this.#setName(fileName);
+    const open = promising(this.exports.open);
+    this.#require(
+      await open(this.handle).catch((/** @type {unknown} */ problem) => {
+        throw trapped(problem);
+      }),
+    );
   }
 
   /**
@@ -153,26 +194,23 @@ export class Engine {
 
   /**
    * The large tables of the document, copied out of the instance.
-   * @returns {Record<string, Record<string, Column>>} by table and key
+   * @returns {Record<string, Record<string, import('./columns.js').Numbers>>} by table and key
    */
   columns() {
-    const n = this.#require(this.#call('columns', this.handle));
-    const table = this.#call('column_table', this.handle);
-    const { buffer } = this.exports.memory;
-    const rows = new DataView(buffer, table, n * COLUMN_BYTES);
-    /** @type {Record<string, Record<string, Column>>} */
+    const n = this.#call('columns', this.handle);
+    /** @type {Record<string, Record<string, import('./columns.js').Numbers>>} */
     const found = {};
-    for (let at = 0; at < n * COLUMN_BYTES; at += COLUMN_BYTES) {
-      const [key, values, count, type] = [0, 4, 8, 12].map((offset) => rows.getUint32(at + offset, true));
-      const [part, column] = this.#text(key).split('.');
-      found[part] ??= {};
-      found[part][column] = {
-        values: new TYPES[type](buffer, values, count).slice(),
-        min: rows.getFloat64(at + 16, true),
-        max: rows.getFloat64(at + 24, true),
-        isSummed: column.endsWith('_delta'),
-        exact: null,
-      };
+    for (let i = 0; i < n; i++) {
+      const at = this.#call('column', this.handle, i);
+      const { buffer } = this.exports.memory;
+      const [key, count, type] = new Uint32Array(buffer, at, 3);
+      const [table, column] = this.#text(key).split('.');
+      const made = new TYPES[type](count);
+      for (let first = 0; first < count; first += BATCH_ROWS) {
+        const rows = this.#call('rows', this.handle, i, first);
+        made.set(new TYPES[type](buffer, rows, Math.min(BATCH_ROWS, count - first)), first);
+      }
+      found[table] = { ...found[table], [column]: made };
     }
     return found;
   }

@@ -2,8 +2,6 @@
 import { bytesOfBase64 } from './base64.js';
 import { FormatError } from './columns.js';
 
-const REMEDY = '`tidemark view` makes a page that needs none';
-
 /** @typedef {() => Promise<WebAssembly.Module>} Provider */
 
 /** The code that the page holds, as base64 of gzip. */
@@ -35,13 +33,11 @@ export function provideEngine(other) {
  */
 export async function engineModule() {
   if (typeof WebAssembly === 'undefined')
-    throw new FormatError(`this browser has no WebAssembly, which reads snapshots by PyTorch; ${REMEDY}`);
+    throw new FormatError('this browser has no WebAssembly, which the page needs to read snapshots');
   try {
     return await (compiled ??= provider());
   } catch (problem) {
     const { message } = /** @type {Error} */ (problem);
-    throw new FormatError(
-      `this browser does not start the reader of PyTorch's snapshots (${message}); ${REMEDY}`,
-    );
+    throw new FormatError(`this browser does not start the reader of snapshots (${message})`);
   }
 }

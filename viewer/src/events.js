@@ -180,6 +180,14 @@ export function actionText(action) {
 }
 
 /**
+ * Whether events of this action have an address.
+ * @param {number} action
+ */
+function isPlaced(action) {
+  return action !== ACTION.OOM && action !== ACTION.MARK;
+}
+
+/**
  * An address as "0x7f12a0000000".
  * @param {number} address
  */
@@ -229,7 +237,6 @@ export function eventTexts(run, e) {
   const action = events.action[e];
   const s = subjectOf(events.act[e]);
   const stack = namingStack(snapshot, e);
-  const isPlaced = action !== ACTION.OOM && action !== ACTION.MARK;
   const isBlock = hasCategory(snapshot, e);
   const bytes = (/** @type {number} */ n) => (n >= 0 && n < Number.MAX_SAFE_INTEGER ? formatBytes(n) : '');
   return [
@@ -248,7 +255,7 @@ export function eventTexts(run, e) {
         ? frameText(snapshot, representativeFrames(snapshot)[stack])
         : '',
     isBlock ? categoryText(snapshot.categories[subjects.category[s]]) : '',
-    isPlaced ? addressText(subjects.address[s]) : '',
+    isPlaced(action) ? addressText(subjects.address[s]) : '',
     devices.length > 1 ? `${events.device[e]}:${subjects.stream[s]}` : String(subjects.stream[s]),
     scopePath(snapshot, events.scope[e]),
   ];
@@ -299,7 +306,7 @@ export function eventCsvLine({ snapshot }, e, stackText) {
     subjects.bytes[s],
     subjects.name[s] < 0 ? '' : strings[subjects.name[s]],
     hasCategory(snapshot, e) ? snapshot.categories[subjects.category[s]] : '',
-    addressText(subjects.address[s]),
+    isPlaced(events.action[e]) ? addressText(subjects.address[s]) : '',
     events.device[e],
     subjects.stream[s],
     scopePath(snapshot, events.scope[e]),

@@ -1,49 +1,12 @@
-/* format.js - turns a snapshot's document into typed columns and refuses what cannot be right.
- *
- * Files are untrusted: every index is checked against its table, and parents must precede children, so later
- * modules can follow every number. Unknown keys are ignored.
+/* format.js - turns a snapshot's document, as the engine reads and checks it, into what the page draws from.
  */
-import {
-  amountsOf,
-  bytesOf,
-  float64Of,
-  FormatError,
-  indicesOf,
-  int32Of,
-  MOST_BYTES,
-  release,
-  rowsOf,
-  shownValue,
-} from './columns.js';
-import {
-  ACTION_NAMES,
-  CERTAINTY_NAMES,
-  NO_INTERVAL,
-  SCOPE,
-  SCOPE_NAMES,
-  UNKNOWN_ACTION,
-} from './format_names.js';
+import { CATEGORIES } from './colours.js';
 import { readStart } from './format_start.js';
 import { readForecast, readKernels, readTiming } from './format_timing.js';
-import {
-  isObject,
-  list,
-  listOfObjects,
-  mapping,
-  numberOr,
-  readCategories,
-  renumberedOf,
-  section,
-  textOr,
-} from './format_values.js';
+import { list, numberOr, section, textOr } from './format_values.js';
 import { readOwners } from './owners.js';
 import { readPools } from './pools.js';
 import { ACTION, makeSubjects, subjectOf } from './subjects.js';
-
-const FORMAT_NAME = 'tidemark-snapshot';
-const FORMAT_VERSION = 1;
-const MOST_DEVICES = 256;
-const MOST_INEXACT = 1024;
 
 /**
  * @typedef {import('./columns.js').Indices} Indices
@@ -180,167 +143,40 @@ const MOST_INEXACT = 1024;
 
 /**
  * @param {any} doc
- * @param {number} nStrings
- * @returns {{frames: Frames, stacks: Stacks}}
- */
-function readStacks(doc, nStrings) {
-  const f = section(doc, 'frames');
-  const s = section(doc, 'stacks');
-  const nFrames = rowsOf(f, 'frames', 'function');
-  const nStacks = rowsOf(s, 'stacks', 'frame');
-  const frames = {
-    function: indicesOf(f, 'frames', 'function', nFrames, nStrings, 'strings'),
-    file: indicesOf(f, 'frames', 'file', nFrames, nStrings, 'strings'),
-    line: int32Of(f, 'frames', 'line', nFrames, { lo: -1, hi: 2 ** 31 - 1, what: 'a line' }),
-    inlined:
-      f.inlined === undefined
-        ? new Uint8Array(nFrames)
-        : bytesOf(f, 'frames', 'inlined', nFrames, 2, 'answers'),
-  };
-  const stacks = {
-    parent: indicesOf(s, 'stacks', 'parent', nStacks, nStacks, 'stacks'),
-    frame: indicesOf(s, 'stacks', 'frame', nStacks, nFrames, 'frames'),
-  };
-  const none = stacks.frame.indexOf(-1);
-  if (none >= 0) throw new FormatError(`stacks.frame[${none}] is -1: a stack has a frame`);
-  requireParentsFirst(stacks.parent, 'stacks');
-  return { frames, stacks };
-}
-
-/**
- * @param {Indices} parent
- * @param {string} place
- */
-function requireParentsFirst(parent, place) {
-  for (let i = 0; i < parent.length; i++) {
-    if (parent[i] >= i)
-      throw new FormatError(`${place}.parent[${i}] is ${parent[i]}: a parent must stand before its children`);
-  }
-}
-
-/**
- * @param {any} doc
- * @param {number} nStrings
  * @returns {Scopes}
  */
-function readScopes(doc, nStrings) {
-  const s = section(doc, 'scopes');
-  const count = rowsOf(s, 'scopes', 'name');
-  const kinds = mapping(doc, 'scope_kinds', SCOPE_NAMES, (name) => {
-    const kind = SCOPE_NAMES.indexOf(name);
-    return kind < 0 ? SCOPE.USER : kind;
-  });
-  const aTime = { lo: -1, hi: MOST_BYTES, what: 'a time' };
-  const deviceTimes = (/** @type {string} */ key) => {
-    const times = s[key] === undefined ? null : float64Of(s, 'scopes', key, count, aTime);
-    return times?.some((ns) => ns >= 0) ? times : new Float64Array(0);
+function readScopes({ scopes }) {
+  const ofDevice = (/** @type {Float64Array} */ times) =>
+    times.some((ns) => ns >= 0) ? times : new Float64Array(0);
+  return {
+    count: scopes.name.length,
+    parent: scopes.parent,
+    kind: scopes.kind,
+    name: scopes.name,
+    thread: scopes.thread,
+    index: scopes.index,
+    beginNs: scopes.begin_ns,
+    durationNs: scopes.duration_ns,
+    deviceBeginNs: ofDevice(scopes.device_begin_ns),
+    deviceDurationNs: ofDevice(scopes.device_duration_ns),
   };
-  const scopes = {
-    count,
-    parent: indicesOf(s, 'scopes', 'parent', count, count, 'scopes'),
-    kind: renumberedOf(s, 'scopes', 'kind', count, kinds, 'kinds'),
-    name: indicesOf(s, 'scopes', 'name', count, nStrings, 'strings'),
-    thread:
-      s.thread === undefined
-        ? new Int32Array(count)
-        : int32Of(s, 'scopes', 'thread', count, { lo: 0, hi: 65535, what: 'a thread' }),
-    index: int32Of(s, 'scopes', 'index', count, { lo: -1, hi: 2 ** 31 - 1, what: 'a number' }),
-    beginNs: float64Of(s, 'scopes', 'begin_delta', count, {
-      lo: 0,
-      hi: MOST_BYTES,
-      what: 'a time',
-      isDelta: true,
-    }),
-    durationNs: float64Of(s, 'scopes', 'duration', count, {
-      lo: NO_INTERVAL,
-      hi: MOST_BYTES,
-      what: 'a duration',
-    }),
-    deviceBeginNs: deviceTimes('device_begin'),
-    deviceDurationNs: deviceTimes('device_duration'),
-  };
-  requireParentsFirst(scopes.parent, 'scopes');
-  return scopes;
-}
-
-/**
- * Refuses unknown actions, and blocks that are smaller than what was asked of them.
- * @param {import('./subjects.js').EventTable} table
- */
-function requireSound({ action, requestedBytes, blockBytes }) {
-  const unknown = action.indexOf(UNKNOWN_ACTION);
-  if (unknown >= 0) throw new FormatError(`events.action[${unknown}] is one that this viewer does not know`);
-  for (let i = 0; i < action.length; i++) {
-    if (requestedBytes[i] > blockBytes[i] && action[i] <= ACTION.FREE_COMPLETED) {
-      throw new FormatError(
-        `events.requested_bytes[${i}] is ${requestedBytes[i]}, more than the block's ${blockBytes[i]}`,
-      );
-    }
-  }
 }
 
 /**
  * @param {any} doc
- * @param {import('./format_start.js').Tables} tables
  * @param {Segments} start
  * @param {string[]} pools
  * @returns {{events: Events, subjects: import('./subjects.js').Subjects}}
  */
-function readEvents(doc, tables, start, pools) {
-  const e = section(doc, 'events');
-  const count = rowsOf(e, 'events', 'action');
-  const actions = mapping(doc, 'actions', ACTION_NAMES, (name) =>
-    ACTION_NAMES.includes(name) ? ACTION_NAMES.indexOf(name) : UNKNOWN_ACTION,
-  );
-  const bytes = { lo: 0, hi: MOST_BYTES, what: 'a number of bytes' };
-  const timeNs = float64Of(e, 'events', 'time_delta', count, {
-    lo: 0,
-    hi: MOST_BYTES,
-    what: 'a time',
-    isDelta: true,
-  });
-  const address = float64Of(e, 'events', 'address_delta', count, {
-    lo: 0,
-    hi: MOST_BYTES,
-    what: 'an address',
-    isDelta: true,
-  });
-  for (let i = 0; i < count; i++) address[i] *= tables.addressUnit;
-  for (let i = 1; i < count; i++) if (timeNs[i] < timeNs[i - 1]) timeNs[i] = timeNs[i - 1];
-  const table = {
-    action: renumberedOf(e, 'events', 'action', count, actions, 'actions'),
-    device: bytesOf(e, 'events', 'device', count, tables.devices, 'devices'),
-    address,
-    requestedBytes: amountsOf(e, 'events', 'requested_bytes', count, bytes),
-    blockBytes: amountsOf(e, 'events', 'block_bytes', count, bytes),
-    stream: bytesOf(e, 'events', 'stream', count, tables.streams, 'streams'),
-    category: renumberedOf(e, 'events', 'category', count, tables.categories, 'categories'),
-    certainty:
-      e.certainty === undefined
-        ? null
-        : bytesOf(e, 'events', 'certainty', count, CERTAINTY_NAMES.length, 'certainties'),
-    name: indicesOf(e, 'events', 'name', count, tables.strings, 'rows'),
-    pool:
-      e.pool === undefined
-        ? null
-        : int32Of(e, 'events', 'pool', count, { lo: 0, hi: pools.length, what: 'a pool' }),
-  };
-  const { action, device, requestedBytes, blockBytes } = table;
-  requireSound(table);
-  const { subjects, acts } = makeSubjects(table, start, pools);
-  for (const column of [address, requestedBytes, blockBytes, table.stream, table.category, table.name])
-    release(column);
-  for (const column of [table.certainty, table.pool]) if (column !== null) release(column);
+function readEvents(doc, start, pools) {
+  const { time_ns: timeNs, action, device, stack, scope, act } = doc.events;
+  for (let i = 1; i < timeNs.length; i++) if (timeNs[i] < timeNs[i - 1]) timeNs[i] = timeNs[i - 1];
   return {
-    subjects,
+    subjects: makeSubjects(doc, start, pools),
     events: {
-      count,
-      timeNs,
-      action,
-      device,
-      ...acts,
-      stack: indicesOf(e, 'events', 'stack', count, tables.stacks, 'rows'),
-      scope: indicesOf(e, 'events', 'scope_delta', count, tables.scopes, 'scopes', true),
+      ...{ count: action.length, timeNs, action, device, stack, scope, act },
+      replaced: Array.from(doc.replaced.block, (block, i) => [block, doc.replaced.event[i]]),
+      nUnmatched: [...doc.unmatched.count],
     },
   };
 }
@@ -362,7 +198,7 @@ function readSoftware(doc) {
 
 /** @param {any} doc */
 function readInexact(doc) {
-  return listOfObjects(doc, 'inexact', 'inexact', MOST_INEXACT).map((row) => ({
+  return list(doc, 'inexact').map((row) => ({
     call: textOr(row.call, ''),
     what: textOr(row.what, ''),
     boundBytes: numberOr(row.bound_bytes, -1),
@@ -389,7 +225,7 @@ function oomRows({ count, action, act }, { requestedBytes }) {
 
 /** @param {any} doc */
 function readDevices(doc) {
-  return listOfObjects(doc, 'devices', 'devices', MOST_DEVICES).map((device) => ({
+  return list(doc, 'devices').map((device) => ({
     kind: textOr(device.kind, '?'),
     name: textOr(device.name, ''),
     totalBytes: numberOr(device.total_bytes, -1),
@@ -398,54 +234,42 @@ function readDevices(doc) {
 
 /** @param {any} doc */
 function readStreams(doc) {
-  return listOfObjects(doc, 'streams', 'streams', MOST_DEVICES).map((stream) => ({
+  return list(doc, 'streams').map((stream) => ({
     device: numberOr(stream.device, 0),
     handle: numberOr(stream.handle, 0),
   }));
 }
 
 /**
- * @param {any} doc a parsed document, whose columns are lists or Column objects
+ * Numbers the categories in the order in which they are stacked, instead of that of the format.
+ * @param {string[]} given the built-in ones, followed by the file's own
+ * @param {Uint8Array[]} columns
+ * @returns {string[]} the names in the new order
+ */
+function stackCategories(given, columns) {
+  const names = [...CATEGORIES, ...given.slice(CATEGORIES.length)];
+  const numbers = given.map((name) => names.indexOf(name));
+  for (const column of columns) for (let i = 0; i < column.length; i++) column[i] = numbers[column[i]];
+  return names;
+}
+
+/**
+ * @param {any} doc as the engine reads it: its columns are typed arrays
  * @returns {Snapshot}
- * @throws {FormatError}
  */
 export function readSnapshot(doc) {
-  if (!isObject(doc) || doc.format !== FORMAT_NAME) {
-    throw new FormatError(`this is not a tidemark snapshot: "format" is not "${FORMAT_NAME}"`);
-  }
-  if (doc.version !== FORMAT_VERSION) {
-    throw new FormatError(
-      `the snapshot has version ${shownValue(doc.version)}; this viewer reads version ${FORMAT_VERSION}`,
-    );
-  }
-  const strings = list(doc, 'strings', 'strings');
-  const bad = strings.findIndex((text) => typeof text !== 'string');
-  if (bad >= 0) throw new FormatError(`strings[${bad}] is not a text`);
-  const { names, numbers: categories } = readCategories(doc);
-  const devices = readDevices(doc);
-  const streams = readStreams(doc);
-  const { frames, stacks } = readStacks(doc, strings.length);
-  const scopes = readScopes(doc, strings.length);
-  const tables = {
-    strings: strings.length,
-    stacks: stacks.frame.length,
-    scopes: scopes.count,
-    categories,
-    devices: devices.length,
-    streams: streams.length,
-    addressUnit: doc.address_unit_bytes === 1 ? 1 : 512,
-  };
-  const start = readStart(doc, tables);
+  const { strings, frames, stacks } = doc;
+  const start = readStart(doc);
   const pools = readPools(doc, start.poolId);
-  const { events, subjects } = readEvents(doc, tables, start, pools);
+  const { events, subjects } = readEvents(doc, start, pools);
   const log = section(doc, 'log');
   return {
     run: section(doc, 'run'),
     clockSource: textOr(section(doc, 'clock').source, 'monotonic'),
     origin: readOrigin(doc),
     userPath: textOr(doc.user_path, ''),
-    devices,
-    streams,
+    devices: readDevices(doc),
+    streams: readStreams(doc),
     allocator: section(doc, 'allocator'),
     software: readSoftware(doc),
     inexact: readInexact(doc),
@@ -458,14 +282,14 @@ export function readSnapshot(doc) {
     nDropped: Math.max(0, numberOr(log.dropped_events, 0)),
     nScopesDropped: Math.max(0, numberOr(log.dropped_scopes, 0)),
     strings,
-    categories: names,
+    categories: stackCategories(doc.categories, [subjects.category, start.blocks.category]),
     frames,
     stacks,
-    scopes,
+    scopes: readScopes(doc),
     start,
     events,
     subjects,
     oom: oomRows(events, subjects),
-    odd: doc.odd ?? null,
+    odd: doc.odd,
   };
 }

@@ -1,14 +1,14 @@
-/* load.js - loads each run in its own worker, so that the page stays responsive and the worker's memory is
- * released.
+/* load.js - loads each run in two workers, one after the other: the page stays responsive, and a worker's
+ * memory is released when it ends.
  *
- * The worker runs the page's own script, which sees that it is in a worker (main.js). Where the browser, or a
+ * A worker runs the page's own script, which sees that it is in a worker (main.js). Where the browser, or a
  * page around this one, allows no worker, and where a file is small, the page reads the file itself.
  */
-import { FormatError, release } from './columns.js';
+import { FormatError } from './columns.js';
 import { engineModule } from './engine_module.js';
 import { makeRun } from './run.js';
-import { isPacked, located, openSource, readSource, TOO_LONG } from './unpack.js';
-import { explained } from './worker.js';
+import { isPacked, loadedOf, openSource, readSource, TOO_LONG } from './unpack.js';
+import { buffersOf, explained } from './worker.js';
 
 /** @typedef {(progress: import('./unpack.js').Progress) => void} OnProgress */
 
@@ -17,7 +17,6 @@ const SMALL_SOURCE = 200_000;
 // bytes of uncompressed text: a small file may expand to any size, which would block the page
 const SMALL_TEXT = 2 ** 24;
 const PIECE_BYTES = 2 ** 19; // bytes of text per message
-const PIECE_ROOM = 64; // bytes kept free before the text, for the begin of a number that continues in it
 const PIECES_AHEAD = 16; // pieces sent before the worker asks for more
 const ANSWER_MS = 25; // of decompression, after which the page handles events
 const START_MS = 5000; // a worker that has not started by then is given up
@@ -82,93 +81,91 @@ function takeWorker() {
 }
 
 /**
- * Sends a worker the text as it arrives, a few pieces ahead, so that decompression and parsing run in
- * parallel.
- * @param {Worker} worker
- * @param {import('./document.js').Pull} pull
- * @param {() => Promise<ArrayBuffer>} room a buffer for a piece, as soon as the worker can take more
+ * The pieces on the way to a worker: a few that it has not read, so that decompression and parsing run in
+ * parallel, and buffers for more.
  */
-async function sendText(worker, pull, room) {
-  let piece = new Uint8Array(await room());
-  let end = PIECE_ROOM;
-  let answered = performance.now();
-  const send = () => worker.postMessage({ piece: piece.subarray(PIECE_ROOM, end) }, [piece.buffer]);
-  for (let part = await pull(); part !== null; part = await pull()) {
-    for (let at = 0; at < part.length;) {
-      const some = part.subarray(at, at + PIECE_BYTES - end);
-      piece.set(some, end);
-      end += some.length;
-      at += some.length;
-      if (end < PIECE_BYTES) continue;
-      send();
-      piece = new Uint8Array(await room());
-      end = PIECE_ROOM;
-      if (performance.now() - answered < ANSWER_MS) continue;
-      await new Promise((resolve) => setTimeout(resolve));
-      answered = performance.now();
+class Pieces {
+  /**
+   * @param {Worker} worker
+   * @param {number} turn which the worker gave this reading of the text
+   */
+  constructor(worker, turn) {
+    this.worker = worker;
+    this.turn = turn;
+    this.nAhead = PIECES_AHEAD;
+    this.used = /** @type {ArrayBuffer[]} */ ([]);
+    this.wake = () => {};
+  }
+
+  /** @param {ArrayBuffer} buffer of a piece that the worker has read */
+  take(buffer) {
+    this.nAhead++;
+    this.used.push(buffer);
+    this.wake();
+  }
+
+  /** A buffer for a piece, as soon as the worker can take more. */
+  async room() {
+    while (this.nAhead === 0) await new Promise((resolve) => (this.wake = () => resolve(undefined)));
+    this.nAhead--;
+    return new Uint8Array(this.used.pop() ?? new ArrayBuffer(PIECE_BYTES));
+  }
+
+  /**
+   * Sends the text as it arrives.
+   * @param {import('./document.js').Pull} pull
+   */
+  async send(pull) {
+    const { turn } = this;
+    let piece = await this.room();
+    let end = 0;
+    let answered = performance.now();
+    const post = () => this.worker.postMessage({ piece: piece.subarray(0, end), turn }, [piece.buffer]);
+    for (let part = await pull(); part !== null; part = await pull()) {
+      for (let at = 0; at < part.length;) {
+        const some = part.subarray(at, at + PIECE_BYTES - end);
+        piece.set(some, end);
+        end += some.length;
+        at += some.length;
+        if (end < PIECE_BYTES) continue;
+        post();
+        piece = await this.room();
+        end = 0;
+        if (performance.now() - answered < ANSWER_MS) continue;
+        await new Promise((resolve) => setTimeout(resolve));
+        answered = performance.now();
+      }
     }
-    release(part);
-  }
-  if (end > PIECE_ROOM) send();
-  worker.postMessage({ piece: null });
-}
-
-/**
- * Hands a file that is not compressed to the worker, or sends it the text of any other source.
- * @param {Worker} worker
- * @param {import('./unpack.js').Source} source
- * @param {{pull: import('./document.js').Pull}} opened
- * @param {() => Promise<ArrayBuffer>} room
- */
-async function send(worker, source, { pull }, room) {
-  const isPlain = source instanceof Blob && !isPacked(new Uint8Array(await source.slice(0, 2).arrayBuffer()));
-  if (isPlain) worker.postMessage({ file: source });
-  else await sendText(worker, pull, room);
-}
-
-/** @returns {Promise<import('./worker.js').Code>} */
-async function codeOf() {
-  try {
-    return { engine: await engineModule() };
-  } catch (problem) {
-    return { problem: /** @type {Error} */ (problem).message };
+    if (end > 0) post();
+    this.worker.postMessage({ piece: null, turn });
   }
 }
 
 /**
- * @param {Worker} worker
+ * The source as a file that is not compressed, which a worker reads itself; null: it is another one.
  * @param {import('./unpack.js').Source} source
- * @param {OnProgress} onProgress
- * @returns {Promise<import('./unpack.js').Loaded>}
  */
-function readInWorker(worker, source, onProgress) {
-  let bytes = 0;
-  let nAhead = PIECES_AHEAD;
-  let wake = () => {};
-  const used = /** @type {ArrayBuffer[]} */ ([]);
-  const room = async () => {
-    while (nAhead === 0) await new Promise((resolve) => (wake = () => resolve(undefined)));
-    nAhead--;
-    return used.pop() ?? new ArrayBuffer(PIECE_BYTES);
-  };
+async function plainFile(source) {
+  if (!(source instanceof Blob)) return null;
+  return isPacked(new Uint8Array(await source.slice(0, 2).arrayBuffer())) ? null : source;
+}
+
+/**
+ * Gives a worker work, and ends it.
+ * @template T
+ * @param {Worker} worker
+ * @param {(data: any, fail: (problem: unknown) => void) => T | undefined} take an answer; the last one has a
+ *   result
+ * @param {() => Promise<void>} begin
+ * @returns {Promise<T>}
+ */
+function workOf(worker, take, begin) {
   return new Promise((resolve, reject) => {
-    const opened = openSource(source, (n) => (bytes += n));
-    const take = async (/** @type {any} */ data) => {
-      if (data.wants) {
-        nAhead++;
-        if (data.used !== null) used.push(data.used);
-        wake();
-      } else if (data.wantsEngine) worker.postMessage(await codeOf());
-      else if (data.loaded) resolve(data.loaded);
-      else if (data.problem)
-        reject(
-          data.isFormat
-            ? await located(source, new FormatError(data.problem, data.place))
-            : new Error(data.problem),
-        );
-      else onProgress({ bytes: data.bytes || bytes, totalBytes: (await opened).totalBytes, rows: data.rows });
+    worker.onmessage = ({ data }) => {
+      if (data.problem) reject(data.isFormat ? new FormatError(data.problem) : new Error(data.problem));
+      const result = take(data, reject);
+      if (result !== undefined) resolve(result);
     };
-    worker.onmessage = ({ data }) => void take(data).catch(reject);
     worker.onerror = (event) => {
       event.preventDefault();
       reject(
@@ -176,8 +173,49 @@ function readInWorker(worker, source, onProgress) {
       );
     };
     worker.onmessageerror = () => reject(new FormatError('it holds more than this browser has memory for'));
-    opened.then((text) => send(worker, source, text, room)).catch(reject);
+    begin().catch(reject);
   }).finally(() => worker.terminate());
+}
+
+/**
+ * @param {Worker} worker
+ * @param {import('./unpack.js').Source} source
+ * @param {OnProgress} onProgress
+ * @returns {Promise<Record<string, any>>} the document
+ */
+function readInWorker(worker, source, onProgress) {
+  let pieces = new Pieces(worker, 0); // those of an earlier turn wait for ever
+  let bytes = 0;
+  let totalBytes = source instanceof Blob ? source.size : 1;
+  const sendText = async (/** @type {number} */ turn) => {
+    const now = (pieces = new Pieces(worker, turn));
+    bytes = 0;
+    const opened = await openSource(source, (n) => (bytes += n));
+    totalBytes = opened.totalBytes;
+    await now.send(opened.pull);
+  };
+  const take = (/** @type {any} */ data, /** @type {(problem: unknown) => void} */ fail) => {
+    if (data.used) pieces.take(data.used);
+    else if (data.turn) sendText(data.turn).catch(fail);
+    else if (data.bytes !== undefined) onProgress({ bytes: data.bytes || bytes, totalBytes });
+    return data.document;
+  };
+  return workOf(worker, take, async () =>
+    worker.postMessage({ file: await plainFile(source), engine: await engineModule() }),
+  );
+}
+
+/**
+ * @param {Worker} worker
+ * @param {Record<string, any>} document
+ * @returns {Promise<import('./unpack.js').Loaded>}
+ */
+function deriveInWorker(worker, document) {
+  return workOf(
+    worker,
+    (data) => data.loaded,
+    async () => worker.postMessage({ document }, [...buffersOf(document)]),
+  );
 }
 
 /**
@@ -204,9 +242,16 @@ async function readHere(source, onProgress, most) {
  */
 async function readInBackground(source, onProgress) {
   const worker = await takeWorker();
-  return worker === null
-    ? /** @type {import('./unpack.js').Loaded} */ (await readHere(source, onProgress))
-    : readInWorker(worker, source, onProgress);
+  if (worker === null)
+    return /** @type {import('./unpack.js').Loaded} */ (await readHere(source, onProgress));
+  const starting = startWorker();
+  try {
+    const document = await readInWorker(worker, source, onProgress);
+    const second = await starting;
+    return second === null ? loadedOf(document) : await deriveInWorker(second, document);
+  } finally {
+    void starting.then((second) => second?.terminate());
+  }
 }
 
 /**

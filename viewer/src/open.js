@@ -49,11 +49,10 @@ function progressLine(label) {
   const timer = setTimeout(() => byId('banners').append(line), PATIENCE_MS);
   return {
     /** @param {import('./unpack.js').Progress} progress */
-    show: ({ bytes, totalBytes, rows }) => {
+    show: ({ bytes, totalBytes }) => {
       const percent = Math.floor((100 * bytes) / totalBytes);
-      const events = rows > 0 ? `, ${formatCount(rows)} events` : '';
       line.setAttribute('aria-valuenow', String(percent));
-      line.textContent = `Reading ${label}: ${percent} %${events} …`;
+      line.textContent = `Reading ${label}: ${percent} % …`;
     },
     remove: () => {
       clearTimeout(timer);

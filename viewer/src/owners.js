@@ -1,11 +1,9 @@
 /* owners.js - whose memory a device's driver says is in use: the accounts of a live recording, as sums in
  * words.
  */
-import { listOfObjects, numberOr, section, textOr } from './format_values.js';
+import { list, numberOr, section, textOr } from './format_values.js';
 import { formatCount } from './text.js';
 
-const MOST_ACCOUNTS = 256;
-const MOST_OWNERS = 1024;
 const MIB = 2 ** 20;
 const OTHERS = 'others'; // libraries that are not told apart; they stand behind those with a name
 
@@ -33,14 +31,14 @@ const OTHERS = 'others'; // libraries that are not told apart; they stand behind
 export function readOwners(doc) {
   const given = section(doc, 'owners');
   return {
-    accounts: listOfObjects(given, 'accounts', 'owners.accounts', MOST_ACCOUNTS).map((row) => ({
+    accounts: list(given, 'accounts').map((row) => ({
       device: numberOr(row.device, -1),
       startBytes: numberOr(row.used_at_start_bytes, -1),
       peakBytes: numberOr(row.used_at_peak_bytes, -1),
       endBytes: numberOr(row.used_at_end_bytes, -1),
       contextBytes: numberOr(row.context_bytes, -1),
     })),
-    rows: listOfObjects(given, 'rows', 'owners.rows', MOST_OWNERS).map((row) => ({
+    rows: list(given, 'rows').map((row) => ({
       name: textOr(row.name, ''),
       device: numberOr(row.device, -1),
       peakBytes: numberOr(row.peak_bytes, -1),

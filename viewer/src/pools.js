@@ -11,7 +11,7 @@ const MOST_POOLS = 65_535;
  * @returns {string[]}
  */
 export function readPools(doc, ofSegments) {
-  const given = list(doc, 'pools', 'pools').map((pair) => (Array.isArray(pair) ? pair.join(', ') : ''));
+  const given = list(doc, 'pools').map((pair) => pair.join(', '));
   const known = new Set(given);
   const others = [...new Set(ofSegments)].filter((text) => text !== '' && !known.has(text));
   return [...given, ...others].slice(0, MOST_POOLS);

@@ -2,18 +2,15 @@
  * a worker, without a page.
  */
 import { bytesOfBase64 } from './base64.js';
-import { checkDocument } from './check.js';
 import { FormatError } from './columns.js';
-import { findPlace, MOST_DOCUMENT_BYTES, readDocument } from './document.js';
-import { bytesInMemory } from './engine.js';
+import { bytesOf, readDocument } from './document.js';
 import { readSnapshot } from './format.js';
-import { USUAL_NAMES } from './format_names.js';
 import { harmlessTree } from './harmless.js';
-import { isPytorchJson, readPytorch } from './pytorch.js';
 import { deriveRun } from './run.js';
 
-const PROTO = 0x80;
 const PART_LENGTH = 2 ** 18; // a multiple of 4 for base64
+// Bytes that are decompressed at once: a stream holds all of the text that it makes of them.
+const PACKED_LENGTH = 2 ** 15;
 const TEXTS = ['strings', 'run', 'devices']; // parts of a document with texts that sentences repeat
 
 /**
@@ -22,7 +19,6 @@ const TEXTS = ['strings', 'run', 'devices']; // parts of a document with texts t
  * @typedef {object} Progress
  * @property {number} bytes of the file that were read
  * @property {number} totalBytes of the file
- * @property {number} rows events read
  * @typedef {{snapshot: import('./format.js').Snapshot, derived: import('./run.js').Derived}} Loaded
  */
 
@@ -60,12 +56,17 @@ async function uncompressed(source, count) {
   const reader = streamOf(source).getReader();
   let next = await reader.read();
   const isCompressed = isPacked(next.value ?? new Uint8Array(0));
+  let at = 0;
   const counted = new ReadableStream({
     async pull(controller) {
       if (next.done) return controller.close();
-      count(next.value.length);
-      controller.enqueue(next.value);
+      const some = next.value.subarray(at, at + PACKED_LENGTH);
+      at += some.length;
+      count(some.length);
+      controller.enqueue(some);
+      if (at < next.value.length) return;
       next = await reader.read();
+      at = 0;
     },
   });
   const pulled = (isCompressed ? counted.pipeThrough(new DecompressionStream('gzip')) : counted).getReader();
@@ -81,25 +82,6 @@ async function uncompressed(source, count) {
         : new FormatError('the file is damaged or cut off: it does not decompress');
     }
   };
-}
-
-/**
- * Everything in parts.
- * @param {import('./document.js').Pull} pull
- * @param {() => void} report
- * @returns {Promise<Uint8Array[]>}
- */
-async function readAll(pull, report) {
-  const parts = [];
-  let length = 0;
-  for (let part = await pull(); part !== null; part = await pull()) {
-    parts.push(part.slice()); // the buffer is used again
-    length += part.length;
-    if (length > MOST_DOCUMENT_BYTES)
-      throw new FormatError('it holds more than 2 GiB when it is uncompressed, which no snapshot does');
-    if (parts.length % 256 === 0) report();
-  }
-  return parts;
 }
 
 /**
@@ -121,41 +103,15 @@ export async function openSource(source, count) {
 }
 
 /**
- * @param {import('./document.js').Pull} pull
- * @param {(rows: number) => void} report events read
- * @param {() => import('./engine.js').Bytes | null} [parts] the same text from its beginning, without waiting;
- *   null: it comes by `pull` alone
- * @returns {Promise<Loaded>}
- * @throws {FormatError}
+ * @param {Record<string, any>} doc as readDocument returns it
+ * @returns {Loaded}
  */
-export async function readText(pull, report, parts = () => null) {
-  const first = await pull();
-  // the first opcode of every pickle since protocol 2; no JSON begins with it
-  const isPytorch = first?.[0] === PROTO || isPytorchJson(first ?? new Uint8Array(0));
-  let isTaken = false;
-  const again = async () => (isTaken ? pull() : ((isTaken = true), first));
-  const doc = isPytorch
-    ? await readPytorch(parts() ?? bytesInMemory(await readAll(again, () => report(0))), () => report(0))
-    : await readDocument(again, ({ rows }) => report(rows));
-  if (!isPytorch) checkDocument(doc, USUAL_NAMES);
+export function loadedOf(doc) {
   for (const key of TEXTS) {
     if (doc[key] !== undefined) doc[key] = harmlessTree(doc[key]);
   }
   const snapshot = readSnapshot(doc);
-  report(snapshot.events.count);
   return { snapshot, derived: deriveRun(snapshot) };
-}
-
-/**
- * Adds the byte offset to a refusal that names only a key path: reads the source again up to there.
- * @param {Source} source
- * @param {unknown} problem
- * @returns {Promise<unknown>}
- */
-export async function located(source, problem) {
-  if (!(problem instanceof FormatError) || problem.place === '') return problem;
-  const { pull } = await openSource(source, () => undefined);
-  return new FormatError(`byte ${await findPlace(pull, problem.place)}, ${problem.message}`);
 }
 
 /** Thrown when a source holds more text than the caller allows. */
@@ -170,16 +126,17 @@ export const TOO_LONG = Symbol('too long');
  */
 export async function readSource(source, report, most = Infinity) {
   let bytes = 0;
-  let nText = 0;
-  const { pull, totalBytes } = await openSource(source, (n) => (bytes += n));
-  const limited = async () => {
-    const part = await pull();
-    if ((nText += part?.length ?? 0) > most) throw TOO_LONG;
-    return part;
+  let totalBytes = 1;
+  const open = async () => {
+    let nText = 0;
+    bytes = 0;
+    const opened = await openSource(source, (n) => (bytes += n));
+    totalBytes = opened.totalBytes;
+    return async () => {
+      const part = await opened.pull();
+      if ((nText += part?.length ?? 0) > most) throw TOO_LONG;
+      return part;
+    };
   };
-  try {
-    return await readText(limited, (rows) => report({ bytes, totalBytes, rows }));
-  } catch (problem) {
-    throw await located(source, problem);
-  }
+  return loadedOf(await readDocument(await bytesOf(open), () => report({ bytes, totalBytes })));
 }

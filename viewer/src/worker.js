@@ -1,21 +1,22 @@
-/* worker.js - the worker's side of loading: it receives text, or reads a file, and returns columns. */
+/* worker.js - the worker's side of loading. One worker reads a file with the engine and ends, because the
+ * memory of WebAssembly never shrinks. Another one makes of the document what the page draws from.
+ */
 import { FormatError, release } from './columns.js';
+import { bytesOf, readDocument } from './document.js';
 import { provideEngine } from './engine_module.js';
-import { readText } from './unpack.js';
+import { loadedOf } from './unpack.js';
 
 /**
- * @typedef {{piece: Uint8Array | null, file?: undefined} | {file: Blob}} Text the next piece of the text, null
- *   at its end; or a file that is not compressed, as a whole
- * @typedef {{engine: WebAssembly.Module} | {problem: string}} Code the engine, or why the page has none
- * @typedef {{wants: true, used: ArrayBuffer | null} | {wantsEngine: true} | {rows: number, bytes: number} | {loaded: import('./unpack.js').Loaded} | {problem: string, place: string, isFormat: boolean}}
- *   Answer wants: requests more text; the first such message says that the worker has started. used: the
- *   buffer of a piece that was read, for reuse. wantsEngine: requests the code of the engine. bytes: of the
- *   file that the worker read itself
+ * @typedef {{file: Blob | null, engine: WebAssembly.Module} | {piece: Uint8Array | null, turn: number} | {document: Record<string, any>}} Order
+ *   file: one that is not compressed, as a whole; null: the text comes in pieces when the worker asks. piece:
+ *   the next one of the text, null at its end
+ * @typedef {{isStarted: true} | {turn: number} | {used: ArrayBuffer} | {bytes: number} | {document: Record<string, any>} | {loaded: import('./unpack.js').Loaded} | {problem: string, isFormat: boolean}}
+ *   Answer turn: asks for the text from its beginning, in pieces that have this number. used: requests one
+ *   more; the buffer of a piece that was read, for reuse. bytes: of the file that the worker read itself
  */
 
-const PART_BYTES = 2 ** 21; // of a file, read at once
-// The same for the engine, which keeps one part: 186 MB take 1.3 s in parts of 2 MiB, and 0.6 s in these.
-const ENGINE_PART_BYTES = 2 ** 24;
+// Of a file, read at once: 186 MB take 1.3 s in parts of 2 MiB, and 0.6 s in these.
+const PART_BYTES = 2 ** 24;
 
 /**
  * The buffers of all typed arrays in a value, to be transferred instead of copied.
@@ -33,47 +34,24 @@ export function buffersOf(value, found = new Set()) {
 /**
  * Describes a failure for people.
  * @param {unknown} problem
- * @returns {{problem: string, place: string, isFormat: boolean}} place: a key path whose byte offset is not
- *   known yet, or ""
+ * @returns {{problem: string, isFormat: boolean}}
  */
 export function explained(problem) {
   const { name, message } = /** @type {Error} */ (problem);
   if (name === 'RangeError' && /alloc|length|size/i.test(message))
-    return { problem: 'it holds more than this browser has memory for', place: '', isFormat: true };
-  return problem instanceof FormatError
-    ? { problem: message, place: problem.place, isFormat: true }
-    : { problem: message, place: '', isFormat: false };
+    return { problem: 'it holds more than this browser has memory for', isFormat: true };
+  return { problem: message, isFormat: problem instanceof FormatError };
 }
 
-/** Reads a file part by part. What was read before the last part is not needed any more. */
+/** Reads a file part by part, and keeps one part. */
 class FileParts {
   /** @param {Blob} file */
   constructor(file) {
     this.file = file;
     this.reader = new /** @type {any} */ (globalThis).FileReaderSync();
     this.at = 0;
-    this.partBytes = PART_BYTES;
-    /** @type {Uint8Array[]} the last part, and the one before it */
-    this.parts = [];
-    /** @type {Uint8Array | null} what `read` has not returned of the last part; null: nothing */
-    this.rest = null;
-  }
-
-  /** @returns {Uint8Array | null} null: the end */
-  next() {
-    if (this.at >= this.file.size) return null;
-    const part = this.reader.readAsArrayBuffer(this.file.slice(this.at, this.at + this.partBytes));
-    this.parts.unshift(new Uint8Array(part));
-    if (this.parts.length > 2) release(/** @type {Uint8Array} */ (this.parts.pop()));
-    this.at += part.byteLength;
-    return this.parts[0];
-  }
-
-  /** The next part, without the ones before it. */
-  nextAlone() {
-    this.parts.forEach(release);
-    this.parts = [];
-    return this.next();
+    this.part = new Uint8Array(0);
+    this.rest = this.part; // what `read` has not returned of the part
   }
 
   /**
@@ -81,55 +59,71 @@ class FileParts {
    * @param {number} most
    */
   read(most) {
-    const part = this.rest ?? this.nextAlone();
-    this.rest = part !== null && part.length > most ? part.subarray(most) : null;
-    return part?.subarray(0, most) ?? null;
+    if (this.rest.length === 0) {
+      if (this.at >= this.file.size) return null;
+      release(this.part);
+      const end = this.at + PART_BYTES;
+      this.part = new Uint8Array(this.reader.readAsArrayBuffer(this.file.slice(this.at, end)));
+      this.at += this.part.length;
+      this.rest = this.part;
+    }
+    const some = this.rest.subarray(0, most);
+    this.rest = this.rest.subarray(some.length);
+    return some;
   }
 
-  /** From now on `read` is called alone. */
   rewind() {
     this.at = 0;
-    this.rest = null;
-    this.parts.forEach(release);
-    this.parts = [];
-    this.partBytes = ENGINE_PART_BYTES;
+    this.rest = new Uint8Array(0);
   }
+}
+
+/**
+ * The text that the page sends in pieces.
+ * @param {(answer: Answer, buffers?: ArrayBuffer[]) => void} say
+ */
+function piecesOf(say) {
+  let turn = 0;
+  const coming = /** @type {(Uint8Array | null)[]} */ ([]);
+  let wake = () => {};
+  return {
+    take: (/** @type {{piece: Uint8Array | null, turn: number}} */ order) => {
+      if (order.turn === turn) coming.push(order.piece);
+      wake();
+    },
+    open: async () => {
+      let read = /** @type {Uint8Array | null} */ (null);
+      coming.length = 0;
+      say({ turn: ++turn });
+      return async () => {
+        const used = /** @type {ArrayBuffer | null} */ (read?.buffer ?? null);
+        if (used !== null) say({ used }, [used]);
+        while (coming.length === 0) await new Promise((resolve) => (wake = () => resolve(undefined)));
+        return (read = /** @type {Uint8Array | null} */ (coming.shift()));
+      };
+    },
+  };
 }
 
 /** @param {any} scope the worker's global object */
 export function serveLoading(scope) {
   const say = (/** @type {Answer} */ answer, /** @type {ArrayBuffer[]} */ buffers = []) =>
     scope.postMessage(answer, buffers);
-  const coming = /** @type {Text[]} */ ([]);
-  let wake = () => {};
-  let takeCode = (/** @type {Code} */ _code) => {};
-  let last = /** @type {Uint8Array | null} */ (null);
-  let read = last; // the last piece may hold the beginning of a number
-  let parts = /** @type {FileParts | null} */ (null);
+  const pieces = piecesOf(say);
+  const read = async (/** @type {{file: Blob | null, engine: WebAssembly.Module}} */ { file, engine }) => {
+    provideEngine(async () => engine);
+    const parts = file === null ? null : new FileParts(file);
+    const report = () => say({ bytes: parts?.at ?? 0 });
+    const document = await readDocument(parts ?? (await bytesOf(pieces.open)), report);
+    say({ document }, [...buffersOf(document)]);
+  };
+  const derive = async (/** @type {{document: Record<string, any>}} */ { document }) => {
+    const loaded = loadedOf(document);
+    say({ loaded }, [...buffersOf(loaded)]);
+  };
   scope.onmessage = (/** @type {MessageEvent} */ { data }) => {
-    if (data.engine || data.problem) return takeCode(data);
-    coming.push(data);
-    wake();
+    if (data.piece !== undefined) pieces.take(data);
+    else (data.document ? derive(data) : read(data)).catch((problem) => say(explained(problem)));
   };
-  provideEngine(
-    () =>
-      new Promise((resolve, reject) => {
-        takeCode = (code) => ('engine' in code ? resolve(code.engine) : reject(new Error(code.problem)));
-        say({ wantsEngine: true });
-      }),
-  );
-  const pull = async () => {
-    if (parts !== null) return parts.next();
-    const used = /** @type {ArrayBuffer | null} */ (read?.buffer ?? null);
-    say({ wants: true, used }, used === null ? [] : [used]);
-    read = last;
-    while (coming.length === 0) await new Promise((resolve) => (wake = () => resolve(undefined)));
-    const text = /** @type {Text} */ (coming.shift());
-    if (text.file !== undefined) return (parts = new FileParts(text.file)).next();
-    return (last = text.piece);
-  };
-  const report = (/** @type {number} */ rows) => say({ rows, bytes: parts?.at ?? 0 });
-  readText(pull, report, () => parts)
-    .then((loaded) => say({ loaded }, [...buffersOf(loaded)]))
-    .catch((problem) => say(explained(problem)));
+  say({ isStarted: true });
 }
