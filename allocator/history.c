@@ -108,7 +108,7 @@ static tide_status refuse_inside(const tide_cache *cache, const refusal *refused
     char line[LINE_BYTES];
     format_block(cache, &history, &known, line);
     return tide_fail(error, TIDE_INVALID,
-                     "cannot %s 0x%" PRIx64 ": it lies %" PRIu64
+                     "cannot %s 0x%" PRIx64 ": it is %" PRIu64
                      " bytes inside the block at 0x%" PRIx64 "; %s%s%s",
                      refused->what, address, address - block->address, block->address,
                      refused->inside, line, stacks_hint(&history));
@@ -181,7 +181,7 @@ static tide_status refuse_free(const tide_cache *cache, const refusal *refused, 
     }
     if (!has_segment && !history.freed.is_found) {
         return tide_fail(error, TIDE_INVALID,
-                         "cannot %s 0x%" PRIx64 ": it lies in no segment of this cache; %s",
+                         "cannot %s 0x%" PRIx64 ": it is in no segment of this cache; %s",
                          refused->what, address, refused->foreign);
     }
     char offset[64] = "";

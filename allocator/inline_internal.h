@@ -27,7 +27,7 @@ static inline void tide_cache_table_put(tide_cache_table *table, tide_cache_bloc
     table->n_blocks++;
 }
 
-/* The slot of the address, or the empty one where it would be. */
+/* The slot of the address, or the empty slot for it. */
 static inline size_t tide_cache_table_slot(const tide_cache_table *table, uint64_t address) {
     size_t i = tide_cache_table_home(table, address);
     while (table->slots[i].block != NULL && table->slots[i].address != address) {

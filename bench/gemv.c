@@ -1,5 +1,5 @@
 /* gemv.c - a square matrix times a vector, and two chosen of eight: bytes of weights read per
- * second. Weights are bf16, or int8 cast where they are used.
+ * second. Weights are bf16, or int8 cast at their use.
  */
 #include "bench/subject_internal.h"
 

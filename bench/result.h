@@ -109,7 +109,7 @@ typedef struct tide_bench_row {
 typedef struct tide_bench_exponent {
     const char *varied;
     double exponent; /* by least squares */
-    double expected; /* where the products decide */
+    double expected; /* if the products dominate */
 } tide_bench_exponent;
 
 /* ---- records, targets and sentences ---- */

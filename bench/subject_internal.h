@@ -32,7 +32,7 @@ typedef struct tide_bench_sizes {
     size_t cuda[TIDE_BENCH_DEFAULT_SIZES];     /* up to 0 */
     size_t cpu[TIDE_BENCH_DEFAULT_SIZES];      /* the same */
     size_t brief;                              /* for tests */
-    size_t cuda_batch, cpu_batch, brief_batch; /* rows of the input; 0: it has no rows */
+    size_t cuda_batch, cpu_batch, brief_batch; /* rows of the input; 0: no rows */
     size_t most; /* the largest size, and batch, whose counts and bytes do not overflow */
 } tide_bench_sizes;
 

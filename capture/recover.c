@@ -282,7 +282,7 @@ static tide_status size_blocks(tide_recovery *of) {
                                    : TIDE_OK;
 }
 
-/* A wrong counter hides how many events were lost, but at least one was. */
+/* A wrong counter hides the number of lost events, but at least one was. */
 void tide_recovery_count_losses(tide_recovery *of) {
     const tide_recover_report *report = of->report;
     of->recording.n_dropped = report->n_dropped + report->n_missing + report->n_damaged +

@@ -45,7 +45,7 @@ static void add_groups(pair *pairs, size_t *n_pairs, const tide_peak_tensors *of
     }
 }
 
-/* NULL: no memory. */
+/* NULL without memory. */
 static pair *make_pairs(tide_report *report, const tide_peak_tensors *own,
                         const tide_peak_tensors *pytorch, size_t *ret_n_pairs) {
     size_t n_pairs = 0;

@@ -86,7 +86,7 @@ static void say(tide_report *report, const phase_clocks *step) {
         idle = ", and the kernels together take longer than that, so that some ran at once";
     }
     tide_report_say(
-        report, "clocks", "%s: the wall clock tells %.3f ms %s than the device's, %.1f %% of it%s",
+        report, "clocks", "%s: the wall clock shows %.3f ms %s than the device's, %.1f %% of it%s",
         step->name, late_ms >= 0.0 ? late_ms : -late_ms, late_ms >= 0.0 ? "more" : "less",
         100.0 * (late_ms >= 0.0 ? late_ms : -late_ms) / step->device.mean, idle);
 }

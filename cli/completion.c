@@ -6,7 +6,7 @@
 #include "cli/manual.h"
 
 static const char HEAD[] =
-    "# Completion of tidemark for bash, written by tidemark --completion from the tables behind\n"
+    "# Completion of tidemark for bash, written by tidemark --completion from the tables of\n"
     "# --help.\n";
 
 /* The written functions and this one share `words`, `kind` and `whole`. bash also cuts the line at

@@ -21,10 +21,10 @@ typedef struct tide_load_options {
  * offset. */
 #define TIDE_LOAD_ROWS(at)                                                                         \
     TIDE_OPTION(TEXT, "user-path", "DIR", (at) + offsetof(tide_load_options, user_path),           \
-                "count the Python code below this folder as the program's own, even if it lies "   \
+                "count the Python code below this folder as the program's own, even if it is "     \
                 "within installed packages"),                                                      \
         TIDE_OPTION(TEXT, "rules", "FILE", (at) + offsetof(tide_load_options, rules),              \
-                    "give blocks that nobody named categories by the rules of this file: on each " \
+                    "give unnamed blocks categories by the rules of this file: on each "           \
                     "line a category and a regular expression for file:function; see "             \
                     "docs/categories.md")
 

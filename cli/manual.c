@@ -148,7 +148,7 @@ static void put_examples(FILE *out, const tide_program_item *item) {
 }
 
 void tide_manual_print(const tide_program *program, FILE *out) {
-    fputs(".\\\" Written by tidemark --manual from the tables behind --help.\n", out);
+    fputs(".\\\" Written by tidemark --manual from the tables of --help.\n", out);
     /* No date, so the same source makes the same page. */
     fprintf(out, ".TH TIDEMARK 1 \"\" \"tidemark %s\" \"User Commands\"\n", program->version);
     /* Text is ragged and not hyphenated, so names and values stay as typed. */

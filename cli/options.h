@@ -112,7 +112,7 @@ typedef struct tide_option_unneeded {
 
 typedef struct tide_option_table {
     const char *command;  /* "profile" */
-    const char *operands; /* "FILE..." in --help; NULL: it has none */
+    const char *operands; /* "FILE..." in --help; NULL: none */
     const char *intro;    /* the purpose of the command: complete lines of --help */
     const tide_option *options;
     size_t n_options;                     /* at most TIDE_OPTION_ROWS */

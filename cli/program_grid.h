@@ -32,7 +32,7 @@ typedef struct tide_program_set {
 
 /* Cards and values; a cell for each combination. The last name varies fastest. */
 typedef struct tide_program_grid {
-    char *const *arguments; /* borrowed: the command, NULL-terminated; NULL: there is none */
+    char *const *arguments; /* borrowed: the command, NULL-terminated; NULL: none */
     char *command;          /* owned: the same in the form of run/workload.h */
     char cards[TIDE_PROGRAM_MAX_CARDS][TIDE_RUN_NAME_BYTES]; /* "virtual:h100-80" */
     size_t n_cards;

@@ -44,7 +44,7 @@ const char *tide_choice_writes(size_t i);
 #define TIDE_PROGRAM_ROW_VALUES(at)                                                                \
     TIDE_OPTION_OF(CHOICE, "values", NULL, tide_choice_values,                                     \
                    (at) + offsetof(tide_program_options, values),                                  \
-                   "what the program reads from the card: zeros, or small tensors worked out "     \
+                   "what the program reads from the card: zeros, or small tensors computed "       \
                    "beside it; default auto (docs/virtual-cuda.md)")
 #define TIDE_PROGRAM_ROW_STREAMS(at, choices, more)                                                \
     TIDE_OPTION_OF(CHOICE, "streams", NULL, choices,                                               \

@@ -16,9 +16,11 @@ void tide_cli_tell_recovery(const char *command, const tide_recover_report *repo
                       report->process_id);
     }
     say(command, report->n_counters_damaged,
-        "counter of the log is damaged: how much was lost is not known, and what is told of it is "
+        "counter of the log is damaged: how much was lost is not known, and what is reported of it "
+        "is "
         "the least that it can be",
-        "counters of the log are damaged: how much was lost is not known, and what is told of it "
+        "counters of the log are damaged: how much was lost is not known, and what is reported of "
+        "it "
         "is the least that it can be");
     say(command, report->n_dropped, "event was dropped: the log was full",
         "events were dropped: the log was full");

@@ -98,7 +98,7 @@ static tide_status configure_model(const tide_run_options *options, const choice
         if (strncmp(model->size, name, strlen(name)) !=
             0) { /* the name was cut, and is not the only one */
             return tide_fail(error, TIDE_LIMIT,
-                             "--config: the name of %s is too long with -no-head behind it: rename "
+                             "--config: the name of %s is too long with -no-head after it: rename "
                              "the file",
                              path);
         }

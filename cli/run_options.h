@@ -133,7 +133,7 @@ TIDE_NODISCARD tide_status tide_check_precision(tide_device_kind kind, tide_prec
                     .help = "with --workload decode, its model and the type of its weights; "      \
                             "default llama-2-7B-bf16"),                                            \
         TIDE_OPTION_ROW(TIDE_OPTION_COUNT, base, new_tokens, .name = "new-tokens", .value = "N",   \
-                        .help = "with --workload decode, tokens that each sequence gets behind "   \
+                        .help = "with --workload decode, tokens that each sequence gets after "    \
                                 "its prompt of --context tokens; defaults 200 and 6")
 
 #define TIDE_OPTION_ROW_SIZE(base, more)                                                           \
@@ -251,7 +251,7 @@ TIDE_NODISCARD tide_status tide_check_precision(tide_device_kind kind, tide_prec
 
 #define TIDE_OPTION_ROW_SPILL(base)                                                                \
     TIDE_OPTION_ROW(TIDE_OPTION_SIZE, base, spill_bytes, .name = "spill", .value = "SIZE",         \
-                    .help = "on a virtual card: so much more lies in the host's memory once the "  \
+                    .help = "on a virtual card: so much more is in the host's memory once the "    \
                             "card is full, as Windows' driver does it; default 0")
 
 #define TIDE_OPTION_ROW_ALLOC_CONF(base)                                                           \

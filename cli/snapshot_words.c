@@ -171,7 +171,7 @@ static void say_pairs(tide_text *to, const tide_recorder_cost *cost) {
         tide_text_add(to, " to ");
         say_percent(to, cost->high_share);
         tide_text_add(to, shows ? " with 95 %% confidence"
-                                : " of a step, which so few cannot tell from chance");
+                                : " of a step, which so few cannot distinguish from chance");
     }
     tide_text_add(to, " (%zu pair%s of steps)", cost->n_pairs, tide_plural(cost->n_pairs, "", "s"));
 }

@@ -64,7 +64,7 @@ void tide_say_spill(tide_report *report, const char *name, const tide_run_limits
                                  memory->n_spilled > 0 ? memory->spill_step : -1);
     }
     if (memory->n_spilled == 0) {
-        tide_report_say(report, "spill", "%snothing lies in the host's memory: %s", of,
+        tide_report_say(report, "spill", "%snothing is in the host's memory: %s", of,
                         describe_card(report, limits));
         return;
     }

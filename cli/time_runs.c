@@ -65,7 +65,7 @@ void tide_time_runs_command_words(const tide_time_runs *of, const char *device,
     tide_text_add(&to, "the forecast is a model: ");
     add_guesses(&to, of);
     tide_text_add(&to, is_compared(device)
-                           ? "`tidemark run --time` tells which kernels were never compared with "
+                           ? "`tidemark run --time` shows which kernels were never compared with "
                              "a published time"
                            : "no published time of this card was compared");
 }

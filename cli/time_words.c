@@ -152,7 +152,7 @@ void tide_time_words_basis(const tide_time_forecast *of, char ret_words[TIDE_TIM
             &to, "; collectives between nodes are guessed: %s",
             tide_time_network_source(of->card) == NULL
                 ? "no source states the network between nodes of this card"
-                : "nobody knows which nodes the ranks of a group lie in, or which network "
+                : "it is unknown which nodes the ranks of a group are in, or which network "
                   "cards a root uses");
     }
     if (!of->card->is_compared) {

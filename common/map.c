@@ -38,8 +38,8 @@ void tide_map_fini(tide_map *map) {
     *map = (tide_map){.mem = map->mem};
 }
 
-/* The slot of the key, or the free one where it would go. The map must have a free slot, or the
- * search would not end; the map is at most half full. */
+/* The slot of the key, or the free slot for it. The map must have a free slot, or the search would
+ * not end; the map is at most half full. */
 static size_t slot_of(const tide_map *map, uint64_t key) {
     size_t i = (size_t)tide_hash_u64(key) & (map->n_slots - 1);
     while (map->slots[i].used && map->slots[i].key != key) {

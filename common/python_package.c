@@ -54,7 +54,7 @@ typedef void *object;
 typedef struct interpreter {
     object (*new_dict)(void);
     object (*run)(const char *code, int start, object globals, object locals);
-    object (*get_item)(object dict, const char *key); /* borrowed; NULL: there is none */
+    object (*get_item)(object dict, const char *key); /* borrowed; NULL: none */
     int (*is_true)(object value);
     void (*release)(object value); /* NULL is allowed */
     void (*clear_error)(void);

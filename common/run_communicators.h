@@ -41,7 +41,7 @@ enum { TIDE_RUN_COMMUNICATORS = 4096, TIDE_RUN_COMMUNICATOR_NAME_BYTES = 96 };
 typedef struct tide_run_communicator {
     uint64_t key;          /* the same for all members, and different from that of any other
                               communicator */
-    int32_t rank, n_ranks; /* this process' place, and how many members there are */
+    int32_t rank, n_ranks; /* this process' place, and the number of members */
     int32_t device;        /* of the process, as the program numbers it */
     int32_t is_destroyed;  /* 1: the program has destroyed it */
     int64_t first,

@@ -40,7 +40,7 @@ enum {
 
 typedef struct tide_card_chip {
     int compute_capability;   /* 90 for 9.0 */
-    const char *architecture; /* the vendor's name of it */
+    const char *architecture; /* the vendor's name of the architecture */
     int max_multiprocessor_threads;
     int max_multiprocessor_blocks;
     size_t shared_multiprocessor_bytes; /* shared memory of a multiprocessor */

@@ -129,7 +129,7 @@ tide_status tide_device_cuda_map_granule(tide_device *device, size_t *ret_bytes,
     CUresult result = driver->granularity(&n_bytes, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
     if (result == CUDA_ERROR_NOT_SUPPORTED) {
         return tide_fail(error, TIDE_UNSUPPORTED,
-                         "%s cannot map memory behind reserved addresses: its driver says that it "
+                         "%s cannot map memory at reserved addresses: its driver says that it "
                          "does not support it",
                          device->info.spec);
     }

@@ -193,7 +193,7 @@ tide_status tide_device_profiler_range(tide_device *device, bool begins, tide_er
 tide_status tide_device_map_granule(tide_device *device, size_t *ret_bytes, tide_error *error) {
     if (device->table->map_granule == NULL) {
         return tide_fail(error, TIDE_UNSUPPORTED,
-                         "the device %s cannot map memory behind reserved addresses",
+                         "the device %s cannot map memory at reserved addresses",
                          device->info.spec);
     }
     return device->table->map_granule(device, ret_bytes, error);

@@ -40,7 +40,7 @@ typedef struct tide_device_table {
     tide_status (*synchronize)(tide_device *device, tide_error *error);
     /* NULL: no profiler records this device. */
     tide_status (*profiler_range)(tide_device *device, bool begins, tide_error *error);
-    /* Graphs: all four, or all NULL where the device has none. */
+    /* Graphs: all four, or all NULL if the device has none. */
     tide_status (*graph_begin)(tide_device *device, tide_stream stream, tide_error *error);
     tide_status (*graph_end)(tide_device *device, tide_stream stream, tide_graph *ret_graph,
                              tide_error *error);

@@ -173,7 +173,7 @@ tide_status tide_device_virtual_open(const char *card_name, const tide_device_op
     }
     if (total_bytes == UINT64_MAX && options != NULL && options->spill_bytes != 0) {
         return tide_fail(error, TIDE_INVALID,
-                         "the device %s has no end, so that nothing lies in the host's memory: "
+                         "the device %s has no end, so that nothing is in the host's memory: "
                          "name a card, such as virtual:rtx4060",
                          info.spec);
     }

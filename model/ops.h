@@ -243,7 +243,7 @@ typedef struct tide_cross_entropy {
     double scale;           /* factor of the gradient: 1, or that of a loss scaler */
 } tide_cross_entropy;
 
-/* out = x, rounded to nearest even where the type narrows. */
+/* out = x, rounded to nearest even if the type narrows. */
 typedef struct tide_cast {
     tide_array out; /* (n) written */
     tide_array x;   /* (n) */

@@ -66,9 +66,9 @@ enum { TIDE_REFERENCE_NAME = TIDE_PARAMETER_NAME + 8 };
  * reference_tolerance.c. */
 typedef struct tide_reference_row {
     char name[TIDE_REFERENCE_NAME]; /* as above */
-    double error;     /* |got - expected| / |expected|; NAN where the result has one */
-    double tolerance; /* 0 or more */
-    bool ok;          /* error <= tolerance */
+    double error;                   /* |got - expected| / |expected|; NAN if the result has one */
+    double tolerance;               /* 0 or more */
+    bool ok;                        /* error <= tolerance */
 } tide_reference_row;
 
 typedef struct tide_reference_report {

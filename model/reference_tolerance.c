@@ -174,7 +174,7 @@ static const double DEVIATIONS = 2;
 typedef struct step_sums {
     double excess;       /* squares of the excess over the slack */
     double allowed;      /* squares of an element's allowed error: the largest, or the mean */
-    double variance;     /* of these where they are means, otherwise 0 */
+    double variance;     /* of these if they are means, otherwise 0 */
     double difference;   /* squares of got - expected */
     double moved;        /* squares of expected - before */
     double slope;        /* gradient (got - expected) */

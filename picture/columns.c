@@ -102,7 +102,7 @@ static void next_column(walker *walk, size_t column, size_t *ret_first, size_t *
     size_t first = walk->n_before;
     if (column > 0 && first < walk->n_events && !left.has_part &&
         tide_picture_axis_place(walk->axis, first) - walk->axis->begin == left.whole) {
-        first++; /* the state before ends where the column begins */
+        first++; /* the previous state ends where the column begins */
     }
     while (walk->n_before < walk->n_events && stands_before(walk, walk->n_before, right)) {
         walk->n_before++;

@@ -37,7 +37,7 @@ static void keep(known_name *set, known_name name) {
     set[0] = name;
 }
 
-/* NULL: no memory. */
+/* NULL without memory. */
 static name_cache *names_of(tide_recorder *recorder) {
     tide_recorder_thread *thread = tide_recorder_this_thread(recorder);
     if (thread != NULL && thread->names == NULL) {

@@ -320,10 +320,6 @@ uint32_t tide_recorder_note_scope(tide_recorder *recorder) {
     return tide_recorder_innermost(recorder);
 }
 
-uint64_t tide_recorder_n_written(const tide_recorder *recorder) {
-    return recorder->log.n_written;
-}
-
 void tide_recorder_abandon(tide_recorder *recorder) {
     if (recorder->has_file) {
         tide_log_file_abandon(&recorder->file);

@@ -73,9 +73,6 @@ const char *tide_recorder_log_path(const tide_recorder *recorder);
 /* The innermost open scope of the calling thread, or TIDE_NONE. */
 uint32_t tide_recorder_note_scope(tide_recorder *recorder);
 
-/* Called under the lock: the number of rows ever written. */
-uint64_t tide_recorder_n_written(const tide_recorder *recorder);
-
 /* In a forked process: gives up the log file, which belongs to the parent. The recorder must not be
  * used any more, and cannot be destroyed: other threads of the parent may have held its locks. */
 void tide_recorder_abandon(tide_recorder *recorder);

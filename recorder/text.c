@@ -18,7 +18,7 @@ const char *tide_recorder_text(tide_recorder *recorder, uint32_t number) {
     return text;
 }
 
-/* Copies the scope and those around it, innermost first, and returns how many. */
+/* Copies the scope and those around it, innermost first, and returns their number. */
 static size_t copy_chain(tide_recorder *recorder, uint32_t scope, tide_scope_row rows[MAX_DEPTH]) {
     size_t n = 0;
     pthread_mutex_lock(&recorder->scopes_lock);

@@ -125,7 +125,8 @@ static void add_row(totals *of, const tide_event *row) {
         of->allocated -= is_requested ? block : 0;
     }
     count_row(of);
-    /* The mean is taken where a replay takes it: after each request, and after the start. */
+    /* The mean is taken at the same moments as in a replay: after each request, and after the
+     * start. */
     if (row->action <= TIDE_ACTION_FREE_REQUESTED || row->action == TIDE_ACTION_OOM) {
         of->cached_sum += (double)(of->reserved - of->allocated);
         of->n_counted++;

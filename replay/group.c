@@ -90,7 +90,7 @@ static bool must_have_waited(const tide_replay_lane *lane, const tide_event *req
     return false;
 }
 
-/* ---- why a group is there ---- */
+/* ---- the cause of a group ---- */
 
 typedef struct origin {
     bool is_emptied; /* the program emptied the cache before the request */

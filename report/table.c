@@ -75,7 +75,7 @@ static tide_report_item *add_item(tide_report *report) {
     return item;
 }
 
-/* NULL: no memory. */
+/* NULL without memory. */
 static TIDE_PRINTF(2, 0) const
     char *keep_printed(tide_report *report, const char *format, va_list arguments) {
     va_list again;

@@ -54,7 +54,7 @@ typedef struct tide_json_field {
         .n_bytes = sizeof(((type *)0)->member), .is_optional = true                                \
     }
 
-/* Adds the fields of the struct at `from`. False: no host memory. */
+/* Adds the fields of the struct at `from`. False without host memory. */
 bool tide_json_fields_write(cJSON *json, const tide_json_field *fields, size_t n, const void *from);
 
 /* Sets the fields of the struct at `to`; an optional field that is missing is left unchanged. The

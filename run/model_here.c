@@ -61,7 +61,7 @@ static tide_status check_host(tide_run_session *session, tide_error *error) {
     result->free_bytes = free_bytes > INT64_MAX ? -1 : (int64_t)free_bytes;
     return tide_fail(error, TIDE_DEVICE_OOM,
                      "it needs %s at least, and this host has %s free: it was not started; "
-                     "--device virtual tells what it would take",
+                     "--device virtual shows what it would take",
                      tide_bytes_format((int64_t)need_bytes, need),
                      tide_bytes_format((int64_t)free_bytes, have));
 }

@@ -72,7 +72,7 @@ tide_status tide_run_time_make(tide_run_session *session) {
         return TIDE_OK;
     }
     if (result->memory.spill_peak_bytes > 0) {
-        refuse(session, "a part of it lies in the host's memory, whose speed the model does not "
+        refuse(session, "a part of it is in the host's memory, whose speed the model does not "
                         "have");
         return TIDE_OK;
     }

@@ -43,7 +43,7 @@ static size_t n_pairs_of(const tide_run_session *session) {
                                              : n_asked;
 }
 
-/* False: no memory. */
+/* False without memory. */
 static bool keep(const tide_workload_pairs *pairs, tide_snapshot *snapshot) {
     size_t n = pairs->n_pairs;
     double *recorded = tide_arena_alloc(&snapshot->arena, n, sizeof(*recorded));

@@ -146,7 +146,7 @@ tide_status tide_program_fit_search(const tide_program_fit_question *question,
     tide_run_result_init(&ret_answer->next_result);
     if (question->multiple_of == 0 || first > last) {
         return tide_fail(error, TIDE_INVALID,
-                         "no multiple of %" PRIu64 " lies between %" PRIu64 " and %" PRIu64,
+                         "no multiple of %" PRIu64 " is between %" PRIu64 " and %" PRIu64,
                          question->multiple_of, question->low, question->high);
     }
     TIDE_TRY(try_multiple(&at, first, &fits));

@@ -40,7 +40,7 @@ typedef struct tide_sweep_row {
 
 typedef struct tide_sweep {
     cJSON *header;         /* owned: the first line of the file */
-    const char **names;    /* owned, n_cells; the texts are the header's; NULL: it has none */
+    const char **names;    /* owned, n_cells; the texts are the header's; NULL: none */
     size_t n_cells;        /* of the whole grid, repeats included */
     size_t n_repeats;      /* how often each cell of the grid is run; the whole grid is run once
                               before any cell is repeated: cell i is repeat i / (n_cells /
@@ -93,7 +93,7 @@ TIDE_NODISCARD tide_status tide_sweep_add(tide_sweep *sweep, tide_sweep_row *row
                                           tide_error *error);
 /* Whether it failed or crashed, so another try may end differently. */
 bool tide_sweep_is_failed(const tide_sweep_row *row);
-/* Forgets the rows that failed or crashed; returns how many. */
+/* Forgets the rows that failed or crashed; returns their number. */
 size_t tide_sweep_forget_failed(tide_sweep *sweep);
 
 #ifdef __cplusplus

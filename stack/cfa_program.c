@@ -80,7 +80,7 @@ uint64_t tide_cfa_read(tide_cfa_reader *reader, size_t n_bytes) {
     return value;
 }
 
-/* The bits of a LEB128 number and how many there are. The caller extends the sign if there is one.
+/* The bits of a LEB128 number and the count of bits. The caller extends the sign if there is one.
  * Bits beyond 64 are dropped; no offset or register number needs them. */
 static uint64_t read_leb(tide_cfa_reader *reader, unsigned *ret_n_bits) {
     uint64_t value = 0;
@@ -164,7 +164,7 @@ static void define_cfa(machine *m, uint64_t number, int64_t offset) {
     m->now.cfa_offset = offset;
 }
 
-/* Runs an instruction about the CFA. False: it is not one of these. */
+/* Runs an instruction about the CFA. False if it is another instruction. */
 static bool run_cfa(machine *m, tide_cfa_reader *reader, uint64_t opcode) {
     switch (opcode) {
     case CFA_DEF_CFA: {
@@ -195,8 +195,8 @@ static bool run_cfa(machine *m, tide_cfa_reader *reader, uint64_t opcode) {
     }
 }
 
-/* Runs an instruction about one register. False: it is not one of these. The operands of unneeded
- * registers are read as well, because the next instruction begins after them. */
+/* Runs an instruction about one register. False if it is another instruction. The operands of
+ * unneeded registers are read as well, because the next instruction begins after them. */
 static bool run_register(machine *m, tide_cfa_reader *reader, uint64_t opcode) {
     uint64_t number = 0;
     if (opcode < CFA_OFFSET_EXTENDED || opcode == CFA_REMEMBER_STATE ||

@@ -50,7 +50,7 @@ typedef struct tide_known_branch {
 
 typedef struct tide_known_run {
     tide_known_branch branch;
-    uint64_t rsp;        /* where the walk starts */
+    uint64_t rsp;        /* start of the walk */
     uint32_t first_word; /* in tide_known_walks.words; the word of the branch, or the first word of
                             a walk that starts here */
     uint32_t n_words;

@@ -17,7 +17,7 @@ extern "C" {
 enum { TIDE_LIBUNWIND_FRAMES = TIDE_MAX_FRAMES + 8 };
 
 typedef struct tide_libunwind {
-    /* Fills in return addresses, innermost first, and returns how many. NULL: not opened. */
+    /* Fills in return addresses, innermost first, and returns their number. NULL: not opened. */
     int (*backtrace)(void **ret_pcs, int max_frames);
 } tide_libunwind;
 
@@ -25,8 +25,7 @@ typedef struct tide_libunwind {
 TIDE_NODISCARD tide_status tide_libunwind_open(tide_libunwind *ret, tide_error *error);
 
 /* The return addresses from `innermost_pc` outwards, at most max_frames of them. `innermost_pc` is
- * the return address of a direct or indirect caller of this function. Returns how many were found.
- */
+ * the return address of a direct or indirect caller of this function. Returns their number. */
 size_t tide_libunwind_capture(const tide_libunwind *libunwind, uint64_t innermost_pc,
                               size_t max_frames, uint64_t *ret_pcs);
 

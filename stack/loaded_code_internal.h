@@ -17,7 +17,7 @@ extern "C" {
 /* The counters of the dynamic linker. The set of modules changes only when they change. */
 typedef struct tide_code_counts {
     uint64_t n_loaded;   /* modules ever loaded */
-    uint64_t n_unloaded; /* how many of those were unloaded again */
+    uint64_t n_unloaded; /* of those, the number unloaded again */
 } tide_code_counts;
 
 tide_code_counts tide_loaded_code_count(void);

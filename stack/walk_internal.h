@@ -63,7 +63,7 @@ typedef struct tide_kept_word {
 typedef struct tide_stack_memory {
     uint64_t key;      /* return address of the second frame */
     uint32_t epoch;    /* of the rules that it was walked with */
-    uint32_t number;   /* of the whole stack in the depot; TIDE_NONE: it has none */
+    uint32_t number;   /* of the whole stack in the depot; TIDE_NONE: none */
     size_t n_frames;   /* 0: nothing is remembered */
     size_t n_words;    /* of words */
     bool reaches_end;  /* frame 0 is the outermost of the stack; false: the walk was cut there */

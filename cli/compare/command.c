@@ -48,7 +48,7 @@ static const tide_option_table TABLE = {
     .min_operands = 2,
     .max_operands = TIDE_COMPARE_MAX_RUNS,
     .notes =
-        "In the place of a later FILE, pytorch:2025 or pytorch:2026 stands for a forecast of the\n"
+        "In the place of a later FILE, pytorch:2025 or pytorch:2026 means a forecast of the\n"
         "first file's run under PyTorch, eager, with the course assignment's code of that year. "
         "If\n"
         "it is the second FILE, tables show where the difference comes from, by category and by\n"

@@ -127,7 +127,7 @@ static void describe_symbols(part *ret_part) {
     snprintf(ret_part->detail, DETAIL_BYTES, "%s",
              TIDEMARK_HAVE_BACKTRACE
                  ? "function, file and line, by libbacktrace"
-                 : "function names only: build with GCC, whose libbacktrace tells file and line");
+                 : "function names only: build with GCC, whose libbacktrace reports file and line");
 }
 
 static void add_part(tide_table *table, const part *row) {
@@ -150,7 +150,7 @@ static void add_torch(tide_table *table) {
     } else {
         row.is_here = torch.folder[0] != '\0';
         snprintf(row.detail, DETAIL_BYTES, "%.250s%s%.200s", error.message,
-                 row.is_here ? "; it lies in " : "", torch.folder);
+                 row.is_here ? "; it is in " : "", torch.folder);
     }
     add_part(table, &row);
 }

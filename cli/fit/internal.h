@@ -26,7 +26,7 @@ typedef struct tide_fit_reply {
                                    model */
     const char *unknown;        /* why there is no forecast, static; NULL: there is an answer */
     tide_fit_question question; /* with the attention of this run */
-    tide_fit_answer answer;     /* where it is known */
+    tide_fit_answer answer;     /* if known */
 } tide_fit_reply;
 
 enum { TIDE_FIT_MAX_REPLIES = 3 };

@@ -191,8 +191,8 @@ static void say_card(const card_search *at, tide_report *report) {
     }
     if (result->memory.n_retries > 0) {
         tide_report_say(report, "retries",
-                        "%s: PyTorch has to give back all that its cache holds %" PRId64
-                        " %s, and buys again, which costs time",
+                        "%s: PyTorch has to free all that its cache holds %" PRId64
+                        " %s, and allocates it again, which costs time",
                         card, result->memory.n_retries,
                         tide_plural((uint64_t)result->memory.n_retries, "time", "times"));
     }

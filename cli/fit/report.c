@@ -150,7 +150,7 @@ static void say_doubts(const tide_fit_row *row, const tide_fit_reply *reply, tid
     if (answer->value != 0 && answer->memory.n_retries > 0) {
         tide_report_say(report, "retries",
                         "%s: at %s the cache has to give all that it holds back to the device "
-                        "%" PRIu64 " time%s in %zu %s, and buys again, which costs time",
+                        "%" PRIu64 " time%s in %zu %s, and allocates it again, which costs time",
                         name, value_phrase(report, row, answer->value),
                         (uint64_t)answer->memory.n_retries,
                         tide_plural((uint64_t)answer->memory.n_retries, "", "s"),

@@ -21,7 +21,7 @@ static void say_odd_first(const tide_profile_run *run, const tide_snapshot_timin
                         "warning: %s: the loss of the run's first step is %.6f, but with fresh "
                         "weights and random targets it must be ln V + C / (C + V) = %.6f, give or "
                         "take %.3f: what was computed is wrong, so times may be, too; tidemark "
-                        "check-reference tells which operator",
+                        "check-reference shows which operator",
                         run->name, timing->losses[0], first.expected, first.tolerance);
     }
 }

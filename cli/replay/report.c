@@ -38,7 +38,7 @@ static void say_verified(tide_report *report, const tide_replay_runs *runs) {
         tide_report_say(report, "difference", "first difference: %s", found->first_difference);
         if (!runs->is_told) {
             tide_report_say(report, "settings",
-                            "note: the file does not tell all settings (large_segment_size_mb, a "
+                            "note: the file does not list all settings (large_segment_size_mb, a "
                             "memory limit): --verify --alloc-conf tries others");
         }
     }
@@ -74,7 +74,7 @@ static void say_limits(tide_report *report, const tide_replay_runs *runs) {
                    tide_replay_limit_in_use(runs, i) == UINT64_MAX) {
             tide_report_say(report, "limit",
                             "note: device %zu ran out of memory when recorded, and the file does "
-                            "not tell how much was free: nothing runs out here without "
+                            "not record how much was free: nothing runs out here without "
                             "--memory-limit",
                             i);
         }

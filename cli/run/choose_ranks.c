@@ -55,7 +55,7 @@ static void tell_choice(const tide_roles *roles, int64_t world) {
     }
     if (roles->n_irregular > 0) {
         tide_cli_note(TIDE_COMMAND_RUN,
-                      "%zu %s whose members are not evenly spaced: nobody was chosen by %s",
+                      "%zu %s whose members are not evenly spaced: no rank was chosen by %s",
                       roles->n_irregular,
                       tide_plural(roles->n_irregular, "group has rank 0", "groups have rank 0"),
                       tide_plural(roles->n_irregular, "it", "them"));

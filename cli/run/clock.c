@@ -102,7 +102,7 @@ void tide_run_tell_clock(const tide_run_answer *of) {
         tide_error error = {""};
         const char *path = of->processes[i].left->launches_path;
         if (path != NULL && count(&pace, &rates, path, &all, &error) != TIDE_OK) {
-            tide_cli_note(TIDE_COMMAND_RUN, "the launches behind the program's clock: %s",
+            tide_cli_note(TIDE_COMMAND_RUN, "the launches of the program's clock: %s",
                           error.message);
         }
     }

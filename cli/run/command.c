@@ -81,7 +81,8 @@ static const tide_option_table TABLE = {
     .command = TIDE_COMMAND_RUN,
     .operands = "[--] COMMAND [ARGUMENT...]",
     .intro =
-        "Runs a program, unchanged, and tells what fills the memory of its GPUs, with the line of\n"
+        "Runs a program, unchanged, and reports what fills the memory of its GPUs, with the line "
+        "of\n"
         "the program and the module that each block belongs to. On a virtual card it needs no "
         "GPU:\n"
         "PyTorch's own allocator and autograd run, but no kernel does, so that losses and results\n"
@@ -337,7 +338,7 @@ static int run(int argc, char **argv) {
 
 const tide_command tide_command_run = {
     .name = TIDE_COMMAND_RUN,
-    .summary = "run a program on a GPU or a virtual card, and tell what fills its memory",
+    .summary = "run a program on a GPU or a virtual card, and report what fills its memory",
     .options = &TABLE,
     .run = run,
 };

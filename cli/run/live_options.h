@@ -39,7 +39,7 @@ const char *tide_choice_signal(size_t i);
                    "frames of each call stack: Python's, native ones, both or none; default "      \
                    "python"),                                                                      \
         TIDE_OPTION(TEXT, "log", "FILE", (at) + offsetof(tide_live_options, log),                  \
-                    "keep the log here; %p stands for the process id"),                            \
+                    "keep the log here; %p is replaced by the process id"),                        \
         TIDE_OPTION(SIZE, "log-bytes", "SIZE", (at) + offsetof(tide_live_options, log_bytes),      \
                     "room for the log of each process; default 256MiB"),                           \
         TIDE_OPTION_OF(CHOICE, "full", NULL, tide_choice_full,                                     \
@@ -53,9 +53,10 @@ const char *tide_choice_signal(size_t i);
                        (at) + offsetof(tide_live_options, signal),                                 \
                        "this signal, sent to tidemark run, writes a snapshot of the running "      \
                        "program, which does not notice"),                                          \
-        TIDE_OPTION(FLAG, "on-oom", NULL, (at) + offsetof(tide_live_options, on_oom),              \
-                    "tell what fills the memory, and write a snapshot, as soon as a request for "  \
-                    "memory fails, even if the program goes on"),                                  \
+        TIDE_OPTION(                                                                               \
+            FLAG, "on-oom", NULL, (at) + offsetof(tide_live_options, on_oom),                      \
+            "report what fills the memory, and write a snapshot, as soon as a request for "        \
+            "memory fails, even if the program goes on"),                                          \
         TIDE_OPTION(COUNT, "every", "STEPS", (at) + offsetof(tide_live_options, every),            \
                     "record call stacks in every so many steps only"),                             \
         TIDE_OPTION_OF(CHOICE, "method", NULL, tide_choice_method,                                 \

@@ -77,7 +77,7 @@ static void tell_range(bool is_late) {
     tide_cli_note(TIDE_COMMAND_RUN,
                   "the peak may be the %s end of a range: PyTorch holds the buffers of an "
                   "asynchronous all-reduce, such as DDP's buckets, until a thread that looks every "
-                  "100 ms has seen its end, which is here %s; --streams both tells both ends",
+                  "100 ms has seen its end, which is here %s; --streams both reports both ends",
                   is_late ? "high" : "low", is_late ? "between two steps" : "at once");
 }
 

@@ -9,7 +9,7 @@ static void tell_card(const tide_run_device *device, size_t number) {
     char total[TIDE_BYTES_TEXT];
     char context[TIDE_BYTES_TEXT];
     if (device->peak_bytes <= device->total_bytes) {
-        tide_cli_note(TIDE_COMMAND_RUN, "card %zu: nothing lies in the host's memory", number);
+        tide_cli_note(TIDE_COMMAND_RUN, "card %zu: nothing is in the host's memory", number);
         return;
     }
     tide_cli_note(

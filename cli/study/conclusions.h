@@ -54,7 +54,7 @@ typedef struct tide_conclusion_block {
     const char *largest;          /* borrowed: the largest tensor; "" none */
     int64_t largest_bytes;        /* of it */
     int64_t top_bytes;            /* of the n_top largest together */
-    size_t n_top;                 /* how many these are */
+    size_t n_top;                 /* their number */
     int64_t gradient_bytes;       /* that the block's backward makes */
     int64_t theory_bytes;         /* g (4 C^2 + 3 C F + 2 C) */
     int64_t allocated_drop_bytes; /* by which the block's backward lowers the live bytes */

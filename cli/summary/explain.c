@@ -26,7 +26,7 @@ static const tide_option_table TABLE = {
     .intro =
         "Says in at most eight sentences where the memory of a run goes: whether it ran out\n"
         "of memory and why, what fills the peak, what grows from step to step, what would\n"
-        "help, and what the file cannot tell. FILE is a snapshot of tidemark's or PyTorch's.\n",
+        "help, and what the file cannot show. FILE is a snapshot of tidemark's or PyTorch's.\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .min_operands = 1,

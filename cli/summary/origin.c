@@ -29,7 +29,7 @@ void tide_summary_say_origin(const tide_summary_view *of) {
     }
     tide_report_say(report, "origin",
                     "recorded by %s: %" PRIu64 " %s; sizes of blocks that were gone at the dump "
-                    "are derived from what lay behind them",
+                    "are derived from what followed them",
                     strcmp(origin->format, "pytorch") == 0 ? "PyTorch" : origin->format,
                     origin->n_events, tide_plural(origin->n_events, "event", "events"));
     for (size_t i = 0; i < peak->n_blocks; i++) {
@@ -67,7 +67,7 @@ static void write_table(const tide_summary_view *of, const tide_user_lines *line
     char label[LABEL_BYTES];
     TIDE_COLUMNS(table, TIDE_NUMBER("bytes", "allocated"), TIDE_NUMBER("share_percent", "share"),
                  TIDE_NUMBER("requested_bytes", "requested"), TIDE_NUMBER("blocks", "blocks"),
-                 TIDE_TEXT("frame", "first frame of the user's"));
+                 TIDE_TEXT("frame", "first frame of the program"));
     for (size_t i = 0; i < lines->n_lines; i++) {
         const tide_user_line *line = &lines->lines[i];
         if (i >= of->top) {

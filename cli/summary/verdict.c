@@ -27,7 +27,7 @@ static void say_no_history(const tide_summary_view *of) {
             of->report, "no_history",
             "This file has no history, only what was allocated when it was written. To record one, "
             "put torch.cuda.memory._record_memory_history(max_entries=1000000) before the work and "
-            "torch.cuda.memory._dump_snapshot('memory.pickle') behind it.");
+            "torch.cuda.memory._dump_snapshot('memory.pickle') after it.");
     }
 }
 

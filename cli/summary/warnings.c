@@ -53,11 +53,12 @@ static void say_lost(const tide_summary_view *of) {
     }
     if (snapshot->n_scopes_dropped > 0) {
         bool one = snapshot->n_scopes_dropped == 1;
-        tide_report_say(of->report, "dropped_scopes",
-                        "warning: %" PRIu64 " %s lost because their table was full or the log was "
-                        "damaged: what happened in %s is told of the scope around %s, or of none",
-                        snapshot->n_scopes_dropped, one ? "scope was" : "scopes were",
-                        one ? "it" : "them", one ? "it" : "them");
+        tide_report_say(
+            of->report, "dropped_scopes",
+            "warning: %" PRIu64 " %s lost because their table was full or the log was "
+            "damaged: what happened in %s is reported under the scope around %s, or under none",
+            snapshot->n_scopes_dropped, one ? "scope was" : "scopes were", one ? "it" : "them",
+            one ? "it" : "them");
     }
 }
 

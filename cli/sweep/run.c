@@ -207,7 +207,7 @@ static bool is_hopeless(runner *run, const tide_sweep_row *row) {
         return false;
     }
     tide_cli_note("sweep", "the first cell failed, so that no other was tried: --resume goes on "
-                           "behind it, and with --retry begins with it");
+                           "after it, and with --retry begins with it");
     return true;
 }
 

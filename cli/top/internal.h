@@ -37,7 +37,7 @@ typedef struct tide_top_view {
     tide_top_process processes[TIDE_LOGS_MAX];
     size_t n_processes;
     int64_t read_ns; /* time of the read, of tide_clock_now_ns */
-    int64_t took_ns; /* how long reading took */
+    int64_t took_ns; /* duration of the read */
 } tide_top_view;
 
 /* Where logs are found. */

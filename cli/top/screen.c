@@ -78,7 +78,7 @@ static const char *next_row(const char *text, size_t columns, size_t *ret_bytes)
     return text + n;
 }
 
-/* Writes as many rows of a line as there is room for, and returns how many it has. */
+/* Writes as many rows of a line as there is room for, and returns the number of its rows. */
 static size_t put_line(const char *line, size_t columns, size_t n_room) {
     size_t n = 0;
     do {

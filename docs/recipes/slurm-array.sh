@@ -4,7 +4,7 @@
 # Runs a grid as a Slurm job array, a part of the grid in each task:
 #     sbatch slurm-array.sh FOLDER [OPTION OF tidemark sweep...] [-- COMMAND...]
 # --array=1-N of sbatch sets the number of parts; a GPU for each is --gpus-per-task=1. The machines share FOLDER. A task
-# that was killed goes on behind its last row when it is requeued, or when the same line is submitted again. Then:
+# that was killed goes on after its last row when it is requeued, or when the same line is submitted again. Then:
 #     tidemark sweep --merge FOLDER --format csv
 folder=$1
 shift

@@ -1,4 +1,4 @@
-/* out (n) = x (n), each fp32, bf16 or fp16; to nearest, ties to even, where the type narrows. */
+/* out (n) = x (n), each fp32, bf16 or fp16; to nearest, ties to even, if the type narrows. */
 #include "model/ops_cuda/elements.h"
 
 struct cast {

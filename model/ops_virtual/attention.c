@@ -91,8 +91,8 @@ static tide_status multiply_scores(const tide_ops *ops, const sizes *s, tide_mat
 }
 
 /* attention_softmax.cu: reads the elements of n_read arrays (B, H, T, T) up to the diagonal, in
- * packs of 16 bytes where rows are whole packs, and writes all of one. Row t ends in the pack of
- * its element t, so the rows of a head have T (T + pack) / 2 elements in total. */
+ * packs of 16 bytes if rows are whole packs, and writes all of one. Row t ends in the pack of its
+ * element t, so the rows of a head have T (T + pack) / 2 elements in total. */
 static tide_status softmax(const tide_ops *ops, const char *name, const sizes *s, size_t n_read) {
     size_t in_pack = 16 / tide_dtype_bytes(s->example.dtype);
     size_t pack = s->T % in_pack == 0 ? in_pack : 1;

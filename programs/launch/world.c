@@ -43,7 +43,7 @@ tide_status tide_launch_check_world(char *const *arguments, tide_error *error) {
                ? TIDE_OK
                : tide_fail(error, TIDE_INVALID,
                            "%s starts the ranks itself, and so does --world: write the program "
-                           "alone behind --: tidemark run --device virtual:CARDxN --world N "
+                           "alone after --: tidemark run --device virtual:CARDxN --world N "
                            "--ranks LIST -- python train.py",
                            starter);
 }

@@ -42,7 +42,7 @@ static bool is_trusted(const void *entry) {
     now = tide_torch_entry_is_sound(entry) ? SOUND : REFUSED;
     if (atomic_compare_exchange_strong(&trust, &found, now) && now == REFUSED) {
         tide_live_describe("live.limited",
-                           "this version of PyTorch tells of its events in another way: calls of "
+                           "this version of PyTorch reports its events differently: calls of "
                            "the CUDA runtime are recorded instead");
     }
     return atomic_load(&trust) == SOUND;
@@ -133,14 +133,14 @@ static void tell_version(const char *text) {
     char line[160];
     tide_live_describe("software.torch", text);
     if (version->name[0] == '\0') {
-        (void)snprintf(line, sizeof(line),
-                       "PyTorch %.32s is not known here: pools and nodes of autograd are not told",
-                       text);
+        (void)snprintf(
+            line, sizeof(line),
+            "PyTorch %.32s is not known here: pools and nodes of autograd are not recorded", text);
         tide_live_describe("live.limited", line);
     } else if (version->pool_at == 0) {
         (void)snprintf(line, sizeof(line),
                        "PyTorch %.32s does not say which private pool an event is in: private "
-                       "pools are not told",
+                       "pools are not recorded",
                        text);
         tide_live_describe("live.limited", line);
     }

@@ -56,7 +56,7 @@ static const char *fault_of(const reader *from, const tide_run_launch *row) {
         return "its kind is not known; a newer tidemark may have written it";
     }
     if (row->host_ns < 0) {
-        return "its time lies before the clock's begin";
+        return "its time is before the clock's start";
     }
     if (row->name != TIDE_NONE && row->name >= from->n_numbers) {
         return "it names a text that does not come before it";

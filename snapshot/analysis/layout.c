@@ -94,7 +94,7 @@ static size_t fill_segment(builder *build, tide_layout_segment *segment, size_t 
         uint32_t index = build->blocks[block++].lifetime;
         const tide_lifetime *lifetime = &build->lifetimes->lifetimes[index];
         if (lifetime->address < at || lifetime->block_bytes > end - lifetime->address) {
-            continue; /* it lies in no segment: the account shows it as unexplained */
+            continue; /* it is in no segment: the account shows it as unexplained */
         }
         add_piece(layout, segment, at, lifetime->address, TIDE_NONE, false);
         at = lifetime->address + lifetime->block_bytes;

@@ -43,21 +43,3 @@ tide_event_source tide_event_source_of(const tide_snapshot *snapshot, tide_docum
                                .ctx = state,
                                .is_whole = true};
 }
-
-tide_status tide_event_source_step(const tide_event_source *source, uint32_t scope,
-                                   bool *ret_is_found, uint32_t *ret_step, tide_scope_row *ret_row,
-                                   tide_error *error) {
-    *ret_is_found = false;
-    while (scope != TIDE_NONE) {
-        tide_scope_row row;
-        TIDE_TRY(source->scope(source->ctx, scope, &row, error));
-        if (row.kind == TIDE_SCOPE_STEP) {
-            *ret_is_found = true;
-            *ret_step = scope;
-            *ret_row = row;
-            return TIDE_OK;
-        }
-        scope = row.parent;
-    }
-    return TIDE_OK;
-}

@@ -52,12 +52,6 @@ typedef struct tide_document_events {
 /* `state` and the snapshot must outlive the source. */
 tide_event_source tide_event_source_of(const tide_snapshot *snapshot, tide_document_events *state);
 
-/* The innermost step that encloses the scope (`scope` itself or around it). False: none, or
- * TIDE_NONE. */
-TIDE_NODISCARD tide_status tide_event_source_step(const tide_event_source *source, uint32_t scope,
-                                                  bool *ret_is_found, uint32_t *ret_step,
-                                                  tide_scope_row *ret_row, tide_error *error);
-
 #ifdef __cplusplus
 }
 #endif

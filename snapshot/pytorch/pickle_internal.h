@@ -117,7 +117,7 @@ TIDE_NODISCARD tide_status tide_pickle_memo_get(tide_pickle_machine *machine, si
 void tide_pickle_share(const tide_pickle_machine *machine, tide_pickle_value value);
 
 /* pickle_runs.c. At a MARK: if a list begins there whose items were read before, it is made from
- * them, and the machine goes on behind it. */
+ * them, and the machine goes on after it. */
 TIDE_NODISCARD tide_status tide_pickle_repeat(tide_pickle_machine *machine, bool *ret_is_done);
 
 /* pickle_memory.c. Before memory is taken; TIDE_LIMIT. */

@@ -16,7 +16,7 @@ awk -F'|' '/^\| card \|/ { inside = 1 } inside && !/^\|/ { exit } inside && /^\|
     gsub(/[ ,]/, "", $3); gsub(/,/, "", $4); gsub(/^ | $/, "", $4); gsub(/[ ,]/, "", $6)
     split($2, name, "`"); print name[2], $3, $4, $6 }' "$docs/cards.md" >cards.page
 if ! diff cards.page cards.program >cards.diff; then
-    echo "docs/cards.md: its table of cards (<) is not that of device/cards.c (>):" >&2
+    echo "docs/cards.md: its table of cards (<) is not that of data/cards.def (>):" >&2
     cat cards.diff >&2
     failed=1
 fi
@@ -26,7 +26,7 @@ fi
 awk -F'|' '/^\| board \|/ { inside = 1 } inside && !/^\|/ { exit } inside && /^\| `/ {
     gsub(/[ ,`]/, ""); print $2, $3, $4, $5, $6, $7, $8 }' "$docs/cards.md" >boards.page
 if ! diff boards.page boards.program >boards.diff; then
-    echo "docs/cards.md: its table of boards (<) is not that of device/cards.c (>):" >&2
+    echo "docs/cards.md: its table of boards (<) is not that of data/cards.def (>):" >&2
     cat boards.diff >&2
     failed=1
 fi
@@ -36,7 +36,7 @@ fi
 awk -F'|' '/^\| card, TFLOP/ { inside = 1 } inside && !/^\|/ { exit } inside && /^\| `/ {
     gsub(/[ ,`]/, ""); print $2, $3, $4, $5, $6 }' "$docs/cards.md" >peaks.page
 if ! diff peaks.page peaks.program >peaks.diff; then
-    echo "docs/cards.md: its table of stated peaks (<) is not that of device/peaks.c (>):" >&2
+    echo "docs/cards.md: its table of stated peaks (<) is not that of data/peaks.def (>):" >&2
     cat peaks.diff >&2
     failed=1
 fi

@@ -10,7 +10,7 @@ import torch.nn.functional as functional
 
 MIB = 1 << 20
 GIB = 1 << 30
-H100_BYTES = 84929347584  # device/cards.c: h100-80
+H100_BYTES = 84929347584  # data/cards.def: h100-80
 HOPPER_WORKSPACE = 33554432  # what PyTorch allocates for cuBLAS on compute capability 9.0
 
 

@@ -229,7 +229,7 @@ function fillSegments(segments, blocks, active) {
     for (; next < active.length && blocks.address[active[next].block] < end; next++) {
       const { block, isPending } = active[next];
       const begin = blocks.address[block];
-      // it lies in no segment, which the account shows
+      // it is in no segment, which the account shows
       if (begin < at || begin + blocks.bytes[block] > end) continue;
       add(begin, -1, false);
       add(begin + blocks.bytes[block], block, isPending);

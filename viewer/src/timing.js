@@ -190,7 +190,7 @@ export function recorderText({ nEvents, nsPerEvent, eventShare, nPairs, pairShar
         ? `not distinguishable from 0 within ± ${percentText(Math.max(Math.abs(lowShare), Math.abs(highShare)))}`
         : isSure
           ? `${percentText(pairShare)} of a step, ${percentText(lowShare)} to ${percentText(highShare)} with 95 % confidence`
-          : `${percentText(lowShare)} to ${percentText(highShare)} of a step, which so few cannot tell from chance`;
+          : `${percentText(lowShare)} to ${percentText(highShare)} of a step, which so few cannot distinguish from chance`;
     parts.push(`recording on and off: ${found} ${pairs}`);
   }
   return parts.join('; ');

@@ -25,7 +25,7 @@ function noHistory({ snapshot }) {
     : [
         'This file has no history, only what was allocated when it was written. To record one, put ' +
           'torch.cuda.memory._record_memory_history(max_entries=1000000) before the work and ' +
-          "torch.cuda.memory._dump_snapshot('memory.pickle') behind it.",
+          "torch.cuda.memory._dump_snapshot('memory.pickle') after it.",
       ];
 }
 

@@ -218,7 +218,7 @@ const char *tide_python_layout_refine(tide_python_layout *layout, const void *ru
     }
     /* The cookie first: a runtime without one may be smaller than the whole table. */
     if (groups == NULL || runtime == NULL || memcmp(runtime, "xdebugpy", 8) != 0) {
-        return "this build of Python does not tell where it keeps its frames";
+        return "this build of Python does not show where it keeps its frames";
     }
     size_t n = (size_t)TOLD_INTERPRETER + groups->interpreter + groups->thread + groups->frame +
                groups->code + groups->others + N_TOLD_OBJECT + N_TOLD_TYPE + N_TOLD_BYTES +
@@ -228,10 +228,10 @@ const char *tide_python_layout_refine(tide_python_layout *layout, const void *ru
         return "frames of a free-threaded Python are not read";
     }
     if (told[TOLD_VERSION] >> 16 != (0x0300U | layout->minor)) {
-        return "this build of Python tells another version of its frames than its own";
+        return "this build of Python reports another version of its frames than its own";
     }
     if (!take_all(told, groups, &refined)) {
-        return "what this build of Python tells of its frames cannot be true";
+        return "what this build of Python reports of its frames cannot be true";
     }
     /* Two offsets are not exported, but have a fixed distance from exported ones. */
     refined.code_first_traceable =

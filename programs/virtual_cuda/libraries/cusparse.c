@@ -5,7 +5,7 @@
 
 #include "programs/virtual_cuda/libraries/cusparse.def"
 
-_Static_assert(sizeof(described) <= TIDE_VC_HANDLE_BYTES, "a description lies in a handle");
+_Static_assert(sizeof(described) <= TIDE_VC_HANDLE_BYTES, "a description fits in a handle");
 
 enum { OK = 0 };
 

@@ -278,10 +278,6 @@ tide_status tide_parquet_end_row(tide_parquet_file *file) {
     return is_full ? write_group(file) : TIDE_OK;
 }
 
-int64_t tide_parquet_n_rows(const tide_parquet_file *file) {
-    return file->n_all_rows;
-}
-
 /* ---- the footer ---- */
 
 static void put_schema(tide_pq_struct *footer, const tide_parquet_schema *schema) {

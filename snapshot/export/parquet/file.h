@@ -67,9 +67,6 @@ void tide_parquet_put_null(tide_parquet_file *file, size_t column);
 /* Ends the row. TIDE_IO: commit tells the reason. */
 TIDE_NODISCARD tide_status tide_parquet_end_row(tide_parquet_file *file);
 
-/* How many rows were ended. */
-int64_t tide_parquet_n_rows(const tide_parquet_file *file);
-
 /* Writes what is left and the footer; only commit or abandon may follow. TIDE_IO: commit tells the
  * reason. */
 TIDE_NODISCARD tide_status tide_parquet_finish(tide_parquet_file *file);

@@ -4,7 +4,7 @@
 
 #include "snapshot/export/parquet/thrift_internal.h"
 
-enum { TYPE_TRUE = 1, TYPE_FALSE = 2, TYPE_I64 = 6, TYPE_LIST = 9, SHORT_LIST = 15 };
+enum { TYPE_I64 = 6, TYPE_LIST = 9, SHORT_LIST = 15 };
 
 void tide_pq_bytes_init(tide_pq_bytes *to, const tide_hostmem *mem) {
     *to = (tide_pq_bytes){.mem = mem};
@@ -103,10 +103,6 @@ void tide_pq_field_i32(tide_pq_struct *of, int field, int32_t value) {
 void tide_pq_field_i64(tide_pq_struct *of, int field, int64_t value) {
     put_field(of, field, TYPE_I64);
     put_zigzag(of->to, value);
-}
-
-void tide_pq_field_bool(tide_pq_struct *of, int field, bool value) {
-    put_field(of, field, value ? TYPE_TRUE : TYPE_FALSE);
 }
 
 void tide_pq_field_binary(tide_pq_struct *of, int field, const void *bytes, size_t n_bytes) {

@@ -45,7 +45,6 @@ tide_pq_struct tide_pq_struct_begin(tide_pq_bytes *to);
 void tide_pq_struct_end(tide_pq_struct *of);
 void tide_pq_field_i32(tide_pq_struct *of, int field, int32_t value);
 void tide_pq_field_i64(tide_pq_struct *of, int field, int64_t value);
-void tide_pq_field_bool(tide_pq_struct *of, int field, bool value);
 void tide_pq_field_text(tide_pq_struct *of, int field, const char *text);
 void tide_pq_field_binary(tide_pq_struct *of, int field, const void *bytes, size_t n_bytes);
 /* A struct within: its fields and its end follow. */

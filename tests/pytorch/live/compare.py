@@ -242,7 +242,7 @@ class Run:
         if self.readings[-1]["torch"] >= (2, 8):
             return SEGMENT_FIELDS
         result.notes.append("no pools are told")
-        if "private pools are not told" not in self.log.texts.get("live.limited", ""):
+        if "private pools are not recorded" not in self.log.texts.get("live.limited", ""):
             result.differs("pools", "the log does not say that they are unknown", self.log.texts.get("live.limited"))
         return tuple(field for field in SEGMENT_FIELDS if field != "segment_pool_id")
 

@@ -85,7 +85,7 @@ static void a_misaligned_address_names_the_live_block(void **state) {
     fixture_open(&on, 0, 0, "");
     two_blocks(&on, &freed, &live);
     expect_refusal(&on, live + 8,
-                   (const char *const[]){"it lies 8 bytes inside the block at 0x70000000",
+                   (const char *const[]){"it is 8 bytes inside the block at 0x70000000",
                                          "the block: gradient logits.grad, 2000 bytes, allocated "
                                          "as event 2, ",
                                          " ms ago, in step 3/forward", NULL});
@@ -111,7 +111,7 @@ static void a_returned_segment_is_told_from_a_foreign_address(void **state) {
                                          "\n  its segment went back to the device as event 3, ",
                                          NULL});
     expect_refusal(&on, block + ((uint64_t)1 << 40),
-                   (const char *const[]){"it lies in no segment of this cache; release it where it "
+                   (const char *const[]){"it is in no segment of this cache; release it where it "
                                          "was allocated",
                                          NULL});
     assert_false(message_has(&on, "\n"));

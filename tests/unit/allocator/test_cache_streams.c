@@ -321,7 +321,7 @@ static void streams_of_what_is_not_alive_are_refused(void **state) {
     fixture_open(&on, 0, 0, "");
     uint64_t block = fixture_alloc(&on, 4096);
     assert_int_equal(tide_cache_record_stream(on.cache, block + 8, 1, &on.error), TIDE_INVALID);
-    expect_text(&on, "it lies 8 bytes inside the block at 0x700000000000; give the address that "
+    expect_text(&on, "it is 8 bytes inside the block at 0x700000000000; give the address that "
                      "was handed out\n");
     assert_int_equal(tide_cache_record_stream(on.cache, 77, 1, &on.error), TIDE_INVALID);
     expect_text(&on, "in no segment of this cache; ask the cache that allocated it");

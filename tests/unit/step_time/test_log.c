@@ -86,7 +86,7 @@ static void rows_without_sense_are_refused_by_number(void **state) {
     made_launches_begin(&made, "h100-80");
     made.host_ns = INT64_MIN; /* the difference to a later time would not fit */
     made_launches_add(&made, made_kernel(TIDE_RUN_VECTORISED, 8), 1);
-    refuse("row 1 of the launch log: its time lies before the clock's begin");
+    refuse("row 1 of the launch log: its time is before the clock's start");
 }
 
 /* Whatever a log ends with, it is read up to there or refused. */

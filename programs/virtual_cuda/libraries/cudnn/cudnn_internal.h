@@ -26,6 +26,6 @@ typedef struct shape {
 uint64_t tide_vc_cudnn_convolution_bound(const shape *input, const shape *filter,
                                          const shape *output);
 
-_Static_assert(sizeof(shape) <= TIDE_VC_HANDLE_BYTES, "a shape lies in a handle");
+_Static_assert(sizeof(shape) <= TIDE_VC_HANDLE_BYTES, "a shape fits in a handle");
 
 #endif

@@ -17,7 +17,7 @@ typedef struct network {
     int64_t input, hidden, projected; /* lengths; projected equals hidden without a projection */
     int n_layers;
 } network;
-_Static_assert(sizeof(network) <= TIDE_VC_HANDLE_BYTES, "a network lies in a handle");
+_Static_assert(sizeof(network) <= TIDE_VC_HANDLE_BYTES, "a network fits in a handle");
 
 /* The descriptor of an RNN's input or output. */
 typedef struct sequences {
