@@ -177,7 +177,7 @@ static void put_values(FILE *out, const char *command, const tide_option *option
 }
 
 static void put_programs(const tide_program *program, FILE *out) {
-    fputs("# COMMAND: whether a program of the user's follows its options.\n"
+    fputs("# COMMAND: whether the user's program follows its options.\n"
           "_tidemark_takes_program() {\n    case $1 in\n",
           out);
     for (size_t i = 0; i < program->n_commands; i++) {

@@ -228,7 +228,7 @@ class Grid:
         self.virtual: dict[Cell, Result] = {}
 
     def common(self, cell: Cell) -> list[str]:
-        """What both programs are told."""
+        """The options that both programs get."""
         options = self.options
         words = [*cell.words(), "--mode", "train"]
         words += ["--warmup", str(options.warmup), "--steps", str(options.steps)]
@@ -345,7 +345,7 @@ class Grid:
         return said
 
     def cublas_of_pytorch(self, details: dict) -> str:
-        """Its version and file, and whether tidemark was told to open the same one."""
+        """Its version and file, and whether tidemark was set to open the same one."""
         file = programs.cublas_of(details)
         if file is None:
             return "no file of its own"

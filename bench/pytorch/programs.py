@@ -209,7 +209,7 @@ def check_gpu(
     """Runs both sides on a tiny model first, to report anything missing before hours of runs.
 
     Products are most of a step, and two builds of cuBLAS choose different kernels for them. So
-    tidemark is told to open the file that PyTorch has loaded, unless TIDEMARK_CUBLAS says another.
+    tidemark opens the file that PyTorch has loaded, unless TIDEMARK_CUBLAS names another.
     """
     tiny = ["--d-model", "64", "--layers", "1", "--heads", "2", "--d-ff", "96", "--vocab", "61"]
     tiny += ["--batch", "1", "--context", "16", "--warmup", "0", "--steps", "1"]

@@ -17,7 +17,7 @@ from torch import Tensor
 import pytorch_model
 from shapes import Shape
 
-# fp32 against float64 records: rounding of a tiny model lies near 1e-6 in the L2 norm. The moved
+# fp32 against float64 records: rounding of a tiny model is near 1e-6 in the L2 norm. The moved
 # parameters are wider, because AdamW turns the sign of a gradient of almost 0 into a whole step.
 TOLERANCE = {"loss": 1e-5, "gradients": 1e-5, "loss_after": 1e-5, "moved": 1e-2}
 

@@ -1,7 +1,7 @@
 """What the virtual card costs: virtual_card.py --tidemark TIDEMARK --python PYTHON [--runs N] [share steps llama start]
 
-  share   of the samples of steady GPT-2-small steps, how many lie in our objects (perf); history and shadows are off
-  steps   the time of such a step with the card alone, with PyTorch's history, and with values worked out as well
+  share   of the samples of steady GPT-2-small steps, how many are in our objects (perf); history and shadows are off
+  steps   the time of such a step with the card alone, with PyTorch's history, and with values computed as well
   llama   a step of Llama 7B's shape: seconds in all, and the memory of every process that took part
   start   how much later than without us a program has imported PyTorch, and has made its first tensor on the card
 

@@ -28,7 +28,7 @@ static void say_verified(tide_report *report, const tide_replay_runs *runs) {
     tide_text to = tide_text_in(shares, sizeof(shares));
     add_share(&to, found->n_allocs_same, found->n_allocs, "addresses");
     add_share(&to, found->n_segments_same, found->n_segments, "segments bought");
-    add_share(&to, found->n_returns_same, found->n_returns, "given back");
+    add_share(&to, found->n_returns_same, found->n_returns, "freed");
     add_share(&to, found->n_ooms_same, found->n_ooms, "out of memory");
     tide_report_say(report, "verified", "replayed under %s: %s as recorded%s",
                     runs->verified_conf != NULL ? runs->verified_conf : "the recorded settings",
@@ -140,8 +140,8 @@ static void say_succeeded(tide_report *report, const tide_replay_entry *entry) {
     if (entry->replay->n_succeeded > 0) {
         bool one = entry->replay->n_succeeded == 1;
         tide_report_say(report, "succeeded",
-                        "%s: %zu request%s that ran out of memory when recorded %s given back at "
-                        "once",
+                        "%s: %zu request%s that ran out of memory when recorded %s freed "
+                        "immediately",
                         entry->name, entry->replay->n_succeeded, one ? "" : "s",
                         one ? "succeeds; its block is" : "succeed; their blocks are");
     }
@@ -181,7 +181,7 @@ static const tide_field ROWS[] = {
     BYTES("reserved - allocated, mean", mean_cached_bytes),
     BYTES("pinned at the reserved peak", pinned_bytes),
     COUNT("segments bought", n_segment_allocs),
-    COUNT("segments given back", n_segment_frees),
+    COUNT("segments freed", n_segment_frees),
     COUNT("retries", n_retries),
     COUNT("out of memory", n_ooms),
 };

@@ -9,7 +9,7 @@
 /* The contents of the report. */
 typedef struct tide_summary_plan {
     const char *path;           /* the file's name, for sentences; borrowed */
-    const char *rules;          /* file of the user's rules of categories; NULL; borrowed */
+    const char *rules;          /* file with the user's category rules; NULL; borrowed */
     tide_summary_choice choice; /* the device and the instant */
     tide_tree_plan tree;        /* n_keys 0: no tree */
     size_t top;                 /* rows of the tables of scopes, stacks and blocks */

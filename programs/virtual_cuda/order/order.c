@@ -216,8 +216,8 @@ static bool ask(tide_vc_timeline *of, uint64_t ticket) {
     }
     leave();
     if (gives_up) {
-        tide_vc_inexact("--streams late", "the program asks again and again whether work is "
-                                          "complete, and was told so before it waited");
+        tide_vc_inexact("--streams late", "the program keeps asking whether work is complete; "
+                                          "it got the answer yes before it waited");
     }
     return is_done || gives_up;
 }
