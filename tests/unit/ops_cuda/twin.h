@@ -86,7 +86,7 @@ size_t twin_given(twin_case *test, tide_dtype dtype, const float *values, size_t
 
 /* Later arrays begin n_elements after an address that is a multiple of 16. */
 void twin_shift(twin_case *test, size_t n_elements);
-/* The blocks of a grid that loops, by default few, so that the loops iterate. */
+/* The maximum of blocks of a grid that loops, by default 3: few, so that the loops iterate. */
 void twin_max_blocks(twin_case *test, unsigned max_blocks);
 /* The cuda side may multiply fp32 arrays as TF32. */
 void twin_in_tf32(twin_case *test);

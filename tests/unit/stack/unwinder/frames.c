@@ -3,7 +3,7 @@
 #include <alloca.h>
 
 #ifndef FRAME_BYTES
-#define FRAME_BYTES 24 /* of the small frame; libraries that differ only in it have equal layouts  \
+#define FRAME_BYTES 24 /* of the small frame; libraries that differ only here have equal layouts   \
                         */
 #endif
 
