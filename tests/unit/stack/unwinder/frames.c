@@ -3,8 +3,8 @@
 #include <alloca.h>
 
 #ifndef FRAME_BYTES
-#define FRAME_BYTES 24 /* of the small frame; libraries that differ only here have equal layouts   \
-                        */
+#define FRAME_BYTES                                                                                \
+    24 /* of the small frame; libraries that differ in it alone have equal layouts */
 #endif
 
 #define NOT_INLINED __attribute__((noinline))
