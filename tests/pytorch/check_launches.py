@@ -1,4 +1,5 @@
-"""The launch log of real PyTorch programs on a virtual card (common/run_launches.h), beside figures counted by hand.
+"""The launch log of real PyTorch programs on a virtual card (common/run_launches.h), compared with figures counted by
+hand.
 
     python check_launches.py --tidemark TIDEMARK --python PYTHON
 
@@ -31,7 +32,7 @@ def keep_log():
 
 
 def training():
-    """Steps of a small net with an optimizer whose 15 operations a person has counted: 140 bytes a parameter."""
+    """Steps of a small net with an optimizer whose 15 operations were counted by hand: 140 bytes a parameter."""
     import staff_model
     import torch
 
