@@ -164,7 +164,7 @@ def check_training(checks, options):
     for step in optimizers[1:]:  # the first has no moments yet, and the same operations
         checks.equal("bytes of the optimizer", sum(r.bytes for r in step), 140 * n_parameters)
         checks.equal("flags of the optimizer's kernels", {r.flags for r in step}, {0})
-    # cuBLAS has columns first: a product of ours is its transpose there, and so m and n change places.
+    # cuBLAS has columns first: our product is its transpose there, so m and n are exchanged.
     forward = {(MIDDLE, BATCH, IN, 1): 1, (OUT, BATCH, MIDDLE, 1): 1}
     backward = {(MIDDLE, BATCH, OUT, 1): 1, (MIDDLE, OUT, BATCH, 1): 1, (IN, MIDDLE, BATCH, 1): 1}
     for back in between(rows, "backward begins", "backward ends"):

@@ -69,7 +69,7 @@ typedef struct tide_device_fault {
     size_t n_maps;                        /* calls so far, failed ones included */
     size_t n_unmaps;                      /* the same */
     size_t n_ranges;                      /* reserved and not released */
-    size_t mapped_bytes;                  /* behind them */
+    size_t mapped_bytes;                  /* mapped there */
     size_t n_events;                      /* created and not destroyed */
     size_t n_created;                     /* events created, ever */
     size_t n_recorded;                    /* calls of event_record that succeeded */

@@ -50,7 +50,7 @@ typedef struct CUmemLocation_st {
 typedef struct CUmemAllocationProp_st {
     CUmemAllocationType type;                       /* of the memory */
     CUmemAllocationHandleType requestedHandleTypes; /* for other processes */
-    CUmemLocation location;                         /* where it lies */
+    CUmemLocation location;                         /* where it is */
     void *win32HandleMetaData;                      /* Windows only */
     struct {
         unsigned char compressionType;      /* 0: none */

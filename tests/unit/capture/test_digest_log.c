@@ -48,7 +48,7 @@ typedef struct plan {
     tide_full_policy full_policy;
     bool has_stacks;
     bool has_steps;
-    bool has_threads; /* a second thread's step lies within each */
+    bool has_threads; /* each contains a step of a second thread */
     int n_steps;
 } plan;
 

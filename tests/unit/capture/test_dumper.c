@@ -28,7 +28,7 @@ enum { N_SLOTS = 24, N_DUMPS = 12, MAX_TOLD = 64 };
 /* What the dumper reported, in that order. */
 typedef struct told {
     pthread_mutex_t lock;
-    size_t n;                    /* told */
+    size_t n;                    /* reported */
     size_t n_failed;             /* of them */
     char paths[MAX_TOLD][128];   /* of the files; "" */
     int64_t pauses_ns[MAX_TOLD]; /* of the copies */

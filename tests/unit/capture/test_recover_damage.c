@@ -316,7 +316,7 @@ static void other_versions_are_refused(void **state) {
     assert_non_null(strstr(error.message, "another kind of machine"));
 }
 
-/* Each failing host allocation gives a message and leaves nothing behind. */
+/* Each failing host allocation gives a message and leaks nothing. */
 static void host_memory_may_run_out(void **state) {
     (void)state;
     write_bytes(good.bytes, good.n_bytes);

@@ -59,7 +59,7 @@ static void losses_are_those_without_a_graph(void **state) {
     expect_same_losses(&config);
 }
 
-/* Whether the path lies in this step. */
+/* Whether the path is in this step. */
 static bool lies_in(const char *path, const char *step) {
     return strncmp(path, step, strlen(step)) == 0;
 }

@@ -230,7 +230,7 @@ static void usual_places_are_searched(void **state) {
     static const struct {
         const char *path;     /* of the library's folder */
         const char *variable; /* that leads there ... */
-        const char *value;    /* ... behind the folder's name */
+        const char *value;    /* ... after the folder's name */
     } PLACES[] = {
         {"lib64", "CUDA_HOME", ""},
         {"lib64", "CUDA_PATH", ""},

@@ -34,7 +34,7 @@ static void come_and_go(race *r, int number) {
     }
 }
 
-/* One round of a worker. `number` tells the workers apart. */
+/* One round of a worker. `number` identifies the worker. */
 static void play(race *r, int number, int round) {
     char name[64];
     (void)snprintf(name, sizeof(name), "folder/round_%d", round);

@@ -184,7 +184,7 @@ static void timers_count_spans_of_the_clock(void **state) {
 
 enum { SPAN_MS = 50 };
 static const struct timespec SPAN = {.tv_nsec = SPAN_MS * 1000000L};
-static int pipe_files[2]; /* nobody ever writes */
+static int pipe_files[2]; /* never written to */
 static int poll_file;
 
 static int limited_poll(void) {
