@@ -1,4 +1,4 @@
-# Looks for the CUDA toolkit where TIDEMARK_CUDA asks for it. Sets TIDEMARK_HAVE_CUDA and enables the language.
+# Looks for the CUDA toolkit if TIDEMARK_CUDA requests it. Sets TIDEMARK_HAVE_CUDA and enables the language.
 
 set(TIDEMARK_HAVE_CUDA OFF)
 if(NOT TIDEMARK_CUDA STREQUAL "OFF")

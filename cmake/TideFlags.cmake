@@ -25,7 +25,7 @@ set(TIDE_HOST_OPTIONS
     # are the same on every machine.
     -g -fno-omit-frame-pointer -fno-optimize-sibling-calls
     "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")
-# The folder of compilation is mapped, too: clang writes paths relative to it, and debuggers join the two.
+# The folder of compilation is also mapped: clang writes paths relative to it, and debuggers join the two.
 if(CMAKE_C_COMPILER_ID MATCHES "Clang")
     list(APPEND TIDE_HOST_OPTIONS -fdebug-compilation-dir=.)
 else()

@@ -1,9 +1,9 @@
 # What the wheel of the Python package holds beside the package (pyproject.toml): the component "program", as installed
 # everywhere, and what makes it run where tidemark's libraries are not installed.
 #
-#   - libunwind, which is opened at run time, lies beside the objects; they and the program find it by their run path.
-#   - zlib, cJSON and OpenMP are linked from archives, where the system has them (TideDependencies.cmake).
-#   - The licences of all of these lie in share/doc/tidemark/licenses.
+#   - libunwind, which is opened at run time, is beside the objects; they and the program find it by their run path.
+#   - zlib, cJSON and OpenMP are linked from archives, if the system has them (TideDependencies.cmake).
+#   - The licences of all of these are in share/doc/tidemark/licenses.
 
 add_custom_target(wheel DEPENDS tidemark)
 foreach(object IN ITEMS tidemark_virtual_cuda tidemark_scratch tidemark_nvidia_smi)

@@ -1,11 +1,10 @@
 /* bench_dump.c - measures how long a snapshot blocks the program that it records.
  *
  * bench_dump [EVENTS] [BLOCKS]: records EVENTS events (1,000,000) with call stacks, names and
- * scopes and keeps BLOCKS blocks (2,000) alive; then, while a second thread goes on allocating,
+ * scopes and keeps BLOCKS blocks (2,000) alive; then, while a second thread continues to allocate,
  * copies the tables once to warm up and five times, and prints every sample: the copy, the longest
  * that a lock was held in it, and the longest single allocation or release of the other thread
- * meanwhile. The last line says what that thread's longest is with nobody copying, in the same
- * time.
+ * meanwhile. The last line is that thread's longest without a copy, over the same time.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>

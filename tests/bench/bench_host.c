@@ -1,10 +1,10 @@
 /* bench_host.c - measures the time of the host that steps of the small model take on the virtual
- * device, in bf16-mixed at batch 4 and context 128: operators return at once there, so it is that
- * of the model, the allocator, the recorder and the scopes.
+ * device, in bf16-mixed at batch 4 and context 128: operators return immediately there, so it is
+ * the time of the model, the allocator, the recorder and the scopes.
  *
  * bench_host [STEPS [WAY]]: for each way of recording, STEPS steps (3,000) after 50 unmeasured
  * ones; prints median, 10th and 90th percentile of forward, backward and optimizer, in us. WAY
- * measures one way alone, for programs that count instructions: 0 not recorded, 1 without stacks, 2
+ * measures only one way, for programs that count instructions: 0 not recorded, 1 without stacks, 2
  * with.
  */
 #define _POSIX_C_SOURCE 200809L
@@ -20,7 +20,7 @@ enum { N_WARMUP = 50, N_PHASES = 3, N_WAYS = 3 };
 static const char *const PHASES[N_PHASES] = {"forward", "backward", "optimizer"};
 static const char *const WAYS[N_WAYS] = {"not recorded", "without stacks", "with stacks"};
 
-/* What a measurement uses, all owned. */
+/* The objects of a measurement, all owned. */
 typedef struct setup {
     tide_device *device;
     tide_recorder *recorder; /* NULL: nothing is recorded */

@@ -3,7 +3,7 @@
  *
  * bench_log FILE [EVENTS]: each of 9 rounds appends EVENTS events (2,000,000), allocs and releases
  * of 2,000 live blocks, to a new log of each kind, in turn; prints ns per event, every sample, and
- * the least. FILE is the log of the file kinds; what it held is replaced as a recorder does.
+ * the least. FILE is the log of the file kinds; its contents are replaced as by a recorder.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdbool.h>
@@ -36,7 +36,7 @@ static int64_t append_all(tide_event_log *log, size_t n_events) {
     return tide_clock_now_ns() - begin_ns;
 }
 
-/* ns per event; negative: it failed. Kinds 2 and 3 have room for an eighth. */
+/* ns per event; negative on failure. Kinds 2 and 3 have room for an eighth. */
 static double measure(int kind, const char *path, size_t n_events) {
     const tide_hostmem *mem = tide_hostmem_default();
     size_t n_rows = kind < 2 ? n_events : n_events / 8;

@@ -1,4 +1,4 @@
-/* make_log.c - makes the event log of a long training run, to measure what reads logs.
+/* make_log.c - makes the event log of a long training run, to measure readers of logs.
  *
  * make_log FILE EVENTS: parameters, and then steps of a model of 48 layers on the virtual device,
  * until the log has at least EVENTS events. Each step has forward and backward, activations and

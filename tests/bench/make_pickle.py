@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Writes a large snapshot as PyTorch's pickles are: the same opcodes, in the same order, at about 155 bytes an event.
+"""Writes a large snapshot in the form of PyTorch's pickles: the same opcodes, in the same order, at about 155 bytes an
+event.
 
   make_pickle.py EVENTS FILE [--seed N]     (at least EVENTS: the last step is a whole one)
 
 A training program of 24 layers: parameters that live before the recording, activations that live from the forward pass
 to the backward pass, short-lived tensors in between, batches of four lengths. As in files of PyTorch's recorder, each
 event is a dict of eight keys with a list of about 30 frames of its own, a free is two events that share one list, a
-frame is written once and referred to afterwards, and everything that Python's pickler memoizes has its MEMOIZE.
-The same arguments write the same bytes.
+frame is written once and referred to afterwards, and everything that Python's pickler memoizes has its MEMOIZE. The
+same arguments write the same bytes.
 """
 import argparse
 import itertools
@@ -81,11 +82,11 @@ def integer(value):
 
 
 class Memory:
-    """Blocks by size: a released block serves the next request of its size, and a new one lies behind the last."""
+    """Blocks by size: a released block serves the next request of its size, and a new one follows the last."""
 
     def __init__(self):
         self.segments = []
-        self.open = {}  # of each pool: the segment with room behind its last block
+        self.open = {}  # of each pool: the segment with room after its last block
         self.free = {}  # size -> addresses
 
     def alloc(self, n_bytes):
@@ -174,7 +175,7 @@ class Snapshot:
         self.lists = {}  # stack -> the opcodes of its items, once all of them have been written
 
     def key(self, part, text):
-        """A text that stands in many dicts of this part, and is one object there."""
+        """A text in many dicts of this part, where it is one object."""
         if (part, text) in self.keys:
             self.pickle.put(self.keys[part, text])
         else:
@@ -215,7 +216,7 @@ class Snapshot:
         self.values("frames", {"name": name, "filename": filename, "line": line})
 
     def stack(self, number, frames):
-        """A list of frames; returns what refers to it."""
+        """A list of frames; returns the opcode that refers to it."""
         here = reference(self.pickle.n_memo)
         if number not in self.lists:
             self.items(frames, self.frame)

@@ -1,6 +1,6 @@
 """The whole command line of `./dev bench cuda`, and of a carried build's `run.sh bench`.
 
-The program with the emulated cuda device takes tidemark's side, and a stub (stub/torch.py) takes
+The program with the emulated cuda device is tidemark's side, and a stub (stub/torch.py) is
 PyTorch's. The tests check that both command lines run from end to end; the figures are meaningless.
 """
 
@@ -20,7 +20,7 @@ SHAPE = "--d-model 16 --layers 2 --heads 2 --d-ff 24 --vocab 37 --batch 2".split
 GRID = "--sizes small --contexts 8 --rounds 1 --warmup 1 --steps 2 --threads 1".split()
 PRECISIONS = ("fp32", "tf32", "bf16-mixed")
 CUBLAS = os.environ["TIDE_FAKE_CUBLAS"]  # a library with cuBLAS' names
-# The program, which also writes down which cuBLAS it was told to open.
+# The program, which also records which cuBLAS it should open.
 PROGRAM = '#!/bin/sh\necho "$1 ${TIDEMARK_CUBLAS:-none}" >>"$CALLS"\nexec "%s" "$@"\n'
 
 

@@ -163,7 +163,8 @@ class Programs(unittest.TestCase):
             programs.run(["sh", "-c", "exit 2"], {})
 
     def test_a_child_is_not_another_program(self) -> None:
-        # The child spins until it has used that much of a core; the rest of the machine's work is the others'.
+        # The child spins until it has used that much of a core; the rest of the machine's work belongs to
+        # others.
         spin = "import time\nwhile time.process_time() < 0.3: pass"
         meter = programs.Meter()
         programs.run([sys.executable, "-c", spin], {})

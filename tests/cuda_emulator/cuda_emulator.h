@@ -1,5 +1,6 @@
-/* cuda_emulator.h - runs CUDA kernels on the host, for tests: what a test sets and queries. Kernels
- * reach the emulator through model/ops_cuda/gpu.h; launches return when the kernel has ended.
+/* cuda_emulator.h - runs CUDA kernels on the host, for tests: the settings and queries of a test.
+ * Kernels reach the emulator through model/ops_cuda/gpu.h; launches return when the kernel has
+ * ended.
  *
  * Blocks run one after another and each CUDA thread is a fiber, in the order that is set here. An
  * error of a kernel becomes a report (on stderr, naming kernel, block, thread, file and line) and
@@ -23,7 +24,7 @@ typedef enum tide_emulator_order {
 
 enum { TIDE_EMULATOR_N_ORDERS = 3 };
 
-/* Sets the order of all later launches. The first order is what TIDE_EMULATOR_ORDER says (forward,
+/* Sets the order of all later launches. The initial order is that of TIDE_EMULATOR_ORDER (forward,
  * reverse or shuffled:SEED), else forward. */
 void tide_emulator_set_order(tide_emulator_order order, unsigned seed);
 
@@ -38,8 +39,8 @@ void tide_emulator_set_quiet(bool quiet);
 /* Whether the kernels of this program were compiled for the race detector. */
 bool tide_emulator_detects_races(void);
 
-/* Bytes of device memory that the last launch has read, and that it has written, each byte counted
- * once as either; 0 where nothing detects races. */
+/* Bytes of device memory that the last launch read, and that it wrote, each byte counted once as
+ * either; 0 without the race detector. */
 size_t tide_emulator_touched_bytes(void);
 
 /* Fiber switches since the start. */
@@ -49,7 +50,7 @@ unsigned long long tide_emulator_n_switches(void);
  * is NaN. NULL if there is no memory. A write just outside it is reported by the release. */
 void *tide_emulator_alloc(size_t n_bytes);
 void tide_emulator_release(void *memory);
-/* Copies to and from it, after every launch before has ended: the only way on a GPU. */
+/* Copies to and from it after all earlier launches have ended: the only way on a GPU. */
 void tide_emulator_write(void *memory, const void *bytes, size_t n_bytes);
 void tide_emulator_read(void *ret_bytes, const void *memory, size_t n_bytes);
 /* From now on the host can reach newly allocated memory only through these copies, as on a GPU:

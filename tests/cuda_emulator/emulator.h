@@ -1,7 +1,7 @@
 /* emulator.h - CUDA as kernel files see it in the emulator: built-in variables, barriers, shuffles,
- * shared memory, atomics, device mathematics, launches. Included by model/ops_cuda/gpu.h alone.
+ * shared memory, atomics, device mathematics, launches. Included only by model/ops_cuda/gpu.h.
  *
- * What waits for other threads takes its place from the caller (file and line), for reports.
+ * Operations that wait for other threads get the caller's place (file and line), for reports.
  */
 #ifndef TIDE_TESTS_EMULATOR_H
 #define TIDE_TESTS_EMULATOR_H
@@ -42,7 +42,7 @@ void *shared_array(const void *key, size_t n_bytes, const char *name, const char
 void *dynamic_shared(const char *file, int line);
 
 enum class access { read, write, atomic };
-/* Whether a kernel may touch these bytes; reports it otherwise. Tells the race detector. */
+/* Whether a kernel may touch these bytes; reports it otherwise. Notifies the race detector. */
 bool touch(const void *address, size_t n_bytes, access kind, size_t alignment, const char *file,
            int line);
 
@@ -50,7 +50,7 @@ void check_argument(const char *kernel, unsigned position, const volatile void *
 int set_shared_limit(const void *function, int n_bytes);
 int run(const char *kernel, const void *function, dim3 grid, dim3 block, size_t shared_bytes,
         size_t argument_bytes, void (*body)(void *), void *argument);
-/* Runs the launch, or keeps it where the stream is captured. */
+/* Runs the launch, or keeps it if the stream is captured. */
 int submit(cudaStream_t stream, std::function<int()> launch);
 
 template <typename T> void check_one(const char *kernel, unsigned position, const T &argument) {
@@ -63,7 +63,7 @@ template <typename T> void check_one(const char *kernel, unsigned position, cons
     }
 }
 
-/* Arguments are converted to the kernel's own types once, as a launch does. */
+/* Converts arguments to the kernel's own types once, as a launch does. */
 template <typename... Parameters, typename... Arguments>
 int launch(const char *name, void (*kernel)(Parameters...), dim3 grid, dim3 block,
            size_t shared_bytes, cudaStream_t stream, Arguments &&...arguments) {
@@ -126,7 +126,7 @@ T shuffle(unsigned mask, T value, unsigned source, const char *file, int line) {
 
 struct vote {
     bool yes;         /* brought */
-    unsigned ballots; /* of all lanes, taken away */
+    unsigned ballots; /* of all lanes, removed */
 };
 
 } /* namespace tide_emulator */
@@ -227,7 +227,7 @@ T __shfl_sync(unsigned mask, T value, int source, int width = 32, TIDE_EMULATOR_
     return tide_emulator::shuffle(mask, value, from, file, line);
 }
 
-/* If the source lies outside the segment of `width` lanes, a lane gets its own value back. */
+/* If the source is outside the segment of `width` lanes, a lane gets its own value back. */
 template <typename T>
 T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32, TIDE_EMULATOR_PLACE) {
     const unsigned mine = tide_emulator::lane();

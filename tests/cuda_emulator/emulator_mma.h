@@ -1,10 +1,10 @@
-/* emulator_mma.h - the emulated twins of model/ops_cuda/mma.h, which says what they do.
+/* emulator_mma.h - the emulated twins of model/ops_cuda/mma.h, which documents them.
  *
  * Lanes really meet, and fragments have the device's layout. Products of bf16 and of TF32 numbers
  * are exact on both. The products of an element are added in double and rounded once; the device's
  * own order and rounding are not documented. An operand of a product in TF32 that has not been
- * rounded to TF32 is reported: PTX does not say what it counts as. A copy takes effect at the wait
- * that covers it, not before. */
+ * rounded to TF32 is reported: PTX does not define its value. A copy takes effect at the wait that
+ * covers it, not before. */
 #ifndef TIDE_TESTS_EMULATOR_MMA_H
 #define TIDE_TESTS_EMULATOR_MMA_H
 
@@ -33,7 +33,7 @@ inline void tide_mma_tf32(float (&d)[4], const unsigned (&a)[4], const unsigned 
     tide_emulator::mma_tf32(d, a, b, file, line);
 }
 
-/* cvt.rna.tf32.f32, as ptxas compiles it (mma.h): NaN and infinity lose their lower bits alone. */
+/* cvt.rna.tf32.f32, as ptxas compiles it (mma.h): NaN and infinity only lose their lower bits. */
 inline unsigned tide_to_tf32(float x) {
     const unsigned bits = __float_as_uint(x);
     return (fabsf(x) < INFINITY ? bits + 0x1000U : bits) & 0xFFFFE000U;

@@ -26,7 +26,7 @@ constexpr size_t STACK_BYTES = (TIDE_EMULATOR_ASAN ? 256 : 64) << 10;
 constexpr size_t GUARD_BYTES = 4096;
 
 #if TIDE_EMULATOR_ASSEMBLY
-typedef void *saved_registers; /* the stack pointer; the registers lie above it */
+typedef void *saved_registers; /* the stack pointer; the registers are above it */
 #else
 typedef ucontext_t saved_registers;
 #endif

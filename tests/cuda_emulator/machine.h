@@ -26,7 +26,7 @@ struct fiber; /* fiber.cpp */
 /* ---- fibers: a stack each, which survives its thread and serves the next ---- */
 fiber *fiber_take(void (*body)(void *), void *argument);
 void fiber_give_back(fiber *used);
-/* Returns the fiber to the pool although its thread has not ended; its stack is abandoned. */
+/* Returns the fiber to the pool although its thread has not ended; abandons its stack. */
 void fiber_abandon(fiber *stuck);
 /* Runs the fiber until it waits or ends; true when it has ended. */
 bool fiber_resume(fiber *next);
@@ -43,7 +43,7 @@ struct thread {
     bool done;                /* has returned from the kernel */
     unsigned mask;            /* lanes that it waits for */
     void *data;               /* its contribution to the meeting, on its own stack */
-    combine_function combine; /* what makes the meeting's result */
+    combine_function combine; /* makes the meeting's result */
     const char *file;         /* where it waits */
     int line;                 /* where it waits */
 };
@@ -118,7 +118,7 @@ void device_memory_open();
 void device_memory_close();
 
 /* ---- copies ---- */
-/* Forgets the copies that the last block has begun. */
+/* Drops the copies that the last block has begun. */
 void copies_begin_block();
 
 inline unsigned thread_number() {

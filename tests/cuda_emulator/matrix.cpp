@@ -1,5 +1,5 @@
-/* matrix.cpp - products of matrices that are spread over the lanes of a warp, and their loads.
- * Layouts: model/ops_cuda/mma.h. */
+/* matrix.cpp - products of matrices spread over the lanes of a warp, and their loads. Layouts:
+ * model/ops_cuda/mma.h. */
 #include "machine.h"
 
 #include <cstring>

@@ -28,7 +28,7 @@ size_t arena_used; /* by arrays and the gaps before them */
 
 struct device_range {
     size_t n_bytes;  /* registered */
-    bool own;        /* from tide_emulator_alloc: gaps lie around it */
+    bool own;        /* from tide_emulator_alloc: gaps surround it */
     char *pages;     /* owned, of hidden memory; nullptr: the host may touch it */
     size_t n_mapped; /* bytes of the pages */
 };

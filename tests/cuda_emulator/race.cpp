@@ -24,7 +24,8 @@ namespace tide_emulator {
 
 namespace {
 
-/* Who touched a cell, and when. Epochs count barriers, blocks and launches of the whole program. */
+/* The thread that touched a cell, and when. Epochs count barriers, blocks and launches of the whole
+ * program. */
 struct record {
     std::uint32_t epoch;  /* 0: no access yet */
     std::uint32_t clock;  /* the lane's own, at the access */
@@ -261,7 +262,7 @@ void on_copy(const void *address, size_t n_bytes, bool begins) {
     const uintptr_t first = reinterpret_cast<uintptr_t>(address);
     for (uintptr_t i = first; i < first + n_bytes; i += CELL_BYTES) {
         cell &at = cell_of(i);
-        at.read = {}; /* earlier reads of it are forgotten */
+        at.read = {}; /* earlier reads of it are dropped */
         at.read_other = {};
         if (at.copy_epoch < now.block_epoch) {
             at.n_copies = 0; /* of a block that has ended */
@@ -327,7 +328,7 @@ using tide_emulator::instrumented;
         instrumented(address, n_bytes, true, false, __builtin_return_address(0));                  \
     }
 
-/* A read and a write at once, as clang calls it. */
+/* A read and a write in one, as clang calls it. */
 #define TIDE_RACE_CALLS_CLANG(n_bytes)                                                             \
     void __tsan_read_write##n_bytes(void *address);                                                \
     void __tsan_read_write##n_bytes(void *address) {                                               \

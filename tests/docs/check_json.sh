@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs every command that prints a report with --format json and compares the names in what it prints with
-# docs/json.md: check_json.sh PAGE TIDEMARK SOURCES
-# A name that is printed must be on the page. A figure and a column that is on the page must be printed by one of
-# the commands below. Many sentences are printed in rare cases only: such a key must at least occur in the sources of cli/, run/ or bench/.
+# Runs every command that prints a report with --format json and compares the printed names with docs/json.md:
+# check_json.sh PAGE TIDEMARK SOURCES A name that is printed must be on the page. A figure and a column that is on the
+# page must be printed by one of the commands below. Many sentences are printed in rare cases only: such a key must at
+# least occur in the sources of cli/, run/ or bench/.
 set -u
 [ $# -eq 3 ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
 command -v jq >/dev/null || { echo "jq is missing" >&2; exit 77; }

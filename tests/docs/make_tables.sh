@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Makes the tables of a page again and compares them with the page: make_tables.sh [--update] PAGE TIDEMARK
-# A table stands between "<!-- made by: COMMAND -->" and "<!-- end -->". The COMMANDs of a page are bash and share a folder.
-# In them, "pivot ROWS COLUMN BYTES" turns the first table of a CSV report into Markdown: a row for each distinct value
-# of the columns ROWS (separated by commas), a column for each value of COLUMN, and BYTES in GiB in the cells.
-# The fenced block behind "<!-- output -->" is a terminal: its lines that begin with "$ " are commands, and what follows each is what it prints.
-# Behind "<!-- sample -->" the numbers may be others, because they are times or depend on the machine; the words, rows and columns may not.
+# Regenerates the tables of a page and compares them with the page: make_tables.sh [--update] PAGE TIDEMARK A table is
+# between "<!-- made by: COMMAND -->" and "<!-- end -->". The COMMANDs of a page are bash and share a folder. In them,
+# "pivot ROWS COLUMN BYTES" turns the first table of a CSV report into Markdown: a row for each distinct value of the
+# columns ROWS (separated by commas), a column for each value of COLUMN, and BYTES in GiB in the cells. The fenced block
+# after "<!-- output -->" is a terminal: its lines that begin with "$ " are commands, each followed by its output. After
+# "<!-- sample -->" the numbers may differ, because they are times or depend on the machine; the words, rows and columns
+# may not.
 set -u
 update=
 if [ "${1:-}" = --update ]; then
@@ -18,7 +19,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 mkdir "$scratch/bin" "$scratch/work"
 ln -s "$program" "$scratch/bin/tidemark"
-export PATH="$scratch/bin:$PATH" LC_ALL=C OMP_NUM_THREADS=1 # one thread, so that other tests disturb no time much
+export PATH="$scratch/bin:$PATH" LC_ALL=C OMP_NUM_THREADS=1 # one thread, so that other tests hardly disturb the times
 
 pivot() {
     awk -F, -v rows="$1" -v column="$2" -v bytes="$3" '
@@ -49,12 +50,12 @@ pivot() {
 }
 export -f pivot
 
-# What is compared of a sample: its words, with every number as # and every run of spaces as one.
+# The compared part of a sample: its words, with every number as # and every run of spaces as one.
 shape() {
     sed -E 's/[0-9]+([.,][0-9]+)*(e[+-]?[0-9]+)?/#/g; s/ +/ /g; s/ $//' "$1"
 }
 
-# Prints the fenced block that stands behind the marker on stdin, made again: make_block MARKER
+# Regenerates and prints the fenced block that follows the marker on stdin: make_block MARKER
 make_block() {
     local line old=$scratch/old new=$scratch/new
     : >"$old"
@@ -79,7 +80,7 @@ make_block() {
     printf '```\n'
 }
 
-# Prints the page with its tables made again.
+# Prints the page with regenerated tables.
 make_page() {
     local inside= line command
     while IFS= read -r line; do

@@ -4,10 +4,10 @@ and the allocation that every release ends, in order. Prints the first differenc
 
 check_sequence.py TIDEMARK OURS.json.gz THEIRS.pickle
 
-The script reads both through `tidemark dump`. From ours it takes the events in the phases of the
-last step, from the embedding's output on; from theirs it takes the whole file. On both sides it
-ignores where the logits and the loss of the previous step end, because the loop around the model
-decides that.
+The script reads both through `tidemark dump`. From ours it takes the events in the phases of the last
+step, from the embedding's output on; from theirs it takes the whole file. On both sides it ignores
+where the logits and the loss of the previous step end, because that depends on the loop around the
+model.
 """
 import argparse
 import subprocess

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Reads the exported tables with DuckDB, pyarrow and Polars: run.sh TIDEMARK. It takes the environment of ./dev pytorch,
-# $TIDEMARK_ENGINES; where there is none, the test is skipped.
+# $TIDEMARK_ENGINES; without it, the test is skipped.
 set -eu
 python=${TIDEMARK_ENGINES:-${XDG_CACHE_HOME:-$HOME/.cache}/tidemark/engines}/bin/python
 if [ ! -x "$python" ]; then

@@ -1,8 +1,8 @@
-"""The tables of `tidemark export --to parquet` in engines that other people wrote: pyarrow reads every file, and the queries
-of docs/engines.md for DuckDB and Polars run as the page prints them. Their answers must be the figures of
-`tidemark summary`. Usage: test_engines.py TIDEMARK, in an environment with duckdb, pyarrow and polars.
+"""The tables of `tidemark export --to parquet` in third-party engines: pyarrow reads every file, and the queries of
+docs/engines.md for DuckDB and Polars run as the page prints them. Their answers must be the figures of `tidemark
+summary`. Usage: test_engines.py TIDEMARK, in an environment with duckdb, pyarrow and polars.
 
-Exits with 77 where one of these is not installed.
+Exits with 77 if one of these is not installed.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def check_answers(engine: str, answers: dict[str, list[tuple]], summaries: dict[
             account = {row["line"]: row["bytes"] for row in summary["tables"]["account"]["rows"]}
             n_reserved, n_allocated = summary["figures"]["reserved_bytes"], summary["figures"]["allocated_bytes"]
             split = (account["cached, splittable"], account["cached, releasable"])
-            if place[0] in ("expandable", "three"):  # pieces of expandable segments are not the granules that can be given back
+            if place[0] in ("expandable", "three"):  # pieces of expandable segments are not the granules that can be released
                 found[place] = found[place][:2]
                 split = ()
             wanted[place] = (n_reserved, n_allocated, *split)

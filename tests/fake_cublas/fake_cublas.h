@@ -1,7 +1,7 @@
-/* fake_cublas.h - a cuBLAS for tests, linked in place of the one that is opened at run time:
- * products in plain loops, column-major, with every argument checked. Operands are shortened to
- * TF32 if the compute type asks for it. Calls count and fail as those of the fake runtime
- * (fake_cudart.h), under cuBLAS' names. */
+/* fake_cublas.h - a cuBLAS for tests, linked instead of the library opened at run time: products in
+ * plain loops, column-major, with every argument checked. Operands are shortened to TF32 if the
+ * compute type asks for it. Calls count and fail like those of the fake runtime (fake_cudart.h),
+ * under cuBLAS' names. */
 #ifndef TIDE_TESTS_FAKE_CUBLAS_H
 #define TIDE_TESTS_FAKE_CUBLAS_H
 
@@ -34,7 +34,7 @@ typedef struct tide_fake_cublas {
     char mistake[256];          /* the last of them, for people */
 } tide_fake_cublas;
 
-/* The only state there is; for one thread. */
+/* The only state; for one thread. */
 tide_fake_cublas *tide_fake_cublas_state(void);
 void tide_fake_cublas_reset(void);
 

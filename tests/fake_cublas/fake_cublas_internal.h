@@ -1,4 +1,4 @@
-/* fake_cublas_internal.h - what the products of the fake cuBLAS and of its cuBLASLt share. */
+/* fake_cublas_internal.h - shared by the products of the fake cuBLAS and of its cuBLASLt. */
 #ifndef TIDE_TESTS_FAKE_CUBLAS_INTERNAL_H
 #define TIDE_TESTS_FAKE_CUBLAS_INTERNAL_H
 
@@ -36,7 +36,7 @@ int tide_fake_cublas_mistake(int status, const char *format, ...) TIDE_PRINTF(2,
 /* 0, or the answer to an operand that no GPU could read. */
 int tide_fake_cublas_check(const char *name, const tide_fake_operand *x, int n_batches);
 
-/* Checks the product and computes it into `c`, which may be another matrix than p->c is. */
+/* Checks the product and computes it into `c`, which may differ from p->c. */
 int tide_fake_cublas_run(struct cublasContext *handle, const char *function,
                          const tide_fake_product *p, void *c);
 

@@ -1,12 +1,12 @@
-/* fake_cublaslt.c - the products of cuBLASLt that read one matrix and write another: a product is
- * described by objects, and computed in a way that was chosen for that description before. */
+/* fake_cublaslt.c - the products of cuBLASLt that read one matrix and write another: objects
+ * describe a product, which is computed by an algorithm chosen for that description before. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fake_cublas/fake_cublas_internal.h"
 
-/* What a caller describes to cuBLASLt. */
+/* The objects by which a caller describes a product. */
 struct tide_cublaslt_operation_st {
     int compute_type; /* TIDE_CUBLAS_COMPUTE_... */
     int scale_type;   /* of alpha and beta */
@@ -23,7 +23,7 @@ struct tide_cublaslt_preference_st {
     uint32_t alignments[4];   /* of A, B, C and D, in bytes */
 };
 
-/* What the words of an algorithm are here. */
+/* The meaning of an algorithm's words here. */
 enum { WORD_MARK = 0, WORD_M, WORD_N, WORD_K, WORD_WORKSPACE, WORD_ALIGNMENTS, WORD_TYPES = 7 };
 static const uint64_t MARK = UINT64_C(0x616C676F726974);
 
@@ -187,7 +187,7 @@ static int lt_choose(struct cublasContext *handle, struct tide_cublaslt_operatio
     return 0;
 }
 
-/* Whether the algorithm is one for such a product at such addresses. */
+/* Whether the algorithm suits this product at these addresses. */
 static int check_algorithm(const uint64_t *words, const uint64_t sizes[3], uint64_t types,
                            const void *const addresses[4], size_t workspace_bytes) {
     uint32_t alignments[4];

@@ -1,5 +1,5 @@
 /* fake_library.c - a shared library with the names of cuBLAS. Each function returns a different
- * number, so that a test can tell which function a member of the table points to. */
+ * number, so that a test can see which function a member of the table points to. */
 #include "model/ops_cuda/cublas.h"
 
 int cublasCreate_v2(struct cublasContext **ret_handle);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The program with an emulated cuda device: what it says of it, a training run that picks it, and PyTorch's results.
+# The program with an emulated cuda device: what it reports about it, a training run on it, and PyTorch's results.
 #     run_program.sh PROGRAM MANAGEMENT-LIBRARY-FOLDER REFERENCE-FOLDER
 set -u
 program=$(realpath "$1")
@@ -10,7 +10,7 @@ trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
 export OMP_WAIT_POLICY=passive LC_ALL=C
 
-# expect WORDS FILE: the words stand in the file.
+# expect WORDS FILE: FILE must contain the words.
 expect() {
     grep -qF -- "$1" "$2" || { echo "\"$1\" is not in:" >&2; cat "$2" >&2; exit 1; }
 }
@@ -62,8 +62,7 @@ done
 [ $? -eq 3 ] || { cat profile >&2; exit 1; }
 [ -s oom.json.gz ] || exit 1
 
-# A sweep on the best device, which only the cells have a context on: what is in use before is theirs alone.
-# shellcheck disable=SC2086
+# A sweep on the best device, on which only the cells have a context. shellcheck disable=SC2086
 "$program" sweep $shape --mode forward,train --precision tf32,bf16-mixed --memory-limit 33MiB --format csv >sweep 2>&1 ||
     { cat sweep >&2; exit 1; }
 expect "4 of 4 cells on cuda:0: 4 out of memory" sweep

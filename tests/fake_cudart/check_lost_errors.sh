@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# check_lost_errors.sh SOURCE: each error of which the toolkit's header says that the process has to be started again is
-# in the table of SOURCE.
+# check_lost_errors.sh SOURCE: each error that requires a new process according to the toolkit's header is in the table
+# of SOURCE.
 set -euo pipefail
 source=$1
 header=
@@ -9,7 +9,7 @@ for folder in "${CUDA_HOME:-/usr/local/cuda}" /usr/local/cuda; do
 done
 [ -n "$header" ] || { echo "no CUDA toolkit here: no driver_types.h to read"; exit 77; }
 
-# A comment that says so, over as many lines as it takes, and then the error it is about: "cudaErrorX = 123".
+# A comment that states this, possibly over several lines, and then its error: "cudaErrorX = 123".
 errors=$(awk '/\/\*\*/ { comment = "" }
     { line = $0; sub(/^ *\*?/, "", line); comment = comment " " line }
     match($0, /cudaError[A-Za-z0-9]+ *= *[0-9]+/) {

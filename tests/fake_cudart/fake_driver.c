@@ -33,7 +33,7 @@ typedef struct piece {
     bool is_accessible;        /* mapped, and access was set */
 } piece;
 
-/* Accessible memory without a gap: what the emulator knows as one range of device memory. */
+/* Accessible memory without a gap: one range of device memory to the emulator. */
 typedef struct run {
     unsigned char *address;
     size_t n_bytes;
@@ -75,7 +75,7 @@ static bool is_whole(unsigned long long address, size_t n_bytes) {
     return n_bytes > 0 && (address | n_bytes) % TIDE_FAKE_GRANULE == 0;
 }
 
-/* ---- what the emulator knows ---- */
+/* ---- the emulator's ranges ---- */
 
 static void drop_run(size_t i) {
     (void)tide_device_memory_unregister(memory.runs[i].address);
@@ -164,7 +164,7 @@ static CUresult reserve(CUdeviceptr *ret_address, size_t n_bytes, size_t alignme
     return leave(result == CUDA_SUCCESS ? reserve_locked(ret_address, n_bytes) : result);
 }
 
-/* The range that all these bytes lie in; NULL when there is none. */
+/* The range that contains all these bytes; NULL if none does. */
 static const range *range_around(const unsigned char *address, size_t n_bytes) {
     for (size_t i = 0; i < memory.n_ranges; i++) {
         const range *of = &memory.ranges[i];

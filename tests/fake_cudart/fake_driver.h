@@ -1,5 +1,5 @@
-/* fake_driver.h - reserved addresses of the fake runtime and memory behind them, as the driver's
- * virtual memory management gives them. The caller holds the runtime's lock.
+/* fake_driver.h - reserved addresses of the fake runtime and the memory mapped there, like the
+ * driver's virtual memory management. The caller holds the runtime's lock.
  */
 #ifndef TIDE_TESTS_FAKE_DRIVER_H
 #define TIDE_TESTS_FAKE_DRIVER_H

@@ -134,8 +134,8 @@ static cudaError_t check_event(cudaEvent_t event) {
                                             "%p is not a live event", (void *)event);
 }
 
-/* With a captured stream on either side the wait is a part of the graph. `ret_record`: what is left
- * to wait for; 0: nothing. */
+/* With a captured stream on either side the wait is a part of the graph. `ret_record`: the record
+ * still to wait for; 0: none. */
 static cudaError_t wait_event(cudaStream_t stream, cudaEvent_t event, uint64_t *ret_record) {
     tide_fake_cudart *fake = tide_fake_cudart_locked();
     if (++fake->n_waits == fake->ignored_wait) {
@@ -210,7 +210,7 @@ static void record_event(cudaEvent_t event, cudaStream_t stream) {
     event->record = ++runtime.n_records;
     event->n_queries_left = tide_fake_cudart_locked()->event_delay;
     event->is_captured = tide_fake_graph_has(stream);
-    event->is_recorded = !event->is_captured; /* a captured one has no time */
+    event->is_recorded = !event->is_captured; /* a captured event has no time */
     event->time_ms = now_ms();
     if (event->is_captured) {
         tide_fake_graph_record(stream, event->record);
@@ -237,7 +237,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     return result;
 }
 
-/* Runs what stands before the last record, where that is late. */
+/* Runs the work before the last record, if that is late. */
 static cudaError_t reach_event(cudaEvent_t event) {
     tide_fake_lock();
     cudaError_t result = check_event(event);

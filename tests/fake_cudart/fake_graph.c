@@ -1,12 +1,12 @@
 /* fake_graph.c - CUDA graphs of the fake runtime: launches on a stream that is captured are kept,
  * not run; the launch of a graph runs them. Launches of one stream keep their order, and run late
- * where the stream is late (fake_queue.h); those of two streams are ordered by events alone.
+ * if the stream is late (fake_queue.h); only events order those of two streams.
  *
- * As in the real one, waiting for a captured stream, or for the whole device meanwhile, fails and
- * ends the capture; a stream that waits for an event of a captured one is captured with it, and
- * must be waited for before the end; a launch on another stream is no part of the graph and runs at
- * once. Unlike the real one it captures launches and copies on the device alone: what reads or
- * writes the host on a captured stream fails. */
+ * As in the real runtime, waiting for a captured stream, or for the whole device meanwhile, fails
+ * and ends the capture; a stream that waits for an event of a captured one is captured with it, and
+ * must be waited for before the end; a launch on another stream is not part of the graph and runs
+ * immediately. Unlike the real runtime it captures only launches and copies on the device:
+ * operations on host memory fail on a captured stream. */
 #include "fake_cudart/fake_graph.h"
 
 #include <stdlib.h>
@@ -56,7 +56,7 @@ typedef struct captured_stream {
 static struct {
     captured_stream streams[MOST_STREAMS]; /* the first is the one that it began on */
     size_t n_streams;                      /* 0: there is no capture */
-    struct CUgraph_st *graph;              /* borrowed; the capture is its one owner */
+    struct CUgraph_st *graph;              /* borrowed; the capture is its only owner */
     bool is_invalid;                       /* a call that no capture permits was made */
 } capture;
 
@@ -155,7 +155,7 @@ void tide_fake_graph_record(cudaStream_t stream, uint64_t number) {
     }
 }
 
-/* A stream that the capture takes in comes behind no node yet. */
+/* A stream that joins the capture has no earlier node yet. */
 static captured_stream *take_in(cudaStream_t stream) {
     captured_stream *on = find_captured(stream);
     if (on == NULL && capture.n_streams < MOST_STREAMS) {
@@ -222,7 +222,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
     return tide_fake_leave(result == cudaSuccess ? begin_capture(stream) : result);
 }
 
-/* Whether the stream on which the capture began comes behind all nodes of all others. */
+/* Whether the stream on which the capture began comes after all nodes of all other streams. */
 static bool is_joined(void) {
     for (size_t i = 1; i < capture.n_streams; i++) {
         if (capture.streams[0].seen[i] < capture.streams[i].seen[i]) {
@@ -308,7 +308,7 @@ static int run_node(const node *of) {
     return 0;
 }
 
-/* The nodes take the lock themselves. Nothing runs beside a graph here. */
+/* The nodes take the lock themselves. Nothing else runs during a graph here. */
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream) {
     cudaError_t result = tide_fake_enter("cudaGraphLaunch");
     if (result == cudaSuccess) {

@@ -12,18 +12,18 @@
 
 /* Whether the stream is captured. */
 bool tide_fake_graph_has(cudaStream_t stream);
-/* Keeps work of the captured stream, which is then owned by the graph and runs at each of its
- * launches. False, and the capture is invalid: the host has no memory. */
+/* Keeps work of the captured stream; the graph owns it and runs it at each launch. False, and the
+ * capture is invalid: the host has no memory. */
 bool tide_fake_graph_keep(cudaStream_t stream, tide_fake_work work);
-/* Keeps that the captured stream records (tide_fake_queue_record). */
+/* Adds a record of the captured stream (tide_fake_queue_record). */
 void tide_fake_graph_record(cudaStream_t stream, uint64_t number);
-/* Keeps that the stream waits for a record of the capture, which takes the stream in. An error, and
- * the capture is invalid: the capture has no such record, or no room for the stream. */
+/* Adds a wait of the stream for a record of the capture, which the stream thereby joins. An error,
+ * and the capture is invalid: the capture has no such record, or no room for the stream. */
 cudaError_t tide_fake_graph_wait(cudaStream_t stream, uint64_t number);
 /* For calls that no capture permits: the error, which also ends the capture of the stream (or any,
- * where the call concerns all streams); cudaSuccess: go on. */
+ * if the call concerns all streams); cudaSuccess: continue. */
 cudaError_t tide_fake_graph_forbid(cudaStream_t stream, bool all);
-/* Takes all graphs back, and forgets a capture that has not ended. */
+/* Destroys all graphs, and drops an unfinished capture. */
 void tide_fake_graph_clear(void);
 
 #endif

@@ -1,26 +1,26 @@
-/* fake_internal.h - what the files of the fake runtime share. */
+/* fake_internal.h - shared by the files of the fake runtime. */
 #ifndef TIDE_TESTS_FAKE_INTERNAL_H
 #define TIDE_TESTS_FAKE_INTERNAL_H
 
 #include "common/status.h"
 #include "fake_cudart/fake_cudart.h"
 
-/* What every call does first: takes the lock, counts, and says whether the call fails here. */
+/* The beginning of every call: takes the lock, counts, and returns whether the call fails here. */
 cudaError_t tide_fake_enter(const char *function);
-/* Takes the lock alone; tide_fake_leave_beside gives it back. */
+/* Only takes the lock; tide_fake_leave_beside releases it. */
 void tide_fake_lock(void);
-/* What every call does last: keeps the result as the runtime does, gives the lock back, and returns
- * it. */
+/* The end of every call: keeps the result as the runtime does, releases the lock, and returns the
+ * result. */
 cudaError_t tide_fake_leave(cudaError_t result);
 
-/* The same for calls that are not the runtime's: the last error stays as it is. */
+/* The same for calls that are not the runtime's: the last error is unchanged. */
 cudaError_t tide_fake_leave_beside(cudaError_t result);
 
-/* All below: the caller holds the lock. */
+/* For all functions below the caller holds the lock. */
 
-/* Bytes that the device could still give. */
+/* Bytes that the device could still allocate. */
 size_t tide_fake_room(int device);
-/* Counts bytes taken and given back. */
+/* Counts bytes allocated and freed. */
 void tide_fake_count_bytes(int device, size_t n_taken, size_t n_given_back);
 
 tide_fake_cudart *tide_fake_cudart_locked(void);

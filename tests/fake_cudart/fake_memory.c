@@ -8,7 +8,7 @@
 #include "cuda_emulator/device_memory.h"
 
 enum { MAX_SEGMENTS = 4096 };
-#define EXTENT_BYTES ((size_t)1 << 39)      /* of addresses; memory is used by segments alone */
+#define EXTENT_BYTES ((size_t)1 << 39)      /* of addresses; only segments use memory */
 #define MAX_FILLED_BYTES ((size_t)64 << 20) /* of a fresh segment: filling takes time */
 
 typedef struct segment {

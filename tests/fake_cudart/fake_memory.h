@@ -1,5 +1,5 @@
-/* fake_memory.h - the device memory of the fake runtime: host memory that is handed out in segments
- * of 2 MiB at the lowest address that fits, and registered as device memory. The caller holds the
+/* fake_memory.h - the device memory of the fake runtime: host memory, allocated in segments of 2
+ * MiB at the lowest address that fits, and registered as device memory. The caller holds the
  * runtime's lock.
  */
 #ifndef TIDE_TESTS_FAKE_MEMORY_H
@@ -10,12 +10,12 @@
 
 enum { TIDE_FAKE_GRANULE = 2 << 20 }; /* bytes; segments are multiples of it */
 
-/* n_bytes > 0, a multiple of the granule; with at least hole_bytes to the neighbours. NULL when
- * the host has no room. */
+/* n_bytes > 0, a multiple of the granule; with at least hole_bytes to the neighbours. NULL if the
+ * host has no room. */
 void *tide_fake_memory_take(size_t n_bytes, size_t hole_bytes, int device);
-/* The segment that begins at `address`: its bytes and its device; 0 when there is none. */
+/* The segment that begins at `address`: its bytes and its device; 0 if there is none. */
 size_t tide_fake_memory_find(const void *address, int *ret_device);
-/* Gives a segment back; later accesses fault. */
+/* Frees a segment; later accesses fault. */
 void tide_fake_memory_give_back(void *address);
 /* All of them. */
 void tide_fake_memory_clear(void);

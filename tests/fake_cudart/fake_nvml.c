@@ -1,7 +1,7 @@
 /* fake_nvml.c - a shared library with the four functions of the driver's management library that
- * are used. It is opened anew for each question, so its state is in the environment:
- * TIDE_FAKE_NVML_USED, bytes in use, grows by 512 MiB with each answer; TIDE_FAKE_NVML_FAILS names
- * the function that fails. */
+ * are used. It is reopened for each query, so its state is in the environment: TIDE_FAKE_NVML_USED,
+ * bytes in use, grows by 512 MiB with each answer; TIDE_FAKE_NVML_FAILS names the function that
+ * fails. */
 #define _POSIX_C_SOURCE 200809L /* setenv */
 #include <stdio.h>
 #include <stdlib.h>

@@ -47,7 +47,7 @@ static const item *find_record(uint64_t number) {
     return found;
 }
 
-/* Takes the stream's oldest item out of the list; NULL: it has none. */
+/* Removes the stream's oldest item from the list; NULL if it has none. */
 static item *take(cudaStream_t stream) {
     item **link = &oldest;
     while (*link != NULL && (*link)->stream != stream) {
@@ -67,8 +67,8 @@ static void release(item *done) {
     free(done);
 }
 
-/* Runs one item of the stream, the lock held before and after, but not meanwhile; false: there is
- * none. What it waits for has run already or runs before it. */
+/* Runs one item of the stream, with the lock held before and after, but not meanwhile; false: there
+ * is none. The work it waits for has already run or runs before it. */
 static bool run_one(cudaStream_t stream) {
     item *taken = take(stream);
     if (taken == NULL) {

@@ -1,9 +1,9 @@
-/* fake_queue.h - work that runs late: on the streams that tide_fake_cudart.late_streams names, only
- * what something else waits for is run, and only then.
+/* fake_queue.h - work that runs late: on the streams of tide_fake_cudart.late_streams, work runs
+ * only when something waits for it.
  *
- * On a GPU, work of two streams that nothing puts in order may run in either. A test that makes one
- * of them late and then the other sees both, so that a wait that is missing changes a result. The
- * functions take the runtime's lock themselves and run the work without it.
+ * On a GPU, unordered work of two streams may run in either order. A test that delays first one
+ * stream and then the other sees both orders, so a missing wait changes a result. The functions
+ * take the runtime's lock themselves and run the work without it.
  */
 #ifndef TIDE_TESTS_FAKE_QUEUE_H
 #define TIDE_TESTS_FAKE_QUEUE_H
@@ -13,8 +13,8 @@
 
 #include <cuda_runtime_api.h>
 
-/* A piece of work: run(work) is called once, then release(work). release NULL: somebody else owns
- * the work. */
+/* A piece of work: run(work) is called once, then release(work). release NULL: the work has another
+ * owner. */
 typedef struct tide_fake_work {
     int (*run)(void *work);
     void (*release)(void *work);
@@ -26,7 +26,7 @@ int tide_fake_queue_do(cudaStream_t stream, tide_fake_work work);
 /* The stream records, as record `number` (no two have the same), or waits for it. */
 void tide_fake_queue_record(cudaStream_t stream, uint64_t number);
 void tide_fake_queue_wait(cudaStream_t stream, uint64_t number);
-/* Runs what stands before the record. */
+/* Runs the work before the record. */
 void tide_fake_queue_reach(uint64_t number);
 /* Runs everything of the stream, or of all streams. */
 void tide_fake_queue_finish(cudaStream_t stream, bool all);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A build with CUDA on a machine without a driver starts, says why there is no cuda device, and computes on the cpu.
+# A build with CUDA on a machine without a driver starts, reports why there is no cuda device, and computes on the cpu.
 #     run_no_driver.sh PROGRAM TOOLKIT-LIBRARIES
-# Skipped (77) where there is a driver.
+# Skipped (77) if there is a driver.
 set -u
 program=$(realpath "$1")
 stub=$2/stubs/libcuda.so

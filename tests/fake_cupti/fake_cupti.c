@@ -22,7 +22,7 @@ static void flush_elsewhere(void);
 
 static tide_fake_cupti state = {.launch = launch, .flush_elsewhere = flush_elsewhere};
 
-/* A buffer of the client's. */
+/* A buffer of the client. */
 typedef struct filling {
     uint8_t *buffer;         /* NULL: none */
     size_t n_bytes, n_valid; /* of it */
@@ -137,7 +137,7 @@ static void launch(const char *mangled_name, uint64_t duration_ns) {
     put(&record, sizeof(record), TIDE_CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
 }
 
-/* A forced flush returns the late records, too. */
+/* A forced flush also returns the late records. */
 int cuptiActivityFlushAll(uint32_t flags) {
     give_back(&fake.late);
     fake.late = fake.later;

@@ -1,6 +1,6 @@
-"""Reads the Parquet files of `tidemark export --to parquet`, written from the format's specification alone: Thrift's compact
-protocol, pages, levels, runs and packed groups. It checks what a lenient reader would pass over: checksums, sizes, counts,
-statistics, and that nothing lies between the parts of a file.
+"""Reads the Parquet files of `tidemark export --to parquet`, written from the format's specification alone: Thrift's
+compact protocol, pages, levels, runs and packed groups. It checks what a lenient reader would ignore: checksums, sizes,
+counts, statistics, and that the parts of a file have no gaps.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Thrift:
 
 
 def hybrid(data: bytes, width: int, n_values: int) -> tuple[list[int], int]:
-    """Runs and packed groups. Returns the values and how many bytes they took."""
+    """Runs and packed groups. Returns the values and the number of bytes read."""
     values: list[int] = []
     reader = Thrift(data, 0)
     while len(values) < n_values:

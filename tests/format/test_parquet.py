@@ -300,7 +300,7 @@ class Parquet(unittest.TestCase):
 
 
 def facts(folder: Path) -> dict:
-    """All that the tables say, but the numbers of stacks and what follows from a damaged begin of a scope."""
+    """All values of the tables, except the numbers of stacks and what follows from a damaged begin of a scope."""
     tables = parquet_reader.read(folder)
     frames = [tuple(row.values())[1:] for row in tables["frames"].records()]
     frame_of = tables["stacks"].rows["frame"]
@@ -315,7 +315,7 @@ def facts(folder: Path) -> dict:
 
 
 class Logs(unittest.TestCase):
-    """A log is read piece by piece, and a recovery reads it whole: both must tell the same, of damaged logs as well."""
+    """A log is read piece by piece, and a recovery reads it whole: both must agree, also on damaged logs."""
 
     def setUp(self) -> None:
         self.temporary = tempfile.TemporaryDirectory()

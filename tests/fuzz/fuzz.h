@@ -1,5 +1,5 @@
-/* fuzz.h - the entry point of a fuzz target. libFuzzer calls it, and replay.c calls it too, so that
- * every build runs the kept inputs.
+/* fuzz.h - the entry point of a fuzz target. libFuzzer and replay.c call it; with replay.c every
+ * build runs the kept inputs.
  */
 #ifndef TIDE_TESTS_FUZZ_H
 #define TIDE_TESTS_FUZZ_H

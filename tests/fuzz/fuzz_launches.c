@@ -1,5 +1,5 @@
-/* fuzz_launches.c - reading any bytes as a launch log yields rows that make sense or an error
- * message, and every log that is read has a forecast whose figures are numbers.
+/* fuzz_launches.c - reading any bytes as a launch log yields valid rows or an error message, and
+ * every log that is read has a forecast whose figures are numbers.
  */
 #include <math.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ static void check_forecast(const tide_time_forecast *of) {
     }
 }
 
-/* Of the log's card, or of one that has all rates. */
+/* Of the log's card, or of a card with all rates. */
 static void forecast(const tide_time_log *log) {
     const tide_card *card = tide_card_find(log->card);
     tide_time_card rates;

@@ -1,6 +1,6 @@
-/* fuzz_live.c - any bytes as the log of a live recording lead to a valid document or an error
- * message. Checksums are made right first: a fuzzer does not guess them, and nothing behind them
- * would ever be reached.
+/* fuzz_live.c - reading any bytes as the log of a live recording yields a valid document or an
+ * error message. Checksums are corrected first: a fuzzer does not guess them, and would never reach
+ * the code after them.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -44,7 +44,7 @@ static tide_status pass_segment(void *ctx, const tide_walk_segment *segment) {
     return TIDE_OK;
 }
 
-/* The walk that holds only what is alive finds the figures of the summary. */
+/* The walk that keeps only live blocks finds the figures of the summary. */
 static void walk(const tide_snapshot *snapshot, const tide_summary *summary) {
     const tide_walk_sink sink = {pass_block, pass_segment, NULL};
     tide_live_walk *walk = NULL;

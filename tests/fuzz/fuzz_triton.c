@@ -1,5 +1,5 @@
-/* fuzz_triton.c - any bytes as a text of Triton's are followed, or are not, and every launch of
- * what is followed has an answer.
+/* fuzz_triton.c - any bytes as a Triton text are accepted or refused, and every launch of an
+ * accepted text has an answer.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static void follow(const tide_triton_program *program, const uint8_t *data, size
     }
 }
 
-/* Whatever the text says, the answer stays within the program's own tables. */
+/* For any text, the answer stays within the program's own tables. */
 static void check(const tide_triton_program *program) {
     for (size_t i = 0; i < program->n_steps; i++) {
         const tide_triton_step *step = &program->steps[i];

@@ -2,7 +2,7 @@
 
     python3 tests/fuzz/make_seeds.py tests/fuzz/corpus
 
-This script does not touch the inputs that fuzzing found later, which lie in the same folders.
+This script does not touch the inputs that fuzzing found later, which are in the same folders.
 """
 
 import gzip
@@ -55,7 +55,7 @@ def document():
 
 
 def live():
-    """The same with what recordings of live programs have."""
+    """The same with the features of live recordings."""
     made = document()
     made["events"] |= {"certainty": [1, 1, 0, 0], "pool": [1, 1, 0, 0]}
     made["pools"] = [[1, 0]]

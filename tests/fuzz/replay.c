@@ -19,8 +19,7 @@ static bool run_file(const char *path) {
     const long end = ftell(file);
     rewind(file);
     const size_t n_bytes = end > 0 ? (size_t)end : 0;
-    uint8_t *data = malloc(n_bytes + 1); /* exact in the sanitizer's eyes but for one byte: 0 bytes
-                                            are an input as well */
+    uint8_t *data = malloc(n_bytes + 1); /* one byte too many: 0 bytes are also an input */
     const bool is_read = data != NULL && fread(data, 1, n_bytes, file) == n_bytes;
     if (is_read) {
         (void)LLVMFuzzerTestOneInput(data, n_bytes);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the command-line cases and compares what they print with what is expected:
+# Runs the command-line cases and compares their output with the expected output:
 #     run.sh [--update] BUILD [CASE...]
 # BUILD is a build folder (or the program itself). A case is cases/NAME.sh with NAME.stdout, NAME.stderr and NAME.exit
 # beside it. It runs in an empty folder with LC_ALL=C, with `tidemark` on the PATH and $golden naming this folder.
@@ -25,7 +25,7 @@ trap 'rm -rf "$scratch"' EXIT
 mkdir "$scratch/bin"
 ln -s "$program" "$scratch/bin/tidemark"
 export PATH="$scratch/bin:$PATH"
-# Without the calibration of whoever runs this, and without logs that other runs have left.
+# Without the user's calibration and without logs of other runs.
 export XDG_CONFIG_HOME="$scratch/config" XDG_STATE_HOME="$scratch/state"
 
 # compare NAME KIND: fails and prints the difference on stderr unless the output equals the expected output.

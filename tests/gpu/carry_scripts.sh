@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# carry_scripts.sh ROOT FOLDER: copies what a carried build has besides programs and libraries: run.sh and the scripts of its
-# parts, the recorded results, the benchmark beside PyTorch, the zoo, and the package that `tidemark run` opens. Scripts
-# lie as they do in the tree, since they find each other from there.
+# carry_scripts.sh ROOT FOLDER: copies what a carried build has besides programs and libraries: run.sh and the scripts
+# of its parts, the recorded results, the benchmark beside PyTorch, the zoo, and the package that `tidemark run` opens.
+# Scripts keep their places in the tree, because they find each other by them.
 set -eu
 root=$(realpath "$1")
 folder=$(realpath -m "$2")

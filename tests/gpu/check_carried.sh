@@ -26,7 +26,7 @@ inside /build/bin/tidemark profile --layers 2 --d-model 64 --heads 2 --d-ff 96 -
     --warmup 1 --steps 2 -o /tmp/run.json.gz || status=1
 inside /build/bin/tidemark summary --top 60 /tmp/run.json.gz >/dev/null || status=1
 inside /build/bin/tidemark check-reference /build/reference/tiny_fp32.safetensors --device cpu >/dev/null || status=1
-# The folder has no GPU, and the probe must say so.
+# The folder has no GPU, and the probe must report that.
 inside /build/tests/tide_gpu_probe
 [ $? -eq 77 ] || { echo "the probe found a GPU" && status=1; }
 inside /build/tests/test_gpu --list | grep -q attention || { echo "test_gpu does not start" && status=1; }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# check_kernels.sh FILE...: every kernel says the largest block it is launched with (__launch_bounds__), so that its
-# registers fit a block on every GPU. ptxas warns if they do not suffice (--warn-on-spills), and the request for shared
-# memory asserts that it fits. Every kernel has a name of its own, tide_..._kernel: tables of kernels show
-# only the name, and it tells the sanitizers' reports of our kernels from those of libraries' kernels.
+# check_kernels.sh FILE...: every kernel declares the largest block it is launched with (__launch_bounds__), so that
+# its registers fit a block on every GPU. ptxas warns if they do not suffice (--warn-on-spills), and the request for
+# shared memory asserts that it fits. Every kernel has a name of its own, tide_..._kernel: tables of kernels show only
+# the name, and it distinguishes our kernels from libraries' in sanitizer reports.
 set -u
 found=$(awk '
     FNR == 1 { kernel = "" }

@@ -1,11 +1,11 @@
-/* gpu_machine.c - what the tests of kernels ask of the emulator, answered by a GPU: the same test
- * programs then run the kernels that nvcc compiled.
+/* gpu_machine.c - the emulator's interface for tests of kernels, implemented on a GPU: the same
+ * test programs then run the kernels that nvcc compiled.
  *
  * Memory is the GPU's own, which tests copy to and from. Managed memory would let the host reach
  * into it, but a program that asks for more of it than is free can hang a card. Copies wait for
  * every launch before them. There is one order of threads, the GPU's own: tests still run a kernel
- * three times, and all three must write the same bits. What a kernel does wrong is found by
- * compute-sanitizer (tests/gpu/run.sh), which sees each array's true end.
+ * three times, and all three must write the same bits. compute-sanitizer (tests/gpu/run.sh) finds
+ * the errors of kernels; it sees each array's true end.
  */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
@@ -55,7 +55,7 @@ unsigned long long tide_emulator_n_switches(void) {
 }
 
 void tide_emulator_hide_memory(bool hides) {
-    (void)hides; /* it is never within the host's reach */
+    (void)hides; /* the host can never access it */
 }
 
 void *tide_emulator_alloc(size_t n_bytes) {

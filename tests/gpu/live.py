@@ -2,9 +2,9 @@
 
     python3 live.py TIDEMARK CARD PYTHON...   the arguments before the scripts of tests/pytorch/zoo
 
-CARD: the virtual card that stands for the GPU, such as h100-80. PYTHON: an interpreter with PyTorch and
-CUDA. Prints a line for each program, the first event that differs, and how much the driver's account leaves
-unexplained. Exit status 1 if events differ, or if more than 2 % is unexplained.
+CARD: the virtual card that represents the GPU, such as h100-80. PYTHON: an interpreter with PyTorch and CUDA. Prints a
+line for each program, the first event that differs, and how much the driver's account leaves unexplained. Exit status 1
+if events differ, or if more than 2 % is unexplained.
 """
 import gzip
 import json

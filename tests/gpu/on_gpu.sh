@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# on_gpu.sh PROBE COMMAND...: runs the command where there is a GPU, else exits with 77 and says why.
+# on_gpu.sh PROBE COMMAND...: runs the command if there is a GPU, else exits with 77 and prints why.
 probe=$1
 shift
 "$probe" >&2 || exit 77

@@ -120,7 +120,7 @@ zoo() {
 }
 
 profile() {
-    # As many as tell 1 % from nothing: small's steps vary more.
+    # Enough to detect 1 %: small's steps vary more.
     need_card
     pairs=10
     profiles "$out" 2.7B 512

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# rehearsal.sh ROOT TIDEMARK MADE-LOG FAKE-CUPTI KERNEL-TEST...: the half hour of a carried build, all of run.sh, on the fake
-# runtime: TIDEMARK is linked with it, and the KERNEL-TESTs run in the emulator. Stand-ins are the tools that no
-# machine without a GPU has: nvidia-smi, compute-sanitizer, a PyTorch, and what `tidemark run` would record of it. Checks that each
-# part leaves its page, that no number is taken for measured, and that a part which fails or hangs is told and stops no other.
+# rehearsal.sh ROOT TIDEMARK MADE-LOG FAKE-CUPTI KERNEL-TEST...: the half hour of a carried build, all of run.sh, on the
+# fake runtime: TIDEMARK is linked with it, and the KERNEL-TESTs run in the emulator. Stand-ins replace the tools that
+# only machines with a GPU have: nvidia-smi, compute-sanitizer, a PyTorch, and what `tidemark run` would record of it.
+# Checks that each part leaves its page, that no number is taken for measured, and that a part which fails or hangs is
+# reported and stops no other.
 set -u
 root=$(realpath "$1")
 work=$(mktemp -d)
@@ -106,7 +107,7 @@ half_hour() {
     status=$?
     [ $status -eq "$wanted" ] || { fail "$name: exit $status instead of $wanted" && cat "$out.stdout" "$out.stderr"; }
 }
-# ends PART STATE: what the summary says of it.
+# ends PART STATE: what the summary reports about it.
 ends() {
     grep -q "^| $1 | $2 | " "$out/summary.md" || { fail "$1 did not end as '$2' in ${out##*/}" && cat "$out/$1.md" "$out/summary.md"; }
 }
@@ -146,7 +147,7 @@ wants "| racecheck swiglu | passed |" "$out/sanitizers.md"
 wants "#### Samples" "$out/bench.md"
 wants "small, context 8, tf32, tidemark | forward | 1 | " "$out/bench.md"
 
-# One part fails, one hangs, one finds nothing to run: each is told, and those behind them run.
+# One part fails, one hangs, one finds nothing to run: each is reported, and the later ones run.
 half_hour "a hang" 1 "--limit zoo=6 smoke zoo calibrate sanitizers" KERNEL_FAILS=swiglu ZOO_HANGS=1
 ends smoke failed
 wants "| kernels swiglu | FAILED |" "$out/smoke.md"
@@ -155,7 +156,7 @@ ends zoo "ran out of time"
 # On a busy machine the time may be up before the first program has begun.
 grep -qF "stopped: the time was up" "$out/zoo.md" || wants "NOT RUN | 0 | the time was up" "$out/zoo.md"
 wants "not measured: the comparison did not come to its end" "$out/zoo.md"
-ends sanitizers failed # swiglu's kernels fail under each tool, too
+ends sanitizers failed # swiglu's kernels also fail under each tool
 half_hour "no PyTorch" 1 "zoo" TIDEMARK_PYTORCH_PYTHON=/nowhere
 ends zoo "not run"
 wants "TIDEMARK_PYTORCH_PYTHON names a Python that has it" "$out/zoo.md"
@@ -170,7 +171,7 @@ nothing_invented
 half_hour "an unknown part" 2 "smok"
 half_hour "an unknown limit" 2 "--limit zoo"
 
-# What a card of the right name and model measured is judged.
+# Results of a card of the right name and model are judged.
 judged=$work/judged
 mkdir "$judged"
 python3 - "$judged" <<'PYTHON'

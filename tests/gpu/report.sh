@@ -6,9 +6,9 @@
 #     report     the file          logs       a folder: a log for each step there; or, if one_log is set, all in that file
 #     deadline   seconds since the epoch after which no step begins and the running one is stopped; 0: never
 # part.sh, which run_carried.sh starts, also sets:
-#     card       the virtual card that stands for the GPU; empty: no run is repeated on one
+#     card       the virtual card that represents the GPU; empty: no run is repeated on one
 #     pairs      pairs of steps with and without recording in each profile
-#     rehearsal  not empty: a tiny model takes the place of each size
+#     rehearsal  not empty: a tiny model replaces each size
 failures=0
 rows=()
 commands=() # of the steps so far
@@ -17,7 +17,7 @@ pairs=0
 rehearsal=
 one_log=
 deadline=0
-details=() # sections behind the report's table
+details=() # sections after the report's table
 shows=     # not empty: what a step prints becomes such a section
 
 say() { printf '%s\n' "$*" >&2; }
@@ -123,9 +123,9 @@ find_sanitizer() {
     return 1
 }
 
-# sanitize TOOL...: over the tests of kernels and one training step. Failed API calls are not checked: libraries ask
-# for functions that a driver may lack, and tidemark checks every result itself. racecheck and initcheck skip cuBLAS' own
-# kernels, too; memcheck covers them all, because a wrong size of ours becomes a wrong access of theirs.
+# sanitize TOOL...: over the tests of kernels and one training step. Failed API calls are not checked: libraries ask for
+# functions that a driver may lack, and tidemark checks every result itself. racecheck and initcheck also skip cuBLAS'
+# own kernels; memcheck covers them all, because our wrong size becomes their wrong access.
 sanitize() {
     local sanitizer tool name precision
     if ! sanitizer=$(find_sanitizer); then
@@ -142,7 +142,7 @@ sanitize() {
         *) checked+=(--error-exitcode 9) ;;
         esac
         for name in $("$test_gpu" --list); do
-            [ "$name" != real_size ] || continue # hours, and no access that a small shape does not have
+            [ "$name" != real_size ] || continue # hours, without any access that a small shape lacks
             step "$tool $name" "${checked[@]}" "$test_gpu" "$name"
         done
         for precision in fp32 bf16-mixed; do

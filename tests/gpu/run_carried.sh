@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# run.sh [--seconds N] [--limit PART=N]... [--out FOLDER] [--rehearsal] [PART...] [-- OPTION...]: runs a carried build on this
-# machine's GPU. Without parts: the half hour, smoke, zoo, profile, calibrate, sanitizers and bench, in this order; part.sh says
-# what is in each. Other parts run if they are named: kernels, training, memcheck, racecheck, initcheck. OPTIONs are of
-# bench (bench/pytorch/beside_pytorch.py --help).
+# run.sh [--seconds N] [--limit PART=N]... [--out FOLDER] [--rehearsal] [PART...] [-- OPTION...]: runs a carried build
+# on this machine's GPU. Without parts: the half hour, smoke, zoo, profile, calibrate, sanitizers and bench, in this
+# order; part.sh describes each. Other parts run if they are named: kernels, training, memcheck, racecheck, initcheck.
+# OPTIONs are of bench (bench/pytorch/beside_pytorch.py --help).
 #
-# Each part has a time of its own (--limit changes it, in seconds), after which it is stopped and the next one begins. After
-# --seconds N no further part begins, and the running one is stopped. Each part leaves FOLDER/PART.md, with command, versions, clocks,
-# the wanted numbers beside the measured ones and every sample; FOLDER/summary.md has all of them at a glance, and is
-# complete after each part. FOLDER is $OUT if that is set, else report/ beside this file. TIDEMARK_PYTORCH_PYTHON names a
-# Python with PyTorch, TIDEMARK_GPU_CARD the virtual card that stands for the GPU (`tidemark devices --cards`). A rehearsal
-# runs tiny models in place of the real ones, so that an emulated device can do it; nothing of it counts as measured.
-# Exit status 0: every part passed; 1: one did not, or could not run; 2: wrong usage; 77: there is no GPU.
+# Each part has its own time (--limit changes it, in seconds), after which it is stopped and the next one begins. After
+# --seconds N no further part begins, and the running one is stopped. Each part leaves FOLDER/PART.md, with command,
+# versions, clocks, the wanted numbers beside the measured ones and every sample; FOLDER/summary.md has all of them at a
+# glance, and is complete after each part. FOLDER is $OUT if that is set, else report/ beside this file.
+# TIDEMARK_PYTORCH_PYTHON names a Python with PyTorch, TIDEMARK_GPU_CARD the virtual card that represents the GPU
+# (`tidemark devices --cards`). A rehearsal runs tiny models in place of the real ones, so that an emulated device can
+# do it; nothing of it counts as measured. Exit status 0: every part passed; 1: one did not, or could not run; 2: wrong
+# usage; 77: there is no GPU.
 set -u
 here=$(dirname "$(realpath "$0")")
 program=$here/bin/tidemark
@@ -25,14 +26,14 @@ rehearsal=
 
 say() { printf '%s\n' "$*" >&2; }
 
-# is_part NAME: whether there is such a part; else it says which there are.
+# is_part NAME: whether the part exists; else it lists the parts.
 is_part() {
     [ -n "$1" ] && [ -n "${limits[$1]:-}" ] && return 0
     say "run.sh: unknown part '$1': it is ${half_hour[*]}, or kernels, training, memcheck, racecheck or initcheck"
     return 1
 }
 
-# is_number OPTION TEXT: whether the text is a number of seconds; else it says so.
+# is_number OPTION TEXT: whether the text is a number of seconds; else it reports that.
 is_number() {
     [[ $2 =~ ^[0-9]{1,6}$ ]] && return 0
     say "run.sh: $1 needs a number of seconds, not '$2'"
@@ -124,7 +125,8 @@ write_summary() {
     } >"$out/summary.md"
 }
 
-# run_part NAME: one part within its time. Its page is finished here, so that a part which hangs or is killed has one, too.
+# run_part NAME: one part within its time. Its page is finished here, so that a part which hangs or is killed has one
+# also.
 run_part() {
     local limit=${limits[$1]} begin status=0 page=$out/$1.md
     begin=$(date +%s)

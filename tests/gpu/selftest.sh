@@ -81,7 +81,7 @@ run "a loss that is no number" 1 PARTS="profile" LOSS="loss: nan in the run's fi
 run "a race" 1 FAIL_ON="racecheck --report-api-errors no --error-exitcode 9 --kernel-name kns=tide_ build/cuda/tests/gpu/test_gpu rows"
 wants "| racecheck rows | FAILED |" "$work/out" "the report"
 wants "1 of " "$work/out" "the report"
-# initcheck fails for what our kernels read, not for a library's kernels; a missing report fails, too.
+# initcheck fails for what our kernels read, not for a library's kernels; a missing report also fails.
 place="=========     at void cutlass_gemm(float*)+0x90 in gemm.cu:1"
 ours="=========     at void tide_rope_kernel<float>(float*)+0x90 in rope.cu:43"
 run "a library's read" 0 PARTS="initcheck" SAYS="$place"$'\n'"========= ERROR SUMMARY: 3 errors"

@@ -27,7 +27,7 @@ for file in "$references"/*.safetensors; do
     expect 0 "$tidemark" check-reference "$file" --device cuda
 done
 
-# What TF32 shortens is in the tolerances (model/reference_tolerance_tf32.c): products in strict fp32 meet them, too.
+# The tolerances include TF32's rounding (model/reference_tolerance_tf32.c): products in strict fp32 also meet them.
 for file in "$references"/*_fp32.safetensors; do
     expect 0 "$tidemark" check-reference "$file" --device cuda --precision tf32
 done
@@ -70,7 +70,7 @@ expect 0 "$tidemark" profile "${model[@]}" --device cuda --profiler-range -o aft
 
 expect 0 "$tidemark" profile "${model[@]}" --device cuda --device-times all -o times.json.gz
 
-# Of each kernel, in which scope it ran how often. Without CUPTI, or without the right to use it, one line says so.
+# Of each kernel, how often it ran in each scope. Without CUPTI, or without the right to use it, one line reports that.
 if "$tidemark" profile "${model[@]}" --device cuda --kernels -o kernels.json.gz >out 2>err; then
     for place in 'forward > layer > attention > flash' 'backward > layer > ffn' 'optimizer > adamw'; do
         "$tidemark" summary --top 1000 kernels.json.gz | grep -q "$place" ||

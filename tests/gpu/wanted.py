@@ -1,10 +1,10 @@
-"""The wanted numbers of the half hour on a card, beside what its parts have measured, and every sample.
+"""The wanted numbers of the half hour on a card, compared with the measurements of its parts, and every sample.
 
     wanted.py part OUT PART     the sections "Wanted numbers" and "Raw samples" of PART's page
     wanted.py summary OUT       all wanted numbers
 
-Everything is read from the files that the parts leave in OUT. A number counts as measured only if its file says that it comes
-from the GPU and the model that the number is wanted for: a rehearsal, or another card, leaves "not measured" and the reason.
+Everything is read from the files that the parts leave in OUT. A number counts as measured only if its file names the
+GPU and the model for which the number is wanted: a rehearsal, or another card, leaves "not measured" and the reason.
 """
 import dataclasses
 import glob
@@ -89,7 +89,7 @@ class Phase:
 
 @dataclasses.dataclass(frozen=True)
 class Recording:
-    """What recording adds to a step, in %: the median over pairs of steps with and without it."""
+    """The cost of recording a step, in %: the median over pairs of steps with and without it."""
 
     part: str
     file: str
@@ -206,7 +206,7 @@ def phases(part, file, model, most):
 
 LARGE = {name: ("2.7B", 512, name) for name in ("bf16-mixed", "tf32", "fp32")}
 SMALL = ("small", 128, "bf16-mixed")
-# The optimizer is AdamW. TF32's two and small's are stated without a card, and hold for both.
+# The optimizer is AdamW. TF32's two numbers and small's are stated without a card, and hold for both.
 WANTED = [
     *phases("smoke", "smoke.json.gz", SMALL, {"H100": (1.0,), "H200": (1.0,)}),
     # The step is a forward pass, and a graph has no phases.
@@ -246,7 +246,7 @@ def table(rows, out):
 
 
 def samples(out, part):
-    """Every sample of the part's snapshots, whatever they were taken on; the device's name stands beside them."""
+    """Every sample of the part's snapshots, whatever they were taken on; with the device's name."""
     patterns = {"smoke": ["smoke*.json.gz"], "profile": ["2.7B-*.json.gz", "small-*.json.gz"]}.get(part, [])
     rows = []
     for path in sorted(path for pattern in patterns for path in glob.glob(os.path.join(out, pattern))):

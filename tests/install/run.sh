@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # One step of the install test: run.sh STEP WORK. The steps share the folder WORK: WORK/moved is the installed tree,
-# WORK/foreign the build of a project that knows nothing but that tree.
+# WORK/foreign the build of a project that knows only that tree.
 set -eu
 step=$1
 work=$2
@@ -27,7 +27,7 @@ tree)
     rm -rf "$work"
     mkdir -p "$work"
     "$TIDE_CMAKE" --install "$TIDE_BUILD" --prefix "$work/prefix" >/dev/null
-    mv "$work/prefix" "$prefix" # nothing may depend on the first place
+    mv "$work/prefix" "$prefix" # nothing may depend on the original place
     for file in bin/tidemark share/tidemark/viewer.html include/tidemark/tidemark.h \
         include/tidemark/allocator/cache.h "$TIDE_LIBDIR/libtidemark.a" "$TIDE_LIBDIR/pkgconfig/tidemark.pc" \
         "$TIDE_LIBDIR/cmake/tidemark/tidemarkConfig.cmake" "$TIDE_DOCDIR/LICENSE" \
@@ -52,7 +52,7 @@ foreign)
         fail "the foreign project does not build: $(tail -n 40 "$work/build.log")"
     ;;
 missing)
-    # Where an archive is missing that the library was built against, the package names it and says what to do.
+    # If an archive that the library was built against is missing, the package names it and says what to do.
     rm -rf "$work/lacking"
     cp -r "$prefix" "$work/lacking"
     for what in backtrace cudart; do
@@ -95,7 +95,7 @@ included)
     done
     ;;
 without_tests)
-    # Whoever installs needs no package of the tests: without cmocka the tree configures, and says that tests are left out.
+    # Installing needs no package of the tests: without cmocka the tree configures, and reports that tests are left out.
     rm -rf "$work/without"
     "$TIDE_CMAKE" -S "$here/../.." -B "$work/without" -DTIDEMARK_CUDA=OFF -DCMOCKA_LIBRARY= -DCMOCKA_INCLUDE_DIR= \
         >"$work/without.log" 2>&1 ||

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The program and what it preloads run with glibc 2.34, that of RHEL 9, which many machines with GPUs have. A function
-# with a newer version would shut these machines out, and nothing but the wheel would tell: check_glibc.sh NM LIMIT FILE...
+# with a newer version would exclude these machines, and only the wheel would show it: check_glibc.sh NM LIMIT FILE...
 set -u
 nm=$1
 limit=$2

@@ -6,7 +6,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
 
-# No function of malloc's is older than 2.2, and one library stands for two by the limit that it is checked against.
+# No malloc function is older than 2.2; one library is checked against two limits.
 printf '#include <stdlib.h>\nvoid *get(void);\nvoid *get(void) { return malloc(8); }\n' >library.c
 "$cc" -shared -fPIC library.c -o library.so
 bash "$check" "$nm" 34 library.so || {

@@ -45,7 +45,7 @@ knows() {
     esac
 }
 
-# The page's engine answers with reports of the program, too.
+# The page's engine also answers with reports of the program.
 ENGINE_KNOWS="report cli"
 
 LIBRARIES="common device stack recorder allocator snapshot report capture replay model run bench programs/virtual_cuda programs/step_time programs/launch programs/scratch programs/live viewer picture"
@@ -165,9 +165,9 @@ check_public_headers() {
     done < <(diff <(grep -v '^#' "$list" | sort) <(tr ' ' '\n' <<<"${reached# }" | sort) | grep '^[<>]')
 }
 
-# programs/launch/, run/ and bench/ may call _exit: a child that they forked must not flush the buffered files of its parent. So may
-# programs/virtual_cuda/, which lives in the user's process and has no caller of ours to tell: it prints what it does not know
-# (inexact.c), and ends a program whose cards it was not told (machine.c).
+# programs/launch/, run/ and bench/ may call _exit: a child that they forked must not flush the buffered files of its
+# parent. So may programs/virtual_cuda/, which lives in the user's process and has none of our callers to report to: it
+# prints what it does not know (inexact.c), and ends a program whose cards are unknown (machine.c).
 check_libraries() {
     local module found leaving
     for module in $LIBRARIES; do
@@ -181,8 +181,9 @@ check_libraries() {
     done
 }
 
-# Names in messages come from files and programs. tide_cli_note, tide_cli_print and report/ escape what a terminal would obey.
-# These files print on their own: the printer, the terminal's control sequences, and numbers beside escaped fields.
+# Names in messages come from files and programs. tide_cli_note, tide_cli_print and report/ escape what a terminal would
+# interpret. These files print on their own: the printer, the terminal's control sequences, and numbers beside escaped
+# fields.
 PRINTERS="cli/cli.c cli/progress.c cli/top/screen.c cli/commands/dump.c report/harmless.c"
 check_printer() {
     local found

@@ -41,7 +41,7 @@ lines() { # COUNT TEXT
     yes "$2" | head -n "$1"
 }
 
-# This tree keeps every rule and holds a near miss for each, which a sloppy rule would refuse.
+# This tree keeps every rule and has a near miss for each, which a sloppy rule would refuse.
 write allocator/cache.c '#include "allocator/cache_internal.h"
 #include "common/lock_friend.h"
 #include "recorder/recorder_friend.h"
@@ -73,7 +73,7 @@ write common/tables.c "static const int TABLE[] = {\n$(lines 200 '    1,')\n};"
 write common/long.c "static int sum(void) {\n$(lines 58 '    x++;')\n}"
 expect clean "a clean tree"
 
-# These includes point from a module to one that it may not know.
+# These includes point from a module to one that it may not include.
 plant snapshot/format/writer.c '#include "allocator/cache.h"' 'snapshot must not include allocator/'
 plant common/status.c '#include "common/status.h"\n#  include "model/ops.h"' 'common must not include model/'
 plant allocator/cuda.cu '#include "snapshot/document/snapshot.h"' 'allocator must not include snapshot/'
@@ -119,7 +119,7 @@ for call in 'printf("x")' 'puts("x")' 'fprintf(stderr, "x")' 'fputs(text, stdout
     plant cli/sweep/bad.c "void f(void) { $call; }" 'print with tide_cli_note or tide_cli_print'
 done
 
-# Lengths: of files of every kind, and of functions however they begin.
+# Lengths: of files of every kind, and of functions in every form.
 plant common/long.h "$(lines 501 '/* x */')" '501 lines'
 plant tests/unit/common/test_long.c "$(lines 501 '/* x */')" '501 lines'
 plant viewer/src/long.css "$(lines 501 'a {}')" '501 lines'

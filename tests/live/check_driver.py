@@ -1,9 +1,9 @@
-"""Every call of the driver that takes memory or gives it back is recorded, however the driver was found.
+"""Every driver call that allocates or frees memory is recorded, however the driver was found.
 
     check_driver.py LIVE.so FOLDER_OF_FAKE PROGRAM LINKED_PROGRAM NEXT_PROGRAM OTHER.so
 
-The program says what it did; the log must have the same rows in the same order, their sum must be what the fake
-driver's cuMemGetInfo lost, and the account must leave nothing unexplained.
+The program prints what it did; the log must have the same rows in the same order, their sum must equal the decrease of
+the fake driver's cuMemGetInfo, and the account must explain everything.
 """
 import os
 import pathlib
@@ -58,13 +58,13 @@ def check(how, program, live, fake, folder, exact=True):
     compare(how, expected, found)
     assert sums["device"] == gone, (how, sums, gone)
     assert sums["host"] == MIB, (how, sums)
-    # Where another library calls us, it counts as the owner.
+    # If another library calls us, it counts as the owner.
     assert not exact or owners == {os.path.basename(program)}, owners
     # The rest is the context: its 400 MiB were there at the beginning.
     for instant in ("begin", "peak", "end"):
         text = texts[f"live.account.0.{instant}"]
         assert "context 400" in text and text.endswith("unexplained 0"), text
-    # Nobody to record for: the program does the same, and nothing is written.
+    # Without a recording the program does the same, and nothing is written.
     before = set(folder.iterdir())
     assert run(program, how, live, fake, None) == (expected, gone)
     assert set(folder.iterdir()) == before
@@ -88,7 +88,7 @@ def main():
         for how in HOWS:
             check(how, linked if how == "linked" else program, live, fake, pathlib.Path(name))
         check_fork(program, live, fake, pathlib.Path(name))
-        # Another library that stands in for the same, before and after ours.
+        # Another library that interposes the same function, before and after ours.
         for order in (f"{live} {other}", f"{other} {live}"):
             check("linked", linked, order, fake, pathlib.Path(name), exact=order.startswith(live))
             (pathlib.Path(name) / "linked.log").unlink()

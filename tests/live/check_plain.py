@@ -1,4 +1,4 @@
-"""A program without PyTorch has a snapshot of its own: check_plain.py TIDEMARK PROGRAM."""
+"""A program without PyTorch has its own snapshot: check_plain.py TIDEMARK PROGRAM."""
 import gzip
 import json
 import os
@@ -7,7 +7,7 @@ import sys
 import tempfile
 
 MIB = 1 << 20
-# (action, kind of the device, requested bytes), as tests/live/plain_program.c asks. A segment's are its own.
+# (action, kind of the device, requested bytes), as tests/live/plain_program.c requests. A segment has its own bytes.
 EXPECTED = [
     ("segment_alloc", "virtual", 3 * MIB), ("alloc", "virtual", 3 * MIB),
     ("segment_alloc", "virtual", 1024), ("alloc", "virtual", 1000),

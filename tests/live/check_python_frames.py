@@ -52,7 +52,7 @@ deepest = 0
 
 
 def as_shown(text):
-    """What the walker makes of a name."""
+    """The walker's form of a name."""
     return "".join("\ufffd" if c == "\0" or "\ud800" <= c < "\ue000" else c for c in text)
 
 
@@ -61,7 +61,7 @@ def name_of(code):
 
 
 def first_argument(frame):
-    """The address of the first argument, or None where Python keeps something else or does not tell."""
+    """The address of the first argument, or None if Python keeps something else or does not show it."""
     code = frame.f_code
     if code.co_argcount == 0:
         return 0
@@ -118,7 +118,7 @@ def check(value=None):
     return value
 
 
-# ---- what makes stacks
+# ---- makers of stacks
 
 
 def generator():
@@ -190,7 +190,7 @@ class Things(metaclass=Meta):
 
 
 class Plain:
-    """Nothing is in the way of the interpreter's short cut for making one, which has a frame of its own."""
+    """The interpreter may take its short cut for creating one, which has its own frame."""
 
     def __init__(self, deeper):
         self.inner = Plain(deeper - 1) if deeper else check()
@@ -259,7 +259,7 @@ def compiled():
     # Longer than what 16 bits can number, with jumps in lines that need several entries of the table.
     long = "def long():\n" + "    a = b = c = 1\n" * 9000 + "\n" * 3000 + "    check()\n" + "    a = 2\n" * 9
     exec(long + "    check(); check()\nlong()", space)
-    # Two code objects that have their bytes in common.
+    # Two code objects with the same bytes.
     exec("def one():\n  check()\none()", space)
     one = space["one"]
     one.__code__ = one.__code__.replace(co_filename="other.py", co_firstlineno=90)

@@ -1,6 +1,7 @@
-"""The row of programs/live/python/python_versions.c for this interpreter, against its headers: check_python_offsets.py CC OFFSETS.c TABLE.c
+"""The row of programs/live/python/python_versions.c for this interpreter, against its headers: check_python_offsets.py
+CC OFFSETS.c TABLE.c
 
-Skipped (77) where the headers are not installed, or the table has no row for this version.
+Skipped (77) if the headers are not installed, or the table has no row for this version.
 """
 
 import os

@@ -1,10 +1,10 @@
-/* driver_program.c - takes all kinds of memory and gives some of it back: driver_program HOW
+/* driver_program.c - allocates all kinds of memory and frees some of it: driver_program HOW
  *
  * Prints what should be recorded, a row a line ("device_alloc cuMemAlloc_v2 1048576"), and the
- * bytes that the driver says are gone. HOW says how the driver is found: linked, dlsym, proc (by
+ * bytes in use according to the driver. HOW is the way to find the driver: linked, dlsym, proc (by
  * cuGetProcAddress), again (by a cuGetProcAddress that was found by itself), old (by that of CUDA
- * 11), thread (for streams of the thread). forked: takes memory in a child that fork() made, and
- * prints the numbers of both processes.
+ * 11), thread (for streams of the thread). forked: allocates memory in a forked child, and prints
+ * the numbers of both processes.
  */
 #define _GNU_SOURCE /* RTLD_NEXT, RTLD_DEFAULT */
 #include <dlfcn.h>
@@ -172,7 +172,7 @@ static void use_physical(void) {
     check(create(&handle, 40 * MIB, properties, 0) == 0, "cuMemCreate");
     told("physical_alloc", "cuMemCreate", 40 * MIB);
     check(map(second, 40 * MIB, 0, handle, 0) == 0, "cuMemMap");
-    /* The first is mapped no more, and its handle is the second one's now. */
+    /* The first is no longer mapped, and its handle now belongs to the second. */
     check(unmap(first, 20 * MIB) == 0, "cuMemUnmap");
     told("physical_free", "cuMemUnmap", 20 * MIB);
     check(retain(&handle, (void *)(uintptr_t)second) == 0 && release(handle) == 0, "retain");
@@ -205,7 +205,7 @@ static void use_host(void) {
     told("host_alloc", "cuMemHostRegister_v2", sizeof(page));
     told("host_free", "cuMemHostUnregister", sizeof(page));
     if (find_by_name != NULL) {
-        /* A version that is not known here must stay what it is. */
+        /* A version unknown here must stay unchanged. */
         int (*newer)(void *, int) = NULL;
         void *found = NULL;
         check(find_by_name("cuMemFreeHost", &found, 99000, 0, NULL) == 0, "a newer version");
@@ -269,7 +269,7 @@ static void use_graphs_and_others(void) {
     told("device_free", "cuIpcCloseMemHandle", 0);
 }
 
-/* A child holds nothing of its parent's memory. */
+/* A child holds none of its parent's memory. */
 static int fork_and_use(void) {
     int (*alloc)(uint64_t *, size_t) = NULL;
     int (*release)(uint64_t) = NULL;

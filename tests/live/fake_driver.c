@@ -1,5 +1,5 @@
-/* fake_driver.c - a libcuda.so.1 that counts bytes and has no card. Handles are given out again at
- * once, as the driver may do, and streams of the thread have functions of their own.
+/* fake_driver.c - a libcuda.so.1 that counts bytes and has no card. Handles are reused immediately,
+ * as the driver may do, and per-thread streams have their own functions.
  */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #include <dlfcn.h>
@@ -200,7 +200,7 @@ int cuMemAllocHost_v2(void **ret_address, size_t n_bytes) {
 int cuMemFreeHost(void *address) {
     return give((uint64_t)(uintptr_t)address);
 }
-/* What comes after all that is known: with another argument. */
+/* A version after all known ones, with another argument. */
 int cuMemFreeHost_v3(void *address, int how) {
     return how == 3 ? cuMemFreeHost(address) + NEWER : INVALID;
 }

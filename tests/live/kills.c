@@ -1,10 +1,10 @@
-/* Kills a recording with SIGKILL at random instants, and looks at what its log holds: kills
- * LOG_FOLDER N_KILLS [SEED]
+/* Kills a recording with SIGKILL at random instants, and checks its log: kills LOG_FOLDER N_KILLS
+ * [SEED]
  *
  * Three threads record as fast as they can. In memory that outlives the process each counts the
  * calls that have returned. Every row of such a call must be in the log, in its thread's order,
- * with its stack and its name; and at most one call more, which was under way. Every other log is
- * so small that it goes round: then the rest must be the newest rows, and what was alive before
+ * with its stack and its name; and at most one more call, which was under way. Every other log is
+ * so small that it wraps: then the remaining rows must be the newest, and the blocks alive before
  * them must be right.
  */
 #define _DEFAULT_SOURCE
@@ -27,7 +27,7 @@ enum { MAX_DELAY_US = 5000, N_SHAPES = 256, PATH_BYTES = 4096 };
 
 static kills_shared *shared;
 
-/* ---- what is killed ---- */
+/* ---- the killed process ---- */
 
 /* Stacks of 256 shapes, so that stacks are written all the time. The barriers keep the frames. */
 static __attribute__((noinline)) void descend(unsigned shape, unsigned depth,
@@ -81,7 +81,7 @@ static void record_forever(void) {
     }
 }
 
-/* ---- who kills ---- */
+/* ---- the killer ---- */
 
 static void set_number(const char *name, long number) {
     char text[32];
@@ -89,7 +89,7 @@ static void set_number(const char *name, long number) {
     (void)setenv(name, text, 1);
 }
 
-/* Whether the process was killed; it ends by itself only if it could not begin. */
+/* Whether the process was killed; it exits normally only if it could not begin. */
 static bool kill_one(useconds_t delay_us) {
     int how = 0;
     memset(shared, 0, sizeof(*shared));
@@ -102,7 +102,7 @@ static bool kill_one(useconds_t delay_us) {
     return child > 0 && waitpid(child, &how, 0) == child && WIFSIGNALED(how);
 }
 
-/* Anything but the log. */
+/* Any file except the log. */
 static int count_others(const char *folder, const char *name) {
     int n = 0;
     DIR *open_folder = opendir(folder);

@@ -31,7 +31,7 @@ kills_call kills_call_of(unsigned thread, uint64_t number) {
                        .address = address_of(thread, of),
                        .n_bytes = (of + 1) * 512,
                        .sequence = (uint32_t)(number % CALLS == 3 ? number - 1 : number)};
-    if (item < LAG && number % CALLS > 1) { /* nothing is old enough: a block of nobody's */
+    if (item < LAG && number % CALLS > 1) { /* nothing is old enough: a block without an owner */
         call.address = address_of(thread, UINT64_C(1) << 28);
     }
     (void)snprintf(call.name, sizeof(call.name), "mark %u.%" PRIu64, thread, item % 512);
@@ -88,7 +88,7 @@ static bool read_journal(opened *log) {
 
 typedef struct thread_state {
     bool has_begun;
-    uint64_t n_calls; /* that the rows up to here tell of */
+    uint64_t n_calls; /* according to the rows so far */
     uint64_t alive[MAX_ALIVE];
     size_t n_alive;
 } thread_state;
@@ -141,7 +141,7 @@ static bool check_content(const opened *log, unsigned thread, const tide_live_ro
            wrong("a stack is missing", row->event.stack, number);
 }
 
-/* Marks have no sequence: a first row that is one is told by the next. */
+/* Marks have no sequence: if the first row is a mark, the next row decides. */
 static bool apply(const opened *log, unsigned thread, thread_state *of, const tide_live_row *row) {
     bool is_mark = row->event.action == TIDE_ACTION_MARK;
     if (!of->has_begun && is_mark && atomic_load(&log->header->counters.n_folded) > 0) {
@@ -163,7 +163,7 @@ static bool apply(const opened *log, unsigned thread, thread_state *of, const ti
     return check_content(log, thread, row, number);
 }
 
-/* A thread's number in the log is that of its first row; the address tells which one it is. */
+/* A thread's number in the log is that of its first row; the address identifies the thread. */
 static unsigned thread_of(const opened *log, const tide_live_row *row) {
     unsigned thread = KILLS_THREADS;
     if (row->event.action != TIDE_ACTION_MARK) {
@@ -194,8 +194,8 @@ static bool replay(const opened *log, thread_state *states) {
     for (uint64_t i = n_folded; i < n_written; i++) {
         const tide_live_row *row = &rows[i % layout->max_events];
         unsigned thread = thread_of(log, row);
-        /* The oldest row is in the base before the counter says so: killed between the two, the
-         * log tells of the block twice. */
+        /* The oldest row is in the base before the counter shows it: after a kill between the two,
+         * the log has the block twice. */
         if (i == n_folded && row->event.action == TIDE_ACTION_ALLOC && thread < KILLS_THREADS) {
             remove_alive(&states[thread], row->event.address);
         }
@@ -206,7 +206,7 @@ static bool replay(const opened *log, thread_state *states) {
     return true;
 }
 
-/* Whether exactly that is alive which must be after so many calls. */
+/* Whether exactly the blocks expected after that many calls are alive. */
 static bool is_alive_after(unsigned thread, const thread_state *of, uint64_t n_calls) {
     size_t n_alive = 0;
     uint64_t n_items = (n_calls + CALLS - 2) / CALLS; /* allocated */
@@ -224,7 +224,7 @@ static bool is_alive_after(unsigned thread, const thread_state *of, uint64_t n_c
     return n_alive == of->n_alive;
 }
 
-/* All rows of a thread may have been overwritten by those of others; then the base tells of it. */
+/* All rows of a thread may have been overwritten by those of others; then the base shows it. */
 static bool check_thread(const opened *log, unsigned thread, const thread_state *of,
                          uint64_t n_returned) {
     if (!of->has_begun && atomic_load(&log->header->counters.n_folded) > 0) {

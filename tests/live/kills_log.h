@@ -1,4 +1,4 @@
-/* kills_log.h - the calls that the killed recording makes, and whether its log holds them. */
+/* kills_log.h - the calls of the killed recording, and the check of its log. */
 #ifndef TIDE_TESTS_KILLS_LOG_H
 #define TIDE_TESTS_KILLS_LOG_H
 
@@ -31,7 +31,7 @@ typedef struct kills_figures {
     uint64_t n_rows;     /* kept in logs */
 } kills_figures;
 
-/* False: something is lost, which it prints. */
+/* False: something is lost; it prints what. */
 bool kills_check_log(const char *path, kills_shared *shared, kills_figures *figures);
 
 #endif

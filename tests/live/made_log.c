@@ -1,8 +1,8 @@
-/* made_log.c - writes a log as programs/live/ does, of a training run that never was: made_log FILE
+/* made_log.c - writes a log as programs/live/ does, of an imaginary training run: made_log FILE
  * N_STEPS [BLOCKS [WAIT]]
  *
- * Each step allocates BLOCKS activations (default 4) in modules, frees them, and keeps a loss. All
- * times are made, too: 10 steps a second. With WAIT, the file is left open, and the program ends
+ * Each step allocates BLOCKS activations (default 4) in modules, frees them, and keeps a loss.
+ * Times are also made up: 10 steps a second. With WAIT, the file is left open, and the program ends
  * when its input does; else it is closed. */
 #include <inttypes.h>
 #include <stdio.h>

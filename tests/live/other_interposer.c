@@ -1,4 +1,4 @@
-/* other_interposer.c - another preloaded library that stands in for a function of the driver. */
+/* other_interposer.c - another preloaded library that interposes a driver function. */
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include <dlfcn.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* A program without PyTorch: what it takes from CUDA is known, so that its snapshot can be
- * checked. With an argument it ends with that status after a request that cannot be met. */
+/* A program without PyTorch: its CUDA allocations are known, so its snapshot can be checked. With
+ * an argument it ends with that status after a request that fails. */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #include <dlfcn.h>
 #include <stddef.h>

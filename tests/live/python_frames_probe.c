@@ -50,7 +50,7 @@ static void *walk_elsewhere(void *argument) {
     return NULL;
 }
 
-/* Frames that a thread sees which Python does not know. */
+/* The frames seen by a thread unknown to Python. */
 size_t probe_walk_elsewhere(void) {
     size_t n = 99;
     pthread_t thread;
@@ -60,8 +60,8 @@ size_t probe_walk_elsewhere(void) {
     return n;
 }
 
-/* Walks `n` times; ctypes alone costs more than a walk, so the caller takes the time of many.
- * Returns the frames of one. */
+/* Walks `n` times; ctypes alone costs more than a walk, so the caller times many. Returns the
+ * frames of one. */
 double probe_time_walks(size_t n) {
     tide_python_frame frames[512];
     size_t n_frames = 0;

@@ -3,7 +3,7 @@
  * tests/live/python_offsets.c && ./offsets
  *
  * It needs the internal headers, which a Python that was installed from source or from its -dev
- * package has. check_python_offsets.py compares what it prints with the table.
+ * package has. check_python_offsets.py compares its output with the table.
  */
 #define Py_BUILD_CORE 1
 #include <Python.h>
@@ -85,8 +85,7 @@ static void code(void) {
     WHERE(code_n_arguments, PyCodeObject, co_argcount);
 }
 
-/* Where the bits of the state are is asked of the compiler: a value with one field set shows them.
- */
+/* The compiler determines the bits of the state: a value with one field set shows them. */
 static unsigned kind_shift(void) {
     union {
         PyASCIIObject text;

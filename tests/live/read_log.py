@@ -84,7 +84,7 @@ class Log:
         return found
 
     def events(self):
-        """PyTorch's events in their order, as its own history has them: every free twice."""
+        """PyTorch's events in order, as in its own history: every free twice."""
         for row in self.rows:
             name = self.action(row)
             if row.action >= LABEL:

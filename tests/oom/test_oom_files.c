@@ -1,5 +1,5 @@
 /* test_oom_files.c - reading files with cJSON and writing reports while the n-th allocation inside
- * cJSON, which takes no heap of ours, or the n-th call of the system fails, for every n: the status
+ * cJSON, which does not use our heap, or the n-th call of the system fails, for every n: the status
  * is clear, nothing leaks, and an older report survives.
  */
 #define _POSIX_C_SOURCE 200809L
@@ -121,8 +121,7 @@ static void expect_clear(tide_status status, tide_status expected, const tide_er
     }
 }
 
-/* A report may lack its sentence, so a failure there is no failure of the report: `can_do_without`.
- */
+/* A report may lack its sentence, so a failure there does not fail the report: `can_do_without`. */
 static void sweep_cjson(attempt call, bool can_do_without) {
     cJSON_Hooks hooks = {hook_alloc, hook_release};
     cJSON_InitHooks(&hooks);

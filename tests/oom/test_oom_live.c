@@ -1,5 +1,5 @@
 /* test_oom_live.c - reading the logs of live recordings while the n-th allocation of our heap
- * fails, for every n: the result says so, and nothing leaks.
+ * fails, for every n: the result reports it, and nothing leaks.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
@@ -47,7 +47,7 @@ static tide_status recover(const char *log, tide_error *error) {
     return status;
 }
 
-/* The folder of a run whose process left that log alone. */
+/* The folder of a run whose process left only that log. */
 static tide_status read_left(const char *log, tide_error *error) {
     tide_launch launch = {.alive_fd = -1, .cleaner = -1};
     char path[TIDE_LAUNCH_PATH_BYTES + 16];

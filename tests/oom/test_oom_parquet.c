@@ -71,7 +71,7 @@ static tide_status export_log(const tide_hostmem *mem, tide_error *error) {
     return status;
 }
 
-/* An export that may have failed left all of it or nothing; `had`: an older one was there. */
+/* An export that may have failed left everything or nothing; `had`: an older export existed. */
 static void expect_whole_or_nothing(tide_status status, bool had, bool was_renaming) {
     bool is_whole = false;
     int n = count_tables(&is_whole);

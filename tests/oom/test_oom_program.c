@@ -1,6 +1,6 @@
-/* test_oom_program.c - a run of a command of the user's while the n-th allocation of our heap, or
- * the n-th call of the system, fails, for every n: the result says so, nothing leaks, no folder of
- * the run stays, and no snapshot is there in part. A shell script stands in for PyTorch.
+/* test_oom_program.c - a run of the user's command while the n-th allocation of our heap, or the
+ * n-th call of the system, fails, for every n: the result reports it, nothing leaks, no folder of
+ * the run stays, and no snapshot is partial. A shell script replaces PyTorch.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <dirent.h>
@@ -81,7 +81,7 @@ static void put_program(void) {
     put_text("program.sh", "cp \"$1\"/1?.* \"$TIDEMARK_RUN_FOLDER\"; exit $2\n");
 }
 
-/* Snapshots that are there are whole; they are removed. Nothing else may stay. */
+/* Existing snapshots are whole; removes them. Nothing else may stay. */
 static size_t count_snapshots(void) {
     size_t n = 0;
     DIR *listing = opendir(folder);

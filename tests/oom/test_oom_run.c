@@ -1,6 +1,6 @@
 /* test_oom_run.c - a whole run, from the device to the file and back, in which the n-th host
  * allocation, the n-th device call or the n-th call of the system fails, for every n: nothing
- * leaks, the status is clear, an older file survives, the cache holds its invariants, and the next
+ * leaks, the status is clear, an older file survives, the cache keeps its invariants, and the next
  * calls work.
  */
 #define _POSIX_C_SOURCE 200809L
@@ -106,7 +106,7 @@ static void expect_whole(tiny_run *on, size_t requested_bytes) {
     assert_true(stats.requested_bytes[TIDE_POOL_ALL].current == (int64_t)requested_bytes);
 }
 
-/* Expects that after the failure the cache hands out and takes back blocks, that a second run on it
+/* Expects that after the failure the cache allocates and frees blocks, that a second run on it
  * trains, and that a snapshot can be written. */
 static void expect_the_next_calls_work(tiny_run *on) {
     const tide_workload_config config = tiny_run_config();
@@ -131,7 +131,7 @@ static void expect_the_next_calls_work(tiny_run *on) {
     expect_file();
 }
 
-/* Expects that calls that need the lost device say so, and that all others work. */
+/* Expects that calls that need the lost device report the loss, and that all others work. */
 static void expect_lost(tiny_run *on) {
     uint64_t address = 0;
     double ms = 0;
@@ -148,8 +148,8 @@ static void expect_lost(tiny_run *on) {
     expect_file();
 }
 
-/* A lost device keeps its memory and addresses, so the fake runtime takes them back here. The
- * smaller workspace of this card makes runs shorter. */
+/* A lost device keeps its memory and addresses, so the fake runtime frees them here. The smaller
+ * workspace of this card makes runs shorter. */
 static void reset_runtime(void) {
 #ifdef TIDE_TEST_CUDA
     tide_fake_cudart_reset();
@@ -209,9 +209,9 @@ static void name_failure(const tiny_run *on, char text[96]) {
 }
 
 /* Runs once and checks everything afterwards. `expected` is the status of the failure; TIDE_OK: the
- * one that status_of_system gives. The run may also end with TIDE_OK where it can do without the
- * call: a recording without a scope or a name, a segment bought at the second attempt. False when
- * the run ended before the n-th call.
+ * one that status_of_system gives. The run may also end with TIDE_OK if it can do without the call:
+ * a recording without a scope or a name, a segment bought at the second attempt. False when the run
+ * ended before the n-th call.
  */
 static bool run_once(tiny_run *on, tide_status expected) {
     char failure[96];
@@ -276,7 +276,7 @@ static void any_host_allocation_may_fail(void **state) {
 #endif
 }
 
-#ifndef TIDE_TEST_CUDA /* emulated runs are slow, and the fake runtime makes calls, too */
+#ifndef TIDE_TEST_CUDA /* emulated runs are slow, and the fake runtime also makes calls */
 static void any_host_allocation_may_fail_with_stacks(void **state) {
     (void)state;
     sweep_host(DEVICES[0], true, false);

@@ -1,6 +1,6 @@
 /* test_oom_time.c - a run of our own model on a virtual card whose time is forecast, in which the
- * n-th host allocation fails, for every n: nothing leaks, and the run says why it has no forecast,
- * or fails with a message.
+ * n-th host allocation fails, for every n: nothing leaks, and the run reports why it has no
+ * forecast, or fails with a message.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,7 +40,7 @@ static void configure(tide_run_config *config) {
     config->recording.forecasts_time = true;
 }
 
-/* Whether the run has all that it has without a failure. */
+/* Whether the run has everything that a run without a failure has. */
 static bool run_once(size_t fail_call, size_t *ret_without_forecast) {
     tide_run_config config;
     tide_run_result result;
@@ -76,7 +76,7 @@ static void any_host_allocation_may_fail(void **state) {
     } while (heap.n_calls >= n - 1);
     assert_true(is_whole);
     assert_true(n_failed > 100);
-    assert_int_equal(n_without, 0); /* without memory a run fails, as where its snapshot does */
+    assert_int_equal(n_without, 0); /* without memory a run fails, like its snapshot */
 }
 
 int main(void) {

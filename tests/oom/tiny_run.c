@@ -10,7 +10,7 @@
 #include "snapshot/analysis/summary.h"
 #include "support/tiny_workload.h"
 
-/* The run is in bf16-mixed, because its casts have a stream of their own. */
+/* The run is in bf16-mixed, because its casts have their own stream. */
 tide_workload_config tiny_run_config(void) {
     tide_workload_config config = tiny_workload(2);
     config.precision = TIDE_PRECISION_BF16_MIXED;
@@ -68,7 +68,7 @@ static tide_status use_stream(tiny_run *on, tide_stream stream, void *data) {
     return status;
 }
 
-/* Uses a buffer on a stream of its own, as a program would. */
+/* Uses a buffer on another stream, as a program would. */
 static tide_status use_buffer(tiny_run *on) {
     tide_device *device = &on->device.base;
     tide_stream stream = 0;

@@ -31,7 +31,7 @@ typedef struct tiny_run {
 /* The configuration of every run: one training step of two layers. */
 tide_workload_config tiny_run_config(void);
 
-/* One step of the workload that the run holds. */
+/* One step of the run's workload. */
 tide_status tiny_run_train(tiny_run *on);
 
 /* Writes a snapshot of the run to its path. */

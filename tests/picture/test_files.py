@@ -1,5 +1,5 @@
-"""The pictures of a run: the SVG is XML with the figures of the summary and the curve of its events, the PNG decodes, and
-both show the same. Readers of its own: Python's standard library alone."""
+"""The pictures of a run: the SVG is XML with the figures of the summary and the curve of its events, the PNG decodes,
+and both show the same. The readers use only Python's standard library."""
 import json
 import os
 import re
@@ -88,7 +88,7 @@ def subpaths(path):
 
 
 def top_at(path, x):
-    """The row of an area's top over a place; None: it does not lie there."""
+    """The row of an area's top over a place; None if the area is not there."""
     best = None
     for points in subpaths(path):
         for (x0, y0), (x1, y1) in zip(points, points[1:]):
@@ -98,7 +98,7 @@ def top_at(path, x):
 
 
 class Picture:
-    """An SVG that is taken apart."""
+    """A parsed SVG."""
 
     def __init__(self, path):
         self.root = ElementTree.parse(path).getroot()

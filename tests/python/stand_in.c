@@ -1,5 +1,5 @@
-/* stand_in.c - stands for the preloaded library that records: writes each call as a line into the
- * file that STAND_IN names. */
+/* stand_in.c - replaces the preloaded recording library: writes each call as a line into the file
+ * that STAND_IN names. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -35,7 +35,7 @@ int tidemark_live_mark(const char *name) {
 uint32_t tidemark_live_scope_begin(const char *name) {
     static uint32_t n;
     write_line("begin %" PRIu32 " %s\n", n, name);
-    return n++; /* 0 is a scope, too */
+    return n++; /* 0 is also a scope */
 }
 
 void tidemark_live_scope_end(uint32_t scope) {

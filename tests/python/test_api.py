@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks what a program can call: test_api.py PACKAGES STAND_IN TIDEMARK
 
-PACKAGES: the folder that holds the package. STAND_IN: a library with the functions of the recording.
-TIDEMARK: the program; without it what needs a virtual card is left out.
+PACKAGES: the folder of the package. STAND_IN: a library with the functions of the recording. TIDEMARK: the program;
+without it, tests that need a virtual card are skipped.
 """
 import os
 import subprocess
@@ -78,7 +78,7 @@ tidemark.category([Tensor(16), Array()], "kv cache", "cache")
 print(tidemark.snapshot("now.json.gz"))
 """
 
-# The program's own module has the name of the package, and PyTorch is one that has only just begun.
+# The program's own module has the name of the package, and PyTorch has only begun to load.
 OWN_MODULE = """
 import ctypes, os, sys, types
 torch, cuda = types.ModuleType("torch"), types.ModuleType("torch.cuda")
@@ -119,7 +119,7 @@ class Programs(unittest.TestCase):
             file.write(textwrap.dedent(text))
 
     def run_program(self, command, text, **environment):
-        """Its output and error output; it must end well."""
+        """Its output and error output; it must succeed."""
         self.write("program.py", text)
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("TIDEMARK", "PYTHON"))}
         done = subprocess.run([*command, sys.executable, "-B", "program.py"], cwd=self.folder.name,
@@ -129,7 +129,7 @@ class Programs(unittest.TestCase):
 
 
 class Api(Programs):
-    """With a library that stands for the recording, or without any."""
+    """With a library that replaces the recording, or without any."""
 
     def run_preloaded(self, text):
         """Output, error output and the calls that the library has seen."""

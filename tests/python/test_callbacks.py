@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks the callbacks for trainers: test_callbacks.py PACKAGES STAND_IN [--real]
 
-With --real, the trainers are those of transformers and Lightning, which train on the CPU. Without, they
-are stood in for by classes with the same methods.
+With --real, the trainers are those of transformers and Lightning, which train on the CPU. Without, classes with the
+same methods replace them.
 """
 import os
 import subprocess
@@ -13,7 +13,7 @@ import unittest
 PACKAGES, STAND_IN = (os.path.abspath(path) for path in sys.argv[1:3])
 IS_REAL = "--real" in sys.argv
 
-# What the trainers below call of a callback, with the arguments that the real ones give.
+# The callback methods that the trainers below call, with the arguments of the real ones.
 TRANSFORMERS = """
 import sys, types
 module = types.ModuleType("transformers")

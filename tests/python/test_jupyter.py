@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks %%tidemark in a shell of IPython's: test_jupyter.py
+"""Checks %%tidemark in an IPython shell: test_jupyter.py
 
 It runs in an environment that has IPython, PyTorch and the wheel.
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks the store of a job of which only some ranks run, and what starts them: test_store.py PACKAGES
+"""Checks the store of a job of which only some ranks run, and their launcher: test_store.py PACKAGES
 
-PACKAGES: the folder that holds the package. The store is spoken to as PyTorch's client does it.
+PACKAGES: the folder of the package. The test talks to the store like PyTorch's client.
 """
 import os
 import signal
@@ -190,7 +190,7 @@ class StoreTest(unittest.TestCase):
             client.socket.sendall(spoil)
             with self.assertRaises((EOFError, ConnectionError)):
                 client.hear(1)
-        stays.set(b"tidemark/group/odd", b"1,x")  # of which nobody can say who the members are
+        stays.set(b"tidemark/group/odd", b"1,x")  # whose members are unknown
         stays = self.client()
         self.assertEqual(stays.get(b"word"), b"x")
 

@@ -60,7 +60,7 @@ def move(made, events):
 
 
 def rename_one(made, events):
-    """The last event names an address that no block has: the segments say nothing about it."""
+    """The last event names an address that no block has: the segments do not contain it."""
     events[6]["addr"] = events[0]["addr"] + 512
 
 

@@ -1,8 +1,10 @@
-"""`tidemark forecast` beside the same model run by PyTorch on a virtual card: check_forecast.py TIDEMARK PYTHON LIBRARY
+"""`tidemark forecast` compared with the same model run by PyTorch on a virtual card: check_forecast.py TIDEMARK PYTHON
+LIBRARY
 
 PYTHON has a CUDA build of PyTorch; LIBRARY is the virtual card. Allocated and reserved peaks must be equal to the byte.
-So must be every event of all steps, with its place in its segment, beside PyTorch's own history of the run; it has an
-event for each request, release and segment. --full adds more of the same, and larger sizes, of which only the peaks are compared.
+So must be every event of all steps, with its place in its segment, compared with PyTorch's own history of the run; it
+has an event for each request, release and segment. --full adds more of the same, and larger sizes, of which only the
+peaks are compared.
 """
 import argparse
 import json
@@ -111,8 +113,8 @@ def event_difference(tidemark, of, folder):
     run(tidemark, "export", ours, "--to", "pytorch", "-o", exported)
     real, own = (compare_snapshots.Snapshot(path, 0) for path in (of["history"], exported))
     if of["mode"] == "forward" and of["precision"].endswith("mixed"):
-        # All that such a pass has made ends at once: what autocast has cached in the order of a hash of the host's
-        # addresses, and a graph in the order of the references between its nodes.
+        # Everything that such a pass made ends at the same time: what autocast has cached in the order of a hash of the
+        # host's addresses, and a graph in the order of the references between its nodes.
         order_releases(real)
         order_releases(own)
     compared = compare_snapshots.compare(real, own)

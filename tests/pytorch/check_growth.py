@@ -3,8 +3,8 @@
 
     python3 tests/pytorch/check_growth.py --tidemark TIDEMARK --python PYTHON [NAME...]
 
-Programs that grow must be found by both, with the line that keeps the memory. Of programs that do not, or
-whose steps are not named, both must say nothing, also where their memory goes up for a while.
+Programs that grow must be found by both, with the line that keeps the memory. Of programs that do not, or whose steps
+are not named, both must print nothing, even if their memory grows for a while.
 """
 import argparse
 import os

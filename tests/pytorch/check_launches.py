@@ -1,4 +1,5 @@
-"""The launch log of real PyTorch programs on a virtual card (common/run_launches.h), beside figures counted by hand.
+"""The launch log of real PyTorch programs on a virtual card (common/run_launches.h), compared with figures counted by
+hand.
 
     python check_launches.py --tidemark TIDEMARK --python PYTHON
 
@@ -31,7 +32,7 @@ def keep_log():
 
 
 def training():
-    """Steps of a small net with an optimizer whose 15 operations a person has counted: 140 bytes a parameter."""
+    """Steps of a small net with an optimizer whose 15 operations were counted by hand: 140 bytes a parameter."""
     import staff_model
     import torch
 
@@ -163,7 +164,7 @@ def check_training(checks, options):
     for step in optimizers[1:]:  # the first has no moments yet, and the same operations
         checks.equal("bytes of the optimizer", sum(r.bytes for r in step), 140 * n_parameters)
         checks.equal("flags of the optimizer's kernels", {r.flags for r in step}, {0})
-    # cuBLAS has columns first: a product of ours is its transpose there, and so m and n change places.
+    # cuBLAS has columns first: our product is its transpose there, so m and n are exchanged.
     forward = {(MIDDLE, BATCH, IN, 1): 1, (OUT, BATCH, MIDDLE, 1): 1}
     backward = {(MIDDLE, BATCH, OUT, 1): 1, (MIDDLE, OUT, BATCH, 1): 1, (IN, MIDDLE, BATCH, 1): 1}
     for back in between(rows, "backward begins", "backward ends"):

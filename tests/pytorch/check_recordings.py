@@ -2,8 +2,8 @@
 
   check_recordings.py TIDEMARK SHARED [--environments FOLDER] [--keep FOLDER] [NAME...]
 
-FOLDER/pytorch-VERSION is an environment with the PyTorch that made the recording. The programs run through
-`tidemark run`. What is absent is named, and the exit status is 77 if nothing could be compared.
+FOLDER/pytorch-VERSION is an environment with the PyTorch that made the recording. The programs run through `tidemark
+run`. Missing parts are named, and the exit status is 77 if nothing could be compared.
 """
 import argparse
 import os

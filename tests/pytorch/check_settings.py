@@ -39,8 +39,7 @@ BOUNDS = [
     "no_such_setting:1",
 ]
 
-# tidemark takes these for "off", and PyTorch refuses them; or the other way round, because a limit
-# of 0 bytes serves no request.
+# tidemark reads these as "off", and PyTorch refuses them; or vice versa, because a limit of 0 bytes serves no request.
 DIFFERENT = {
     "garbage_collection_threshold:0": (True, False),
     "roundup_power2_divisions:0": (True, False),
@@ -49,7 +48,7 @@ DIFFERENT = {
 
 
 def pytorch_accepts(settings):
-    """In a process of its own, because settings stay."""
+    """In its own process, because settings stay."""
     pid = os.fork()
     if pid == 0:
         try:

@@ -1,4 +1,4 @@
-"""Compares two snapshots of PyTorch's allocator: the events one by one, and what they leave on the card.
+"""Compares two snapshots of PyTorch's allocator: the events one by one, and what remains on the card.
 
   compare_snapshots.py REAL VIRTUAL [--device N] [--need PART[,PART...]] [--json]
 
@@ -7,8 +7,8 @@ reserved (start, peak and end), segments (their sizes), blocks (every segment's 
 addresses (those of the events are equal up to a renaming), places (segment and offset of each event are equal up to a
 renaming of segments). --need names the parts that must be equal; without it all must.
 
-Two runs never share addresses. So a place is a segment, numbered by its first use, and the offset inside it.
-Exit status: 0 equal, 1 different in a part that is needed, 2 a file cannot be used.
+Two runs never share addresses. So a place is a segment, numbered by its first use, and the offset inside it. Exit
+status: 0 equal, 1 different in a part that is needed, 2 a file cannot be used.
 """
 import argparse
 import bisect
@@ -24,7 +24,7 @@ ALIVE = ("active_allocated", "active_pending_free", "active_awaiting_free")
 
 
 class Snapshot:
-    """The events and segments of one device; a snapshot event is no allocation and is left out."""
+    """The events and segments of one device; a snapshot event is not an allocation and is skipped."""
 
     def __init__(self, path, device):
         with open(path, "rb") as file:
@@ -77,7 +77,7 @@ def renumbered(names):
 
 
 def places(snapshot):
-    """(segment, its size, offset) of each event's address; None where its segment was given back before the dump."""
+    """(segment, its size, offset) of each event's address; None if its segment was released before the dump."""
     segments = sorted((s["address"], s["total_size"]) for s in snapshot.segments)
     starts = [address for address, _ in segments]
     found, offsets = [], []

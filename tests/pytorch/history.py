@@ -1,6 +1,7 @@
 """A program's own use of PyTorch's memory history, printed: run alone and by `tidemark run` it must print the same.
 
-The history holds what the program asked for: nothing before its start, nothing once it is off, and a new one after that.
+The history contains what the program requested: nothing before its start, nothing once it is off, and a new one after
+that.
 """
 import torch
 

@@ -1,7 +1,8 @@
-"""What the staff model keeps for its backward pass, beside closed forms; run with the virtual card preloaded.
+"""The memory that the staff model keeps for its backward pass, compared with closed forms; run with the virtual card
+preloaded.
 
-The forms count the bytes that were alive at the end of the forward pass in recordings of real cards (2.7B, edition 2025,
-batch 4, context 512: 27572.633 MiB in fp32, 24564.398 in bf16), and hold for every shape and every PyTorch.
+The forms count the bytes that were alive at the end of the forward pass in recordings of real cards (2.7B, edition
+2025, batch 4, context 512: 27572.633 MiB in fp32, 24564.398 in bf16), and hold for every shape and every PyTorch.
 """
 import torch
 

@@ -1,12 +1,11 @@
-"""What live recording costs a training step, beside PyTorch's own history.
+"""The cost of live recording for a training step, compared with PyTorch's own history.
 
     TIDEMARK_VIRTUAL_CARDS=h100-80 LD_PRELOAD=libtidemark_live.so:libtidemark_virtual_cuda.so \
         python live_cost.py ROUNDS LOG PACKAGE
 
-A step of GPT-2 small is timed under each way of recording, in turns and in random order, in one process.
-The kernels of a virtual card do nothing, so that what is left of a step is the time of the processor:
-on a GPU most of it passes while kernels run. ROUNDS: steps of each way. LOG: the file for the log.
-PACKAGE: the folder that holds the package `tidemark`.
+A step of GPT-2 small is timed under each way of recording, in turns and in random order, in one process. The kernels
+of a virtual card do nothing, so only the processor's time of a step remains: on a GPU most of it passes while kernels
+run. ROUNDS: steps of each way. LOG: the file for the log. PACKAGE: the folder that holds the package `tidemark`.
 """
 import ctypes
 import importlib
@@ -78,7 +77,7 @@ class Live:
         self.pause(1, 0)
 
     def with_labels(self):
-        """As `tidemark run` records: steps, phases and the names of tensors, too."""
+        """As `tidemark run` records: also steps, phases and the names of tensors."""
         gates = [Gate(self.marks), Gate(self.names)]
         self.steps.watch(*gates, lambda: None)
 
@@ -98,10 +97,10 @@ class Live:
 
 
 class Gate:
-    """Stands for the marks or the names. While it is off, their functions do nothing.
+    """Replaces the marks or the names. While it is off, their functions do nothing.
 
-    So the hooks are set once, as `tidemark run` sets them. To change a method of a class of modules between two
-    steps would cost more than what is measured: the interpreter forgets what it has learnt of the class.
+    So the hooks are set once, as `tidemark run` sets them. To change a method of a class of modules between two steps
+    would cost more than what is measured: the interpreter forgets what it has learnt of the class.
     """
 
     def __init__(self, of):

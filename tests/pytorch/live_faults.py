@@ -39,7 +39,7 @@ PROGRAMS = {
     "training in a thread": ("in_thread(lambda: train(3)); in_thread(lambda: sys.exit(2)); train(1)", 6),
     "exit at once": ("os._exit(5)", 2),
     "exit at once from a thread": ("in_thread(lambda: os._exit(6))", 2),
-    # The step that had begun is told, too.
+    # The step that had begun is also reported.
     "abort": ("os.abort()", 3),
     "segmentation fault": ("os.kill(os.getpid(), signal.SIGSEGV)", 3),
     "killed by itself": ("os.kill(os.getpid(), signal.SIGKILL)", 3),
@@ -76,7 +76,7 @@ PROGRAMS = {
     "module names that are no text": ("model._modules['\\udcff'] = torch.nn.Linear(64, 64).cuda(); train(1)", 3),
 }
 
-# Our lines beside those of the answer.
+# Our lines other than those of the answer.
 SAYS = {"named_modules raises": ["some modules have no names: ValueError: no names"],
         "a module's attributes raise": ["some modules have no names: KeyError: "]}
 
@@ -90,7 +90,7 @@ EARLY = {
 
 
 def comparable(text, folder):
-    """Without what differs in every process: folders, addresses, times, process ids."""
+    """Without the parts that differ in every process: folders, addresses, times, process ids."""
     text = re.sub(r"0x[0-9a-f]+", "ADDRESS", text.replace(folder.top, "TOP"))
     return re.sub(r"\[W\d+ [\d:.]+ ", "[W ", text)
 

@@ -50,7 +50,7 @@ import os
 os.kill(os.getpid(), 9)
 """
 
-# PyTorch's own thread for the backward pass may abort a process that ends at once after one.
+# PyTorch's own thread for the backward pass may abort a process that ends immediately after one.
 FEW = """
 import time, torch
 layer = torch.nn.Linear(64, 64).cuda()

@@ -22,7 +22,7 @@ MIB = 1 << 20
 # ---- the programs ----
 
 def train(folder):
-    """Steps until a file says that it is enough; each is told by a file, so that the test knows where it is."""
+    """Steps until a file says that it is enough; a file reports each, so that the test knows the current step."""
     import torch
     model = torch.nn.Linear(1024, 1024).cuda()
     optimizer = torch.optim.AdamW(model.parameters())
@@ -81,7 +81,7 @@ def step_of(folder):
 
 
 def asked_for(tidemark, python, folder):
-    """Two snapshots of a program that goes on; neither the signal nor its answer reaches it."""
+    """Two snapshots of a program that continues; neither the signal nor its answer reaches it."""
     run = start(tidemark, python, folder, "train", "--signal", "USR1")
     wait_for(lambda: step_of(folder) >= 2, "two steps")
     for number in (1, 2):
@@ -102,7 +102,7 @@ def asked_for(tidemark, python, folder):
 
 
 def failed(tidemark, python, folder):
-    """Three of five failures are told with what was held, while the program runs; the rest are counted."""
+    """Three of five failures are reported with the memory held, while the program runs; the rest are counted."""
     run = start(tidemark, python, folder, "fail", "--on-oom")
     output, errors = run.communicate(timeout=300)
     assert run.returncode == 0 and output == f"went on with {300 * MIB}\n", (run.returncode, output, errors)
@@ -118,7 +118,7 @@ def failed(tidemark, python, folder):
 
 
 def killed(tidemark, python, folder):
-    """The failure is on disk before the program hears of it: it is told, though the program is gone at once."""
+    """The failure is on disk before the program hears of it: it is reported, though the program ends immediately."""
     open(f"{folder}/kill", "w").close()
     run = start(tidemark, python, folder, "fail", "--on-oom")
     _, errors = run.communicate(timeout=300)
@@ -131,7 +131,7 @@ def killed(tidemark, python, folder):
 # ---- a terminal for tidemark top ----
 
 class Terminal:
-    """A program on a terminal of so many rows and columns; `page` has the rows as a user sees them."""
+    """A program on a terminal of this many rows and columns; `page` has the rows as a user sees them."""
 
     def __init__(self, command, rows, columns, environment):
         self.ours, self.theirs = pty.openpty()

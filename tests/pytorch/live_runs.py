@@ -1,6 +1,6 @@
-"""Runs programs on a virtual card, recorded by `tidemark run` and bare, and tells what each left behind.
+"""Runs programs on a virtual card, recorded by `tidemark run` and bare, and reports what each left behind.
 
-A run has folders of its own for its work, its temporary files and its logs, so that anything that is left shows.
+A run has its own folders for its work, its temporary files and its logs, so that anything that is left shows.
 """
 import gzip
 import json
@@ -66,7 +66,7 @@ class Folder:
 
 
 class Snapshot:
-    """What a check asks of a snapshot."""
+    """A check's queries of a snapshot."""
 
     def __init__(self, name, content):
         self.name = name
@@ -155,7 +155,7 @@ def wait_for(look, seconds=100):
 
 
 def run_checks(checks, names):
-    """Calls each (name, function), two at a time; the number of those that are wrong."""
+    """Calls each (name, function), two at a time; the number of wrong ones."""
     import concurrent.futures
 
     def one(check):

@@ -162,7 +162,7 @@ def check_other_layout(runs, site_packages):
 
 
 def check_pluggable(runs):
-    """An allocator of the program's own: its calls of the runtime stand for PyTorch's blocks, with their stacks."""
+    """The program's own allocator: its runtime calls replace PyTorch's blocks, with their stacks."""
     folder = Folder()
     source = folder.write("pool.c", POOL)
     subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", source[:-2] + ".so", source], check=True)

@@ -1,6 +1,6 @@
-"""The programs that recorded ../shared/pytorch-snapshots, as far as their files tell: recorded_programs.py NAME FOLDER
+"""The programs that recorded ../shared/pytorch-snapshots, as far as their files show: recorded_programs.py NAME FOLDER
 
-What a file does not say was inferred from it and is noted at the program.
+Facts missing from a file were inferred from it and is noted at the program.
 """
 import sys
 from pathlib import Path
@@ -29,9 +29,9 @@ def forward_at_three_lengths(folder, name, precision):
     """Edition 2025, 2.7B: one model in one process, contexts 128, 256 and 512; two steps before what is recorded.
 
     The recorded forward pass begins with a loss and logits of an earlier step alive and gradients dropped. The lists of
-    blocks tell the rest: the table for 512 positions lies before all weights (so one model served all contexts), a step
-    forward and backward follows each recording (or the next context would not find the freed blocks that it reuses), and
-    the logits of a recorded pass die before the next step while those of other steps live on.
+    blocks show the rest: the table for 512 positions is before all weights (so one model served all contexts), a step
+    forward and backward follows each recording (or the next context would not find the freed blocks that it reuses),
+    and the logits of a recorded pass die before the next step while those of other steps live on.
     """
     model = make_model("2.7B", 512, 2025)
     autocast = torch.autocast("cuda", dtype=torch.bfloat16, enabled=precision == "bf16")

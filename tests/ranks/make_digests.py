@@ -1,7 +1,8 @@
-"""Digests of the ranks of a made-up job, of one digest that tidemark wrote. Usage: make_digests.py DIGEST FOLDER WORLD
+"""Digests of the ranks of a made-up job, made from one digest that tidemark wrote. Usage: make_digests.py DIGEST FOLDER
+WORLD
 
-Ranks are spread over stages of a pipeline (4), tensor parallel (8) and data parallel groups. Those of one stage are equal,
-but for the last rank, which holds more at one line, and rank 1, whose memory grows.
+Ranks are spread over stages of a pipeline (4), tensor parallel (8) and data parallel groups. Those of one stage are
+equal, except for the last rank, which holds more at one line, and rank 1, whose memory grows.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def digest_of(base: dict, rank: int, world: int) -> dict:
     if rank == 1:
         device["growth"] = {"bytes_per_step": 3 * MIB, "since_step": 0, "line": "keep (train.py:12)"}
         measured = next(step for step in device["steps"] if step["name"] == "step")
-        device["steps"] = [{**measured, "index": i} for i in range(6)]  # fewer say nothing of growth
+        device["steps"] = [{**measured, "index": i} for i in range(6)]  # fewer do not show growth
     return made
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs 9,984 virtual cells of tidemark's own model by local workers, kills workers and cells at random, and tells whether
+"""Runs 9,984 virtual cells of tidemark's own model by local workers, kills workers and cells at random, and checks that
 the joined rows are those of an undisturbed sweep:
 
     many_cells.py TIDEMARK [SEED]
@@ -22,7 +22,7 @@ PARTS, WORKERS, PAUSE_S = 16, 2, 0.3
 
 
 def rows_of(text):
-    """Without what differs between runs."""
+    """Without the values that differ between runs."""
     return [{name: value for name, value in row.items() if name not in ("host_peak_bytes", "started", "environment")}
             for row in csv.DictReader(io.StringIO(text))]
 

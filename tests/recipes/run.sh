@@ -9,12 +9,12 @@ program=$(realpath "$1")
 recipe=$2
 here=$(cd "$(dirname "$0")" && pwd)
 recipes=$here/../../docs/recipes
-python=${TIDEMARK_GRIDS:-}/bin/python # ./dev grids says where it is; they take half a minute
+python=${TIDEMARK_GRIDS:-}/bin/python # ./dev grids prints where it is; they take half a minute
 skip() {
     echo "skipped: $1" >&2
     exit 77
 }
-# The worker that is killed: that of the engine, or the process of tidemark where the engine's has no worker.
+# The worker that is killed: the engine's, or tidemark's process if the engine has none.
 worker=own
 case $recipe in
 gnu-parallel) command -v parallel >/dev/null || skip "GNU parallel is absent: apt install parallel" ;;
@@ -28,7 +28,8 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
 mkdir bin killed
-# In tidemark's place: every fifth cell, and every part of the array, loses its worker at the first try, after the cell has begun.
+# Instead of tidemark: every fifth cell, and every part of the array, loses its worker at the first try, after the cell
+# has begun.
 cat >bin/tidemark <<END
 #!/usr/bin/env bash
 cell=

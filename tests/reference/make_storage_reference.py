@@ -307,12 +307,14 @@ def save(path, tensors, meta):
 
 
 def turned(stored, other):
-    """How many roundings fell the other way. What is 0 in exact arithmetic is noise alone, and too small to matter."""
+    """How many roundings fell the other way. Numbers that are 0 in exact arithmetic are only noise, too small to
+    matter.
+    """
     return sum(int(np.sum(np.abs(x - y) > 2e-6 * np.sqrt(np.mean(np.square(x))))) for x, y in zip(stored, other))
 
 
 def search(cfg, args):
-    """The first seed whose roundings all stand the noise."""
+    """The first seed whose roundings all survive the noise."""
     for seed in range(cfg["seed"], cfg["seed"] + args.tries):
         p, tokens, targets = draw(cfg, seed)
         tensors, stored = run(cfg, p, tokens, targets, 0, 0)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Each command of ./dev that builds names the packages that are missing before it does anything: check_dev.sh ROOT WORK.
-# PATH has nothing but what ./dev itself calls, and no apt-get, which would install them.
+# PATH contains only what ./dev itself calls, and no apt-get, which would install them.
 set -u
 root=$1
 work=$2

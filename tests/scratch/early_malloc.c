@@ -1,6 +1,6 @@
 /* early_malloc.c - an allocator to preload, which asks the system at its first call, as jemalloc,
- * mimalloc and tcmalloc do: it holds its lock meanwhile, so that whoever allocates in one of those
- * functions would wait for ever. This one says so and ends the program.
+ * mimalloc and tcmalloc do: it holds its lock meanwhile, so an allocation in one of those functions
+ * would wait for ever. This allocator reports that and ends the program.
  */
 #define _GNU_SOURCE /* statx, RTLD_NEXT */
 #include <dlfcn.h>

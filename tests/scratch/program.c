@@ -1,5 +1,5 @@
-/* program.c - functions of the C library that Python does not call. Run in a folder of the user's,
- * under the view, by run.py: scratch_program FOLDER. Each line that it prints is a failure.
+/* program.c - functions of the C library that Python does not call. Run in a user's folder, under
+ * the view, by run.py: scratch_program FOLDER. Each line that it prints is a failure.
  */
 #define _GNU_SOURCE /* scandirat, nftw, get_current_dir_name, renameat2 */
 #include <dirent.h>

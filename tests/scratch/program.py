@@ -1,4 +1,4 @@
-"""What a training script does with files: run in a folder FOLDER, which it changes in every way that it knows.
+"""Changes a folder FOLDER in every way that training scripts change files.
 
 program.py FOLDER          prints nothing if it saw all its own changes
 run.py starts it with the scratch view and then looks whether anything really changed.
@@ -152,7 +152,7 @@ def links_are_followed():
     os.link("kept/through", "hard")
     write("hard", b"both")
     assert read("kept/through") == b"both"
-    # A link that was there before, to a folder that was there before.
+    # An existing link to an existing folder.
     write("shortcut/by_shortcut", b"x")
     assert read("far/folder/by_shortcut") == b"x" and "by_shortcut" in os.listdir("far/folder")
 

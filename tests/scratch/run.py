@@ -2,7 +2,8 @@
 
 All libraries are preloaded, in this order.
 
-The program is program.py with its cases, or FILE. TEST_OPENED is a descriptor of a file that was open for writing before.
+The program is program.py with its cases, or FILE. TEST_OPENED is a descriptor of a file that is already open for
+writing.
 
 Nothing in its folder may have changed afterwards: neither a file's bytes, rights or times, nor a name.
 """
@@ -18,7 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def make(folder):
-    """What the user had before."""
+    """The user's files before the run."""
     files = {
         "model.pt": b"weights", "log.txt": b"step 1\n", "old.txt": b"old", "data/one": b"one", "data/sub/two": b"two",
         "tree/top": b"top", "tree/deep/leaf": b"leaf", "kept/file": b"kept", "rights": b"rights", "rights2": b"rights",

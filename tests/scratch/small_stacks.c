@@ -1,5 +1,5 @@
-/* small_stacks.c - threads with little stack, under all of our preloaded objects: what they did
- * without us they do with us. Run by run.py: small_stacks FOLDER. Each line printed is a failure.
+/* small_stacks.c - threads with little stack, under all of our preloaded objects: they work as they
+ * do without us. Run by run.py: small_stacks FOLDER. Each line printed is a failure.
  */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #include <dlfcn.h>

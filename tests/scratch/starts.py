@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""How `tidemark run` starts a program and what it says at the end: starts.py TIDEMARK LIBRARIES PACKAGE [COMPILER]
+"""How `tidemark run` starts a program and what it prints at the end: starts.py TIDEMARK LIBRARIES PACKAGE [COMPILER]
 
-TIDEMARK is the program, LIBRARIES the folder of the libraries that it preloads, PACKAGE that of the Python package.
-No program here needs PyTorch: each writes to files, and none may change but in the view.
+TIDEMARK is the program, LIBRARIES the folder of the libraries that it preloads, PACKAGE that of the Python package. No
+program here needs PyTorch: each writes to files, and they may change only in the view.
 """
 import concurrent.futures
 import os
@@ -26,7 +26,7 @@ print(ctypes.CDLL("libcuda.so.1").cuInit(0))
 import tidemark
 """
 
-# Takes memory of the card through the driver alone.
+# Allocates memory of the card only through the driver.
 DRIVER = """
 import ctypes, sys, time
 cuda = ctypes.CDLL("libcuda.so.1")
@@ -37,7 +37,7 @@ print("ready", flush=True)
 time.sleep(float(sys.argv[1]) if len(sys.argv) > 1 else 0)
 """
 
-# What Go's linker leaves in each program.
+# The marks of Go's linker in each program.
 GO = """
 #include <stdio.h>
 __asm__(".pushsection .note.go.buildid,\\"a\\",@note\\n.long 4, 4, 4\\n.asciz \\"Go\\\\0\\"\\n.ascii \\"abcd\\"\\n.popsection\\n");
@@ -223,7 +223,7 @@ class Starts(unittest.TestCase):
         for name in ("settings.json", "page.html", "q"):
             self.assertEqual((self.work / name).read_text(), "of the user")
         self.assertEqual((self.work / "driver.py").read_text(), DRIVER)
-        for _ in range(2):  # its own files it replaces, where they are named
+        for _ in range(2):  # it replaces its own files, if they are named
             result = self.run_it(sys.executable, "driver.py", options=("-o", "a.json.gz", "--html", "b.html", "--log", "c"))
             self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(self.files(), ["a.json.gz", "b.html", "page.html"])
@@ -296,7 +296,7 @@ class Starts(unittest.TestCase):
         for folder in (inductor, triton, extensions):
             self.assertTrue(folder.startswith(f"{top}/"), folder)
         self.assertTrue((Path(triton) / "kernel").exists())
-        self.assertEqual(list((Path(extensions) / "e").iterdir()), [])  # PyTorch would wait for whoever holds it
+        self.assertEqual(list((Path(extensions) / "e").iterdir()), [])  # PyTorch would wait for the holder
         other = self.run_it(*shown, options=("--values", "zero")).stdout
         self.assertNotIn(triton, other)
         real = self.run_it(*shown, options=("--writes", "allow")).stdout

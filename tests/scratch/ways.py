@@ -1,6 +1,6 @@
-"""Ways to a file of the user's that lead through folders that stay real: where a path ends decides.
+"""Paths to a user's file through folders that stay real: the end of a path decides.
 
-ways.py FOLDER          prints nothing if all was seen as it should be; run.py looks whether anything really changed
+ways.py FOLDER          prints nothing if everything looked right; run.py looks whether anything really changed
 """
 import contextlib
 import ctypes
@@ -27,7 +27,7 @@ def write(path, content, mode="wb"):
 
 
 def set_back():
-    """A file of the view that is as the real one, which the view keeps in a copy or not at all."""
+    """A file of the view that equals the real one; the view keeps it as a copy or not at all."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(A)
     write(A, b"precious")
@@ -35,7 +35,7 @@ def set_back():
 
 
 def changes(way):
-    """All that a program can do at the end of a way to A. The way need not lead there by name."""
+    """Everything that a program can do at the end of a path to A. The path may lead there without naming A."""
     write(way(), b"evil")
     assert read(A) == b"evil", way()
     write(way(), b" more", "ab")
@@ -50,7 +50,7 @@ def changes(way):
 
 
 def names():
-    """Ways that lead to the name A, which can also be renamed and deleted there."""
+    """Paths that lead to the name A, which can also be renamed and deleted there."""
     shm = tempfile.mkdtemp(prefix="tidemark_ways_", dir="/dev/shm")
     real = os.path.join(os.environ["TEST_REAL"], "ways")
     os.mkdir(real)
@@ -130,7 +130,7 @@ def a_shell_does_it_too():
 
 
 def what_has_no_name_stays():
-    """Pipes, files without a name, and what was open before the run."""
+    """Pipes, files without a name, and files opened before the run."""
     opened = int(os.environ["TEST_OPENED"])
     write(f"/proc/self/fd/{opened}", b"writ")
     write(f"/dev/fd/{opened}", b"ten", "ab")

@@ -1,7 +1,7 @@
 /* fit_step_time TIMES.csv FOLDER [--measured-host]: fits the constants of
  * programs/step_time/constants.c and prints them, and the errors by source, card and regime, also
  * of sources that are left out of the fit. The host's time of a launch is a stated one
- * (fit_rows.c), unless that of the logs is asked for. fit_step_time TIMES.csv FOLDER --check MEDIAN
+ * (fit_rows.c), unless that of the logs is requested. fit_step_time TIMES.csv FOLDER --check MEDIAN
  * P90: nothing is fitted. The constants of the program are compared with the table, with the stated
  * host, so that the errors are the same on every machine; status 1 if they are larger than these,
  * in percent. */
@@ -45,7 +45,7 @@ static const char *regime_of(const fit_row *row) {
                                                          : "GPU";
 }
 
-/* The errors of the rows for which `wanted` is part of one of their words. */
+/* The errors of the rows with `wanted` in one of their words. */
 static bool say_of(fit_data *data, const char *title, const char *wanted, bool left_out,
                    double most_median, double most_ninth) {
     errors of = {.n = 0};

@@ -1,8 +1,8 @@
-/* fit.h - fits the constants of programs/step_time/ to published times, and tells the errors.
+/* fit.h - fits the constants of programs/step_time/ to published times, and reports the errors.
  *
  * A published time is a row of ../shared/facts/step-times.csv. The launches of its configuration
- * are in a launch log, FOLDER/SIZE-CONTEXT-PRECISION.launches, with "fp32" for TF32, too: the log
- * of both is the same, but for the mode of the library, which is set here.
+ * are in a launch log, FOLDER/SIZE-CONTEXT-PRECISION.launches, with "fp32" also for TF32: both have
+ * the same log, except for the mode of the library, which is set here.
  */
 #ifndef TESTS_STEP_TIME_FIT_H
 #define TESTS_STEP_TIME_FIT_H
@@ -48,9 +48,9 @@ typedef struct fit_data {
     size_t n_sessions;
 } fit_data;
 
-/* Reads the table and the logs of its configurations; says on stderr what is missing. False: it
- * cannot. has_stated_host: the host's time of a launch is a stated one (fit_rows.c), so that errors
- * do not depend on what else the machine does; else what the logs have. */
+/* Reads the table and the logs of its configurations; prints on stderr what is missing. False on
+ * failure. has_stated_host: the host's time of a launch is a stated one (fit_rows.c), so that
+ * errors do not depend on the load of the machine; else the logs' time. */
 bool fit_read(const char *times, const char *folder, bool has_stated_host, fit_data *data);
 
 /* Milliseconds of a row with the host's factor; fills row->last. */

@@ -36,7 +36,7 @@ static void find_same(fit_trace *trace) {
     }
 }
 
-/* The step at the lower quartile of the host's time of those behind the first. */
+/* The step at the lower quartile of the host's time of the steps after the first. */
 static size_t quiet_step(const fit_trace *trace) {
     const tide_time_ranges *of = &trace->ranges;
     size_t first = of->n_steps > 1 ? 1 : 0;
@@ -129,7 +129,7 @@ static int by_value(const void *a, const void *b) {
     return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
 }
 
-/* What follows the phase moves with its end. */
+/* Later rows move with the end of the phase. */
 static void scale_phase(fit_trace *trace, size_t phase, double factor) {
     tide_run_launch *rows = trace->log.rows;
     int64_t start = rows[trace->first[phase]].host_ns;
@@ -253,7 +253,7 @@ bool fit_read(const char *times, const char *folder, bool has_stated_host, fit_d
 
 /* ---- predictions ---- */
 
-/* The rows of the phases that a published time is of. */
+/* The rows of the phases that a published time covers. */
 static size_t phases_of(const char *phase, size_t *ret_first) {
     *ret_first = is(phase, "bwd") ? TIDE_TIME_BACKWARD : TIDE_TIME_FORWARD;
     return is(phase, "step")  ? TIDE_TIME_OPTIMIZER + 1

@@ -8,10 +8,10 @@ enum { MOST_ROUNDS = 200 };
 #define FIRST_STEP 0.25 /* of the logarithm */
 /* The search is done when all steps are below this. No time grows faster than a constant does, so a
  * step of 0.01 % moves no time by 0.1 %, the last digit that is printed. A search that stops
- * before is not where it would end: after 14, 20, 30 and 40 rounds the median of sources that are
- * left out was 2.8, 3.3, 2.9 and 3.2 %, and from 60 on 2.6. */
+ * earlier has not converged: after 14, 20, 30 and 40 rounds the median of sources that are left out
+ * was 2.8, 3.3, 2.9 and 3.2 %, and from 60 on 2.6. */
 #define LAST_STEP 1e-4
-#define NEAR 1.4 /* constants stay near what is known, within some such factor */
+#define NEAR 1.4 /* constants stay near the known values, within about this factor */
 #define PULL 0.002
 
 /* The constants that are fitted, and whether they are shares, which stay below 1. */
@@ -39,11 +39,11 @@ static const struct {
 };
 enum { N_FITTED = sizeof(FITTED) / sizeof(FITTED[0]) };
 
-/* What is known without the rows: the start of the search, and where a constant stays that no row
- * tells. All were guesses that were made before any row was seen, but for fp32 on chips for
- * computing. Its guess, 0.85, was replaced by a published measurement after the errors had been
- * seen: cuBLAS reaches 18.88 of 19.49 TFLOP/s at 5120 x 4096 x 4096 in fp32 on an A100 (constroy's
- * table in issue 4 of the repository Yinghan-Li/YHs_Sample). */
+/* The prior knowledge: the start of the search, and the value of constants that no row determines.
+ * All were guesses made before any row was seen, except for fp32 on chips for computing. Its guess,
+ * 0.85, was replaced by a published measurement after the errors had been seen: cuBLAS reaches
+ * 18.88 of 19.49 TFLOP/s at 5120 x 4096 x 4096 in fp32 on an A100 (constroy's table in issue 4 of
+ * the repository Yinghan-Li/YHs_Sample). */
 static const tide_time_constants KNOWN = {
     .kernel_us = 2.0,
     .product_us = 3.0,
@@ -138,7 +138,7 @@ void fit_search(fit_data *data, tide_time_constants *constants, double factors[F
     }
 }
 
-/* The factor with which the row's forecast is nearest to what was published. */
+/* The factor with which the row's forecast is nearest to the published time. */
 static double factor_of(fit_row *row, const tide_time_constants *constants) {
     double best = 0.5;
     double least = INFINITY;

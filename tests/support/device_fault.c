@@ -1,6 +1,6 @@
 #include "support/device_fault.h"
 
-/* What the decorator hands out as a tide_device_event. */
+/* The decorator's tide_device_event. */
 typedef struct late_event {
     tide_device_event *inner; /* owned; NULL without an inner device */
     size_t n_late;            /* queries that still answer TIDE_NOT_READY */
@@ -18,7 +18,7 @@ static tide_device *inner_of(tide_device *device) {
     return ((tide_device_fault *)device)->inner;
 }
 
-/* Counts the call; TIDE_OK unless it is one that fails by fail_call. */
+/* Counts the call; TIDE_OK unless fail_call makes it fail. */
 static tide_status count(tide_device *device, tide_device_call call, tide_error *error) {
     static const char *const NAMES[TIDE_N_DEVICE_CALLS] = {
         "alloc",         "release",           "memory_info",   "copy",         "set",

@@ -1,5 +1,5 @@
-/* device_fault.h - a device for tests that passes everything on to another one, fails chosen calls,
- * counts them, can hand out addresses from a list, and lets events be late.
+/* device_fault.h - a device for tests that forwards everything to another one, fails chosen calls,
+ * counts them, can return addresses from a list, and delays events.
  */
 #ifndef TIDE_TESTS_SUPPORT_DEVICE_FAULT_H
 #define TIDE_TESTS_SUPPORT_DEVICE_FAULT_H
@@ -33,7 +33,7 @@ typedef enum tide_device_call {
 /* Calls are counted from 1; 0: never. */
 typedef struct tide_device_fault {
     tide_device base;   /* the first member, so that &fault->base is a tide_device */
-    tide_device *inner; /* borrowed; it does the work; NULL: all addresses come from the list */
+    tide_device *inner; /* borrowed; does the work; NULL: all addresses come from the list */
 
     size_t fail_alloc_from;   /* this call of alloc and later ones fail ... */
     size_t fail_alloc_to;     /* ... up to this one */
@@ -49,26 +49,27 @@ typedef struct tide_device_fault {
     tide_status fail_status; /* ... with this; TIDE_DEVICE_LOST: and every later one does */
 
     /* Late events: a query answers TIDE_NOT_READY although the inner device is done. That ends as
-     * the next two members say, or with tide_device_synchronize or tide_device_event_synchronize.
+     * the next two members define, or with tide_device_synchronize or
+     * tide_device_event_synchronize.
      */
-    size_t late_queries;   /* how often a query of each event recorded from now on answers so */
+    size_t late_queries;   /* how many queries of each event recorded from now on answer
+                              TIDE_NOT_READY */
     uint64_t held_streams; /* while bit n is set, queries of events recorded on stream n < 64 answer
-                              so */
+                              TIDE_NOT_READY */
 
-    const uint64_t *addresses; /* borrowed; where the next segments and ranges lie if there is no
-                                  inner device */
-    size_t n_addresses;        /* left in the list */
+    const uint64_t *addresses; /* borrowed; the next segments and ranges without an inner device */
+    size_t n_addresses;        /* remaining in the list */
 
     size_t n_allocs;                      /* calls so far, failed ones included */
     size_t n_releases;                    /* the same */
     size_t last_bytes;                    /* of the last call of alloc or map */
     size_t n_calls;                       /* calls of all kinds so far, failed ones included */
     size_t n_failed[TIDE_N_DEVICE_CALLS]; /* failed because of fail_call, by kind */
-    size_t n_segments;                    /* bought and not taken back */
+    size_t n_segments;                    /* bought and not released */
     size_t n_maps;                        /* calls so far, failed ones included */
     size_t n_unmaps;                      /* the same */
-    size_t n_ranges;                      /* reserved and not taken back */
-    size_t mapped_bytes;                  /* behind them */
+    size_t n_ranges;                      /* reserved and not released */
+    size_t mapped_bytes;                  /* mapped there */
     size_t n_events;                      /* created and not destroyed */
     size_t n_created;                     /* events created, ever */
     size_t n_recorded;                    /* calls of event_record that succeeded */

@@ -4,7 +4,7 @@
 
 #include "recorder/event_log.h"
 
-/* An event that the log has no room for is dropped and counted. */
+/* An event for which the log has no room is dropped and counted. */
 static inline void append_event(tide_event_log *log, const tide_event *event) {
     tide_event *row = tide_event_log_row_begin(log);
     if (row != NULL) {

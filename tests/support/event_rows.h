@@ -1,5 +1,4 @@
-/* event_rows.h - the events of a document as rows, for tests that write them down or change them.
- */
+/* event_rows.h - the events of a document as rows, for tests that define or change them. */
 #ifndef TIDE_TESTS_SUPPORT_EVENT_ROWS_H
 #define TIDE_TESTS_SUPPORT_EVENT_ROWS_H
 
@@ -8,7 +7,7 @@
 
 #include "snapshot/document/snapshot.h"
 
-/* Makes copies of the rows the events of the document. Ends the test if there is no memory. */
+/* Replaces the document's events by copies of the rows. Ends the test if there is no memory. */
 static inline void event_rows_set(tide_snapshot *snapshot, const tide_event *rows, size_t n_rows) {
     if (tide_event_table_from_rows(&snapshot->arena, rows, n_rows, &snapshot->events) != TIDE_OK) {
         abort();

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Stands in for a PyTorch program on a virtual card, where there is no PyTorch: it leaves the file that the package
+# Replaces a PyTorch program on a virtual card where PyTorch is missing: it leaves the file that the package
 # tidemark would leave (programs/launch/left/left.h), with peaks that follow from its arguments:
 #     fake_training.sh [--batch N] [--ctx N] [--mib-per-token N] [--die MESSAGE] [--die-at BATCH] [--steps-taken N]
 #                      [--launches FILE]
 # It takes 100 MiB, and ctx times batch times --mib-per-token MiB more. Beyond the limit of the card it is out of memory.
-# Its figures show what it was told: late streams take 1000 MiB more, shadows 2000, zeros 3000, and real writes 4000; and a
+# Its figures show its settings: late streams take 1000 MiB more, shadows 2000, zeros 3000, and real writes 4000; and a
 # limit of calls takes 10000 MiB a call. FILE is its launch log. The variable RANK is its rank.
 set -eu
 batch=1 ctx=1 per_token=1 die= die_at= launches= steps=${TIDEMARK_STEPS:-0}
@@ -21,7 +21,7 @@ while [ $# -gt 0 ]; do
     esac
     shift 2
 done
-echo "batch $batch" # its output is nobody's
+echo "batch $batch" # its output is discarded
 if [ -n "$die" ] || [ "$die_at" = "$batch" ]; then
     printf 'Traceback (most recent call last):\n  somewhere\n%s\n' "${die:-ValueError: batch $batch is odd}" >&2
     exit 1

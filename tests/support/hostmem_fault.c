@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* Counts the call; true when it is one that fails. */
+/* Counts the call; true if it must fail. */
 static bool fails(tide_hostmem_fault *fault) {
     fault->n_calls++;
     return fault->n_calls == fault->fail_call ||

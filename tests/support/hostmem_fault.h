@@ -12,7 +12,7 @@
 typedef struct tide_hostmem_fault {
     tide_hostmem mem; /* hand out &fault->mem; its context is the fault, which must not move */
     size_t fail_call; /* this call of alloc or resize fails, counted from 1; 0: none */
-    bool fails_on;    /* all calls after it fail, too */
+    bool fails_on;    /* all later calls fail also */
     size_t n_calls;   /* calls of alloc and resize so far */
     size_t n_live;    /* pieces of memory not released yet */
 } tide_hostmem_fault;

@@ -1,5 +1,5 @@
-/* made_launches.h - launch logs made row by row, for tests of programs/step_time/. Where something
- * fails the test does.
+/* made_launches.h - launch logs made row by row, for tests of programs/step_time/. On any failure
+ * the test fails.
  */
 #ifndef TIDE_TESTS_SUPPORT_MADE_LAUNCHES_H
 #define TIDE_TESTS_SUPPORT_MADE_LAUNCHES_H
@@ -23,7 +23,7 @@ typedef struct made_launches {
 
 void made_launches_begin(made_launches *to, const char *card);
 
-/* Adds the row at the clock's time, and moves the clock on by so many microseconds. */
+/* Adds the row at the clock's time, and advances the clock by that many microseconds. */
 void made_launches_add(made_launches *to, tide_run_launch row, int64_t us);
 
 /* The number of a new text. */
@@ -35,10 +35,10 @@ void made_launches_mark(made_launches *to, const char *name);
 tide_run_launch made_kernel(tide_run_family family, uint64_t n_bytes);
 tide_run_launch made_product(tide_run_type type, uint32_t m, uint32_t n, uint32_t k);
 
-/* Writes the bytes to a file of its own and reads it back; the file is removed. */
+/* Writes the bytes to a temporary file, reads it back and removes it. */
 tide_status made_launches_read(const made_launches *from, tide_time_log *ret_log,
                                tide_error *error);
-/* The same of a file that ends after so many bytes. */
+/* The same for a file that ends after that many bytes. */
 tide_status made_launches_read_cut(const made_launches *from, size_t n_bytes,
                                    tide_time_log *ret_log, tide_error *error);
 size_t made_launches_bytes(const made_launches *from);

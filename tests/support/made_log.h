@@ -1,5 +1,5 @@
-/* made_log.h - logs of live recordings as programs/live/ would write them, made row by row. Where
- * something fails the test does.
+/* made_log.h - logs of live recordings as programs/live/ would write them, made row by row. On any
+ * failure the test fails.
  */
 #ifndef TIDE_TESTS_SUPPORT_MADE_LOG_H
 #define TIDE_TESTS_SUPPORT_MADE_LOG_H
@@ -22,8 +22,8 @@ typedef struct made_log {
     uint16_t n_pools;
 } made_log;
 
-/* A log in a file of its own, which made_log_remove removes. `max_base` 0: it stops when it is
- * full; else it keeps the newest rows. */
+/* A log in its own file, which made_log_remove removes. `max_base` 0: it stops when full; else it
+ * keeps the newest rows. */
 void made_log_open(made_log *log, size_t max_events, size_t max_base);
 /* The same at that path. */
 void made_log_open_at(made_log *log, const char *path, size_t max_events, size_t max_base);
@@ -34,21 +34,21 @@ void made_log_close(made_log *log);
 void made_log_kill(made_log *log);
 void made_log_remove(const made_log *log);
 
-/* ---- what rows refer to ---- */
+/* ---- the targets of rows ---- */
 
 void made_log_text(made_log *log, const char *key, const char *value);
 uint32_t made_log_string(made_log *log, const char *text);
 uint16_t made_log_pool(made_log *log, uint64_t first, uint64_t second);
-/* The number of a stack of that many frames of Python, whose functions are named after it. */
+/* The number of a stack of that many Python frames, whose functions are named after that number. */
 uint32_t made_log_stack(made_log *log, const char *function, size_t n_frames);
 void made_log_stream(made_log *log, uint8_t number, uint8_t device, uint64_t handle);
 
 /* ---- rows ---- */
 
-/* A row about that memory that says nothing else. */
+/* A row about that memory with no other values. */
 tide_live_row made_row(int action, uint64_t address, uint64_t n_bytes);
 void made_log_add(made_log *log, tide_live_row row);
-/* Both of these at once. */
+/* made_row and made_log_add in one call. */
 void made_log_event(made_log *log, int action, uint64_t address, uint64_t n_bytes);
 /* `number`: of marks of that name before it. */
 void made_log_mark(made_log *log, const char *name, uint64_t number);

@@ -1,5 +1,5 @@
-/* made_snapshot.h - a snapshot of rows that a test wrote down itself, for tests whose figures are
- * known in advance. tests/support/synthetic.h makes the rows of whole training runs instead.
+/* made_snapshot.h - a snapshot of rows that a test defines, for tests whose figures are known in
+ * advance. tests/support/synthetic.h makes the rows of whole training runs instead.
  */
 #ifndef TIDE_TESTS_SUPPORT_MADE_SNAPSHOT_H
 #define TIDE_TESTS_SUPPORT_MADE_SNAPSHOT_H
@@ -9,8 +9,8 @@
 
 #include "snapshot/document/snapshot.h"
 
-/* The tables that events refer to. All are borrowed and must outlive the snapshot; tables that are
- * not given are empty. */
+/* The tables that events refer to. All are borrowed and must outlive the snapshot; missing tables
+ * are empty. */
 typedef struct made_tables {
     const char *const *strings;
     size_t n_strings;

@@ -16,7 +16,7 @@
 typedef struct picture {
     const tide_hostmem *mem;   /* borrowed */
     tide_map segments;         /* address -> bytes */
-    tide_map blocks;           /* address -> index of its row; free ones are not there */
+    tide_map blocks;           /* address -> index of its row; without free blocks */
     tide_block_row *rows;      /* owned; in the order of their births */
     size_t n_rows;             /* ever born */
     size_t n_segments, n_live; /* now */

@@ -6,12 +6,12 @@
 
 #include "snapshot/document/snapshot.h"
 
-/* Returns NULL if it does, otherwise a sentence that says what is wrong; the text is static or in a
+/* Returns NULL if it does, otherwise a sentence that names the error; the text is static or in a
  * static buffer. */
 const char *picture_check(const tide_snapshot *snapshot);
 
-/* Loads the file, checks the above and its tables (validate.h), and fails the cmocka test if
- * anything is wrong. The caller destroys the snapshot. */
+/* Loads the file, checks the above and its tables (validate.h), and fails the cmocka test on any
+ * error. The caller destroys the snapshot. */
 tide_snapshot *picture_load(const char *path);
 
 #endif

@@ -1,5 +1,5 @@
 /* pytorch_files.h - real snapshots by PyTorch, and the figures that must be read from them. Tests
- * use them where they are present.
+ * use them if they are present.
  */
 #ifndef TIDE_TESTS_SUPPORT_PYTORCH_FILES_H
 #define TIDE_TESTS_SUPPORT_PYTORCH_FILES_H
@@ -14,7 +14,7 @@ enum { PYTORCH_N_FILES = 7, PYTORCH_PATH_BYTES = 1024 };
 typedef struct pytorch_file {
     const char *name;
     size_t n_events;       /* of the traces of all devices */
-    const char *start_mib; /* by requested sizes; NULL: not known */
+    const char *start_mib; /* by requested sizes; NULL: unknown */
     const char *peak_mib;
     const char *end_mib;
     size_t reserved_mib; /* by segments, of all devices */
@@ -22,10 +22,10 @@ typedef struct pytorch_file {
 
 extern const pytorch_file PYTORCH_FILES[PYTORCH_N_FILES];
 
-/* Ends the program when there is none of this name. */
+/* Ends the program if the name is unknown. */
 const pytorch_file *pytorch_file_named(const char *name);
 
-/* False when the file is not here. */
+/* False if the file is missing. */
 bool pytorch_file_path(const pytorch_file *file, char path[PYTORCH_PATH_BYTES]);
 
 /* Ends the program when it cannot be read. The caller destroys it. */

@@ -21,7 +21,7 @@ void expect_same_scopes(const tide_recording *a, const tide_recording *b) {
         assert_int_equal(left->parent, right->parent);
         assert_int_equal(left->thread, right->thread);
     }
-    /* Last, because the first row that differs says more than the numbers of rows. */
+    /* Last, because the first row that differs is more useful than the numbers of rows. */
     assert_int_equal(a->n_scopes, b->n_scopes);
 }
 

@@ -15,8 +15,8 @@ void expect_same_scopes(const tide_recording *a, const tide_recording *b);
  * category, stream and scope. */
 void expect_same_request(const tide_recording *a, size_t i, const tide_recording *b, size_t k);
 
-/* All rows: the request, the device, the block's size, and its address as the distance from where
- * the memory of its own recording begins (0: addresses are the same). */
+/* All rows: the request, the device, the block's size, and its address relative to the beginning of
+ * its own recording's memory (0: addresses are the same). */
 void expect_same_events(const tide_recording *a, uint64_t a_begin, const tide_recording *b,
                         uint64_t b_begin);
 

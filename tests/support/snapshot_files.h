@@ -1,4 +1,4 @@
-/* snapshot_files.h - files of tests in a folder of their own, which each test program makes and
+/* snapshot_files.h - files of tests in a separate folder, which each test program makes and
  * removes.
  */
 #ifndef TIDE_TESTS_SUPPORT_SNAPSHOT_FILES_H
@@ -10,9 +10,9 @@
 
 enum { SNAPSHOT_PATH_BYTES = 256 };
 
-/* Writes the path of NAME in the folder of this process, which it makes if it is not there. */
+/* Writes the path of NAME in the folder of this process, which it makes if it is missing. */
 void snapshot_path(char path[SNAPSHOT_PATH_BYTES], const char *name);
-/* Removes the file, and the folder if it is empty then. */
+/* Removes the file, and the folder if it is then empty. */
 void snapshot_remove(const char *path);
 /* Files in the folder, whatever their names. */
 size_t snapshot_count_files(void);

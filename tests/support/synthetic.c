@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum {
-    BASE_ADDRESS_BITS = 39, /* where addresses of a device begin */
+    BASE_ADDRESS_BITS = 39, /* the first address of a device */
     BIG_SEGMENT = 20 << 20, /* smaller blocks share a segment of this size */
     ROWS = 512,
     N_ACTIVATIONS = 10, /* kept per layer */
@@ -106,7 +106,7 @@ static void segment_alloc(synthetic_maker *m, uint64_t n_bytes, uint32_t stack) 
     row->block_bytes = n_bytes;
 }
 
-/* A new block at the end of the last segment, or TIDE_NONE where there is no room. */
+/* A new block at the end of the last segment, or TIDE_NONE if it has no room. */
 static uint32_t carve(synthetic_maker *m, uint64_t block_bytes) {
     synthetic_segment *last =
         m->segments.n > 0 ? (synthetic_segment *)m->segments.items + m->segments.n - 1 : NULL;

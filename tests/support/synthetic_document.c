@@ -25,7 +25,7 @@ static void keep_strings(tide_snapshot *snapshot, const tide_strings *strings) {
     snapshot->n_strings = strings->n_texts;
 }
 
-/* Blocks lie in the order of their making, so those of one segment follow each other. */
+/* Blocks are in the order of their creation, so those of one segment are adjacent. */
 static void keep_end(tide_snapshot *snapshot, const synthetic_maker *m) {
     tide_segment_row *segments =
         tide_arena_alloc(&snapshot->arena, m->segments.n, sizeof(*segments));

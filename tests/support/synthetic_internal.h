@@ -1,5 +1,5 @@
 /* synthetic_internal.h - the state while a synthetic snapshot is made: synthetic.c makes the rows
- * of the run, synthetic_document.c the snapshot that holds them.
+ * of the run, synthetic_document.c the snapshot that contains them.
  */
 #ifndef TIDE_TESTS_SUPPORT_SYNTHETIC_INTERNAL_H
 #define TIDE_TESTS_SUPPORT_SYNTHETIC_INTERNAL_H

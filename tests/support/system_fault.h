@@ -17,7 +17,7 @@ typedef enum tide_system_call {
     TIDE_SYSTEM_READ,
     TIDE_SYSTEM_WRITE,
     TIDE_SYSTEM_FSYNC,
-    TIDE_SYSTEM_CLOSE, /* it closes the file even if it fails, as the system's does */
+    TIDE_SYSTEM_CLOSE, /* closes the file even if it fails, as the system's does */
     TIDE_SYSTEM_RENAME,
     TIDE_SYSTEM_RANDOM,
     TIDE_SYSTEM_REALPATH,
@@ -25,7 +25,7 @@ typedef enum tide_system_call {
     TIDE_SYSTEM_INFLATE_INIT,
     TIDE_SYSTEM_FOPEN,
     TIDE_SYSTEM_FREAD,
-    TIDE_SYSTEM_FCLOSE, /* closes all the same */
+    TIDE_SYSTEM_FCLOSE, /* closes the file nevertheless */
     TIDE_SYSTEM_LINK,   /* also renameat2, the fallback */
     TIDE_N_SYSTEM_CALLS
 } tide_system_call;

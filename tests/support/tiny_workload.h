@@ -1,5 +1,5 @@
-/* tiny_workload.h - the smallest workload that has everything: one training step of a transformer
- * of a few thousand parameters, which takes milliseconds.
+/* tiny_workload.h - the smallest workload with every feature: one training step of a transformer of
+ * a few thousand parameters, which takes milliseconds.
  */
 #ifndef TIDE_TESTS_TINY_WORKLOAD_H
 #define TIDE_TESTS_TINY_WORKLOAD_H

@@ -12,7 +12,7 @@ static uint64_t round_up(uint64_t n, uint64_t multiple) {
     return (n + multiple - 1) / multiple * multiple;
 }
 
-/* False: this row and what it tells do not happen any more. */
+/* False: this row and its effect no longer happen. */
 static bool add_row(torch_blocks *of, int action, const torch_block *about, uint64_t n_bytes) {
     if (of->n_rows == of->stops_at || of->n_rows == TORCH_MAX_ROWS) {
         return false;
@@ -43,7 +43,7 @@ static bool is_same_place(const torch_place *a, const torch_place *b) {
 
 /* ---- new memory ---- */
 
-/* The lowest addresses that are unused, so that segments touch and their places are used again. */
+/* The lowest unused addresses, so that segments touch and addresses are reused. */
 static uint64_t find_room(const torch_blocks *of, uint64_t n_bytes, size_t *ret_at) {
     uint64_t begin = FIRST_SEGMENT;
     size_t at = 0;
@@ -75,7 +75,7 @@ static bool buy(torch_blocks *of, const torch_place *place, uint64_t n_bytes, si
     return true;
 }
 
-/* Each place has one range of addresses, which grows at its end. */
+/* Each place has one address range, which grows at its end. */
 static bool map(torch_blocks *of, const torch_place *place, uint64_t n_bytes, size_t *ret_at) {
     uint64_t range =
         (((uint64_t)place->device * 4 + place->stream) * 4 + place->pool) * 2 + place->is_small;
@@ -128,7 +128,7 @@ static bool find_free(const torch_blocks *of, const torch_place *place, uint64_t
     if (!is_found || of->max_split_bytes == UINT64_MAX) {
         return is_found;
     }
-    /* Oversized blocks serve oversized requests alone, and those that leave little of them. */
+    /* Oversized blocks serve only oversized requests, and only with a small remainder. */
     uint64_t found = of->blocks[*ret_at].n_bytes;
     return n_bytes < of->max_split_bytes ? found < of->max_split_bytes : found < n_bytes + 20 * MIB;
 }

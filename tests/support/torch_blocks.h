@@ -1,6 +1,5 @@
-/* torch_blocks.h - PyTorch's lists of blocks, as simply as they can be told: what its allocator
- * does with requests, written down independently of the code that is tested. It writes the rows
- * that PyTorch's own trace would have.
+/* torch_blocks.h - a minimal model of PyTorch's lists of blocks: how its allocator serves requests,
+ * written independently of the tested code. It writes the rows that PyTorch's own trace would have.
  */
 #ifndef TIDE_TESTS_SUPPORT_TORCH_BLOCKS_H
 #define TIDE_TESTS_SUPPORT_TORCH_BLOCKS_H
@@ -13,7 +12,7 @@
 
 enum { TORCH_MAX_BLOCKS = 4096, TORCH_MAX_ROWS = 1 << 16 };
 
-/* What the blocks of a segment have in common. Blocks of two places never become one. */
+/* The common properties of a segment's blocks. Blocks of two places never merge. */
 typedef struct torch_place {
     uint8_t device, stream;
     uint16_t pool;
@@ -22,13 +21,13 @@ typedef struct torch_place {
 
 typedef struct torch_block {
     uint64_t address, n_bytes, requested_bytes;
-    uint32_t segment;   /* number; that of expandable memory stays the same as it grows */
+    uint32_t segment;   /* number; expandable memory keeps its number as it grows */
     bool is_expandable; /* its segment is */
     uint8_t state;      /* tide_block_state */
     torch_place place;
 } torch_block;
 
-/* A row as the trace has it, and what the reader is to find out: how large the block is. */
+/* A row of the trace, and the size of the block, which the reader must find. */
 typedef struct torch_row {
     int action;
     torch_place place;
@@ -46,12 +45,12 @@ typedef struct torch_blocks {
     size_t stops_at; /* no row follows that many; the blocks stay as they are then */
 } torch_blocks;
 
-/* All false when no row may follow any more. */
+/* All return false when no more rows may follow. */
 bool torch_alloc(torch_blocks *of, torch_place place, uint64_t n_bytes, uint64_t *ret_address);
 /* `has_to_wait`: another stream uses the block. It is free after torch_complete. */
 bool torch_free(torch_blocks *of, uint64_t address, bool has_to_wait);
 bool torch_complete(torch_blocks *of, uint64_t address);
-/* Gives back what is wholly free. */
+/* Releases what is wholly free. */
 bool torch_empty_cache(torch_blocks *of);
 
 #endif

@@ -179,7 +179,7 @@ static int make_folder(void **state) {
     return mkdtemp(folder) == NULL ? -1 : 0;
 }
 
-/* Fails when a test, or the writer, left anything behind. */
+/* Fails when a test, or the writer, left any file. */
 static int remove_folder(void **state) {
     (void)state;
     return rmdir(folder);

@@ -1,4 +1,4 @@
-/* check_images.c - prints what the virtual card reads of one image of a library: check_images
+/* check_images.c - prints what the virtual card reads from one image of a library: check_images
  * LIBRARY ENTRY END CODE ENTRY and END are the file's offsets of an entry of a fat binary and of
  * the end of its entries. CODE is written: the machine code, unpacked. Each line of the output is a
  * kernel: the hash of its name, registers, shared memory. */

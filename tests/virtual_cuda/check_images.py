@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Compares registers and shared memory of kernels, as the virtual card reads them, with what cuobjdump says:
+"""Compares registers and shared memory of kernels, as the virtual card reads them, with cuobjdump's output:
 check_images.py CHECK_IMAGES LIBRARY CUOBJDUMP
 
-Every 40th fat binary of the library is looked at, in all its architectures. Newer compilers count the 1 KiB that the system
-takes of each block among a kernel's shared memory; the card counts it apart.
+Every 40th fat binary of the library is checked, in all its architectures. Newer compilers include the system's 1 KiB of
+each block in a kernel's shared memory; the card counts it separately.
 """
 import mmap
 import os

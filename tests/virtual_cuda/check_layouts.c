@@ -1,8 +1,8 @@
-/* check_layouts.c - the virtual card's structs beside NVIDIA's headers: run.sh compiles this with
- * the headers of the installed CUDA, links the preloaded object, and runs it.
+/* check_layouts.c - the virtual card's structs compared with NVIDIA's headers: run.sh compiles this
+ * with the headers of the installed CUDA, links the preloaded object, and runs it.
  *
- * Each member of cudaDeviceProp must be the attribute that stands for it, so that an offset which
- * is wrong shows another member's value.
+ * Each member of cudaDeviceProp must equal the matching attribute, so a wrong offset shows another
+ * member's value.
  */
 #include <cuda_runtime_api.h>
 #include <stdio.h>

@@ -17,16 +17,16 @@ from symbols import NotElf, dynamic_symbols
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = ROOT / "programs" / "virtual_cuda" / "libraries"
 ROW = re.compile(r"^(FUNCTION|HAND_WRITTEN|WITHOUT_OUTPUT|REFUSED_BY_HAND|INEXACT_BY_HAND|PARTLY_BY_HAND|LEFT_TO_REAL)\((\w+)(.*)$")
-# NVIDIA's names, by their beginnings and by the versions of symbols.
+# NVIDIA's names, by their prefixes and by the versions of symbols.
 FAMILY = re.compile(r"^(cu[A-Z]|cu(blas|dnn|fft|file|pti|rand|solver|sparse|da)|__cuda|nccl|nv(ml|rtc|shmem|jpeg|tx|JitLink|ptx))")
 VERSION = re.compile(r"^(lib(cu|nv|nccl)|NVSHMEM)")
-# What PyTorch asks cudaGetDriverEntryPoint and dlsym for: texts in the one library of its that does so.
+# The names that PyTorch looks up with cudaGetDriverEntryPoint and dlsym: texts in its one library that does so.
 BY_NAME = re.compile(rb"\0((?:cu|nvml)[A-Z][a-z]\w{3,60})(?=\0)")
 SUFFIXES = ("", "_v2", "_v3")
 
 
 def rows() -> dict[str, tuple[str, str]]:
-    """name -> kind of row and its rest; a row may go on in the next line."""
+    """name -> kind of row and its rest; a row may continue on the next line."""
     found: dict[str, tuple[str, str]] = {}
     for table in sorted(TABLES.glob("*.def")):
         text = re.sub(r"/\*.*?\*/", "", table.read_text(), flags=re.S)
@@ -101,7 +101,7 @@ def check_object(library: Path, known: dict[str, tuple[str, str]]) -> list[str]:
 
 
 def check_words(known: dict[str, tuple[str, str]]) -> list[str]:
-    """What a row says of a function that is written by hand is what its C file says, and the other way round."""
+    """The row of a hand-written function agrees with its C file, and vice versa."""
     faults = []
     sources = re.sub(r'"\s*"', "", "".join(f.read_text() for f in (ROOT / "programs" / "virtual_cuda").rglob("*.[ch]")))
     for name, (kind, rest) in known.items():

@@ -18,8 +18,8 @@ import time
 MIB = 1 << 20
 WORKSPACE = 33_554_432  # cuBLAS's on compute capability 9.0, one for each thread that multiplies
 
-# Linear layers of 1024 x 1024 without bias: 4 MiB of parameters each, and as much for every gradient
-# and for both states of AdamW. An input of 512 x 1024 takes 2 MiB, as does every layer's output.
+# Linear layers of 1024 x 1024 without bias: 4 MiB of parameters each, and as much for every gradient and for both
+# states of AdamW. An input of 512 x 1024 takes 2 MiB, like every layer's output.
 TRAIN = """
 import sys, torch
 layers = torch.nn.Sequential(*[torch.nn.Linear(1024, 1024, bias=False) for _ in range(4)]).cuda()
@@ -52,7 +52,7 @@ for i in range(100):
     fill()
 """
 
-# What was cached is given back before the request fails, so that nothing is reserved then.
+# The cache is released before the request fails, so nothing is reserved then.
 CACHED = """
 import torch
 kept = [torch.empty(1 << 30, dtype=torch.uint8, device="cuda") for i in range(2)]
@@ -95,7 +95,7 @@ small = torch.empty(8 << 20, dtype=torch.uint8, device="cuda:0")
 large = torch.empty(int(__import__("sys").argv[1]) << 20, dtype=torch.uint8, device="cuda:1")
 """
 
-# The file of the library is where pip would have it.
+# The library's file is where pip puts it.
 LIBRARY = """
 import torch
 text = "import torch\\ndef forward():\\n    return torch.empty(64 << 20, dtype=torch.uint8, device='cuda')\\n"
@@ -172,14 +172,14 @@ def need(condition, *what):
 
 
 class Runner:
-    """Runs programs in a folder of their own."""
+    """Runs programs in their own folder."""
 
     def __init__(self, tidemark, python):
         self.tidemark = tidemark
         self.python = python
         self.folder = tempfile.mkdtemp()
-        os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp()  # without logs that other runs have left
-        os.environ["XDG_CACHE_HOME"] = os.path.join(os.environ["XDG_STATE_HOME"], "cache")  # and what they compiled
+        os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp()  # without logs of other runs
+        os.environ["XDG_CACHE_HOME"] = os.path.join(os.environ["XDG_STATE_HOME"], "cache")  # and without their compiled files
 
     def write(self, text):
         path = os.path.join(self.folder, "program.py")
@@ -202,7 +202,7 @@ class Runner:
 
 
 def check_answer(runner):
-    """Peak: 4 layers of parameters, gradients and two states, input, and what AdamW needs on top."""
+    """Peak: 4 layers of parameters, gradients and two states, input, and AdamW's temporary memory."""
     done = runner.run([], TRAIN, "3")
     need(done.returncode == 0, "status", done.returncode, done.stderr)
     need(done.stdout == "step 0\nstep 1\nstep 2\n", "the program's output:", done.stdout)
@@ -237,7 +237,7 @@ def check_status(runner):
 
 
 def check_signal(runner):
-    """SIGTERM reaches the program; what was recorded until then is told."""
+    """SIGTERM reaches the program; the recording up to then is reported."""
     command = runner.command(["--device", "virtual:h100-80"], SLEEP)
     run = subprocess.Popen(command, cwd=runner.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     need(run.stdout.readline() == "ready\n", "the program starts")
@@ -249,7 +249,7 @@ def check_signal(runner):
 
 
 def check_history(runner):
-    """The program's own dump is the same with and without us, but for addresses."""
+    """The program's own dump is the same with and without us, except for addresses."""
     events = []
     for options in (["--writes", "allow"], None):
         path = os.path.join(tempfile.gettempdir(), f"own-history-{os.getpid()}.pickle")
@@ -281,7 +281,7 @@ def run_bare(runner, text, *arguments):
 
 
 def check_out_of_memory(runner):
-    """Fifteen blocks of 256 MiB fit 4 GiB less the card's context; --need tells of all hundred."""
+    """Fifteen blocks of 256 MiB fit 4 GiB less the card's context; --need reports all hundred."""
     done = runner.run(["--memory-limit", "4GiB", "--need"], OUT_OF_MEMORY)
     need(done.returncode == 1, "status", done.returncode)
     need("it does not fit virtual:h100-80 with a limit of 4.00 GiB: out of memory" in done.stderr, done.stderr)
@@ -340,7 +340,7 @@ def check_several(runner):
 
 
 def check_recorders(runner):
-    """The package comes in under -E, -I and -S, too."""
+    """The package is also imported under -E, -I and -S."""
     for flags in (["-E"], ["-I"]):
         command = [runner.tidemark, "run", "--device", "virtual:h100-80", "--", runner.python, *flags,
                    runner.write(TRAIN), "1"]
@@ -349,7 +349,7 @@ def check_recorders(runner):
 
 
 def check_writes(runner):
-    """A checkpoint of zeros does not replace the user's; it can be had by --keep-writes."""
+    """A checkpoint of zeros does not replace the user's; --keep-writes keeps it."""
     for options in ([], ["--keep-writes", "kept"], ["--writes", "allow"]):
         command = runner.command(["--device", "virtual:h100-80", *options], TRAIN, "1")
         path = os.path.join(runner.folder, "model.pt")
@@ -391,14 +391,14 @@ def check_phases(runner):
 
 
 def check_backward(runner):
-    """An error in a backward pass is told as one, and no frame of ours is in the program's traceback."""
+    """An error in a backward pass is reported as one, and none of our frames is in the program's traceback."""
     done = runner.run([], FAILS_IN_BACKWARD)
     need("out of memory in step 1, in the backward pass, at Wide.backward (program.py:9): 90.00 GiB" in done.stderr, done.stderr)
     need("Traceback" in done.stderr and "steps.py" not in done.stderr, done.stderr)
 
 
 def check_compiled(runner):
-    """A compiler neither warns of us nor leaves a report of the processes that compile for it."""
+    """A compiler neither warns about us nor leaves a report for its worker processes."""
     done = runner.run([], COMPILED)
     need(done.returncode == 0 and "Warning" not in done.stderr, done.stderr)
     need("processes" not in done.stderr, done.stderr)
@@ -406,7 +406,7 @@ def check_compiled(runner):
 
 
 def check_async(runner):
-    """Another allocator than PyTorch's own has no events: its calls of CUDA stand for them, with stacks and names."""
+    """An allocator other than PyTorch's own has no events: its CUDA calls replace them, with stacks and names."""
     environment = dict(os.environ, PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync")
     done = runner.run([], TRAIN, "3", env=environment)
     need(done.returncode == 0 and "in step " in done.stderr and "program.py:" in done.stderr, done.stderr)
@@ -427,7 +427,7 @@ for i in range(2):
 
 
 def check_workspaces(runner):
-    """What PyTorch lends to a library has its name, also where it lives for one call."""
+    """Memory that PyTorch lends to a library has its name, even if it lives for only one call."""
     done = runner.run([], WORKSPACES)
     snapshot = runner.snapshot()
     events, strings = snapshot["events"], snapshot["strings"]

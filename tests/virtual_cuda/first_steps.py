@@ -1,4 +1,5 @@
-"""A real PyTorch program on a virtual card: what the card says of itself, training steps, and running out of memory.
+"""A real PyTorch program on a virtual card: what the card reports about itself, training steps, and running out of
+memory.
 
 Run with the virtual card preloaded (run.sh). Every figure is compared with what follows from the card's table or from
 the shapes; nothing is recorded here.
@@ -17,8 +18,8 @@ HOPPER_WORKSPACE = 33554432  # what PyTorch allocates for cuBLAS on compute capa
 def block_bytes(n_bytes):
     """The block of PyTorch's allocator for a request below 1 MiB, or for one from 10 MiB on.
 
-    A small one is a multiple of 512 bytes. A large one has a segment of its own, a multiple of 2 MiB, and keeps what is
-    left of it where that is at most 1 MiB.
+    A small one is a multiple of 512 bytes. A large one has its own segment, a multiple of 2 MiB, and keeps the rest of
+    it if that is at most 1 MiB.
     """
     whole = (n_bytes + 511) // 512 * 512
     segment = (n_bytes + 2 * MIB - 1) // (2 * MIB) * 2 * MIB
@@ -49,7 +50,7 @@ def steps():
     assert loss.item() == 0.0, "a virtual card computes nothing, and what it has reads as zeros"
     del loss
     # Parameters, gradients and two moments of each are on the card; the count of steps stays on the CPU. The thread of
-    # the backward pass has a cuBLAS handle of its own, with its own workspace.
+    # the backward pass has its own cuBLAS handle and workspace.
     n_bytes = 4 * (block_bytes(1000 * 3000 * 4) + block_bytes(3000 * 4)) + 2 * HOPPER_WORKSPACE
     assert torch.cuda.memory_allocated() == n_bytes, (torch.cuda.memory_allocated(), n_bytes)
 
@@ -76,7 +77,7 @@ def convolution_and_attention():
 
 
 def compilers():
-    """NVRTC is the real one: a kernel of the program's own, and one of PyTorch's that it compiles when it is needed."""
+    """NVRTC is real: a kernel of the program, and one that PyTorch compiles when needed."""
     double = torch.cuda.jiterator._create_jit_fn("template <typename T> T twice(T x) { return x + x; }")
     x = torch.randn(10, device="cuda")
     assert double(x).shape == (10,)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks `tidemark fit` and `tidemark sweep` with a real PyTorch program: fit_and_sweep.py TIDEMARK PYTHON FOLDER
 
-What fit names must be what single runs say: its largest batch fits, and the next one does not.
-Files are written in a new folder inside FOLDER.
+The answer of fit must agree with single runs: its largest batch fits, and the next one does not. Files are written in a
+new folder inside FOLDER.
 """
 import gzip
 import json
@@ -49,7 +49,7 @@ def check_several(tidemark, python):
 
 
 def check_options(tidemark, program):
-    """What is given on changes what the program is told; a file is not continued with other options."""
+    """Forwarded options change the program's settings; a file is not continued with other options."""
     base = [tidemark, "sweep", *CARD, "--set", "batch=1", "-o", "options.jsonl"]
     tell([*base, "--values", "zero", "--streams", "late", "--calls", "2", "--", *program, "{batch}"], 0)
     grid, row = [json.loads(line) for line in open("options.jsonl", encoding="utf-8")]

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Kills runs at random instants and checks that nothing is left of them.
+"""Kills runs at random instants and checks that nothing remains of them.
 
 usage: kills.py TIDEMARK [--runs N] [--torch PYTHON --torch-runs M] [--seed S]
 
-A run is `tidemark run` over a program that makes child processes, takes memory of the card in each,
-writes files and uses shared memory. At a random instant SIGKILL goes to tidemark, to the program, or
-to the whole group of processes. Soon no folder of the run, no process of it and no file in
-/dev/shm may be left, but for one that the C library leaves of any killed program. The logs lie in a folder of the test's own: they stay where tidemark was killed, as
-they should, and must be gone where it lives on. With --torch, more runs execute a PyTorch program with
-workers.
+A run is `tidemark run` over a program that makes child processes, allocates memory of the card in each, writes files
+and uses shared memory. At a random instant SIGKILL goes to tidemark, to the program, or to the whole group of
+processes. Soon no folder of the run, no process of it and no file in /dev/shm may remain, except for one that the C
+library leaves of any killed program. The logs are in the test's own folder: they stay if tidemark was killed, as they
+should, and must be gone if it lives on. With --torch, more runs execute a PyTorch program with workers.
 """
 import argparse
 import os
@@ -66,7 +65,7 @@ def processes_with(marker):
 
 
 def shared_files():
-    """Names in /dev/shm, without the one that sem_open of the C library gives a semaphore while it makes it.
+    """Names in /dev/shm, without the temporary name that the C library's sem_open uses while it makes a semaphore.
 
     sem_open writes the file sem.XXXXXX, links it to its own name (sem.mp-... for Python) and removes the first name. A
     kill between the two leaves it, with tidemark and without.
@@ -75,7 +74,7 @@ def shared_files():
 
 
 def wait_until_empty(look):
-    """What is still there when the time is over; [] as soon as nothing is."""
+    """What still exists when the time is over; [] as soon as nothing does."""
     end = time.monotonic() + WAIT_S
     while True:
         left = look()
@@ -85,7 +84,7 @@ def wait_until_empty(look):
 
 
 def kill_one(tidemark, command, delay_s, target, folder, uses_shared_memory):
-    """One run and its end. Returns what is left, as a list of texts."""
+    """One run and its end. Returns the remainders, as a list of texts."""
     shared = shared_files()
     state = os.path.join(folder, "state")
     environment = dict(os.environ, TMPDIR=folder, XDG_STATE_HOME=state)
@@ -110,7 +109,7 @@ def kill_one(tidemark, command, delay_s, target, folder, uses_shared_memory):
     left += wait_until_empty(lambda: [n for n in os.listdir(folder) if n.startswith("tidemark-run")])
     if target == "program":  # tidemark has made its snapshots
         left += [name for _, _, names in os.walk(state) for name in names]
-    if uses_shared_memory:  # other programs of the machine may make files there, too
+    if uses_shared_memory:  # other programs may also make files there
         left += wait_until_empty(lambda: sorted(shared_files() - shared))
     if os.path.exists(os.path.join(folder, "left.bin")):
         left.append("left.bin in the user's folder")

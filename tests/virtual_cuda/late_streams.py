@@ -1,7 +1,7 @@
-"""A block that a side stream uses is reused once an event is complete: at once, or only when the host waits.
+"""A block that a side stream uses is reused once an event is complete: immediately, or only when the host waits.
 
 Run with the virtual card preloaded (run.sh), and TIDEMARK_STREAMS "now" or "late". A real card is between the two, so
-that the peaks of both are the range that a program's peak lies in.
+a program's peak is in the range between both peaks.
 """
 import os
 
@@ -21,7 +21,7 @@ def main():
             block.add_(1)
         block.record_stream(side)
         del block
-    # At once: each round takes the block of the one before. Late: no event is complete, so each takes a new one.
+    # Immediately: each round reuses the block of the one before. Late: no event is complete, so each gets a new one.
     assert torch.cuda.memory_reserved() == (ROUNDS if is_late else 1) * BLOCK, torch.cuda.memory_reserved() / MIB
     event = torch.cuda.Event()
     event.record(side)
@@ -31,7 +31,7 @@ def main():
     before = torch.cuda.memory_reserved()
     torch.empty(BLOCK, dtype=torch.uint8, device="cuda")
     assert torch.cuda.memory_reserved() == before, "after the host has waited, a block is reused"
-    # What the host reads back it has waited for, and so has what comes before it.
+    # Reading a value back makes the host wait for it and for all earlier work.
     x = torch.ones(3, device="cuda")
     event.record()
     assert event.query() is not is_late

@@ -2,10 +2,10 @@
 
   make_tables.py --site-packages DIR            adds a row for every function that torch needs and no table has
   make_tables.py --site-packages DIR --check    verifies every row, and that no function is missing; writes nothing
-  make_tables.py --runtime DIR ...              verifies our runtime and driver with the headers of another CUDA alone
+  make_tables.py --runtime DIR ...              verifies only our runtime and driver, with the headers of another CUDA
 
-A row that a table has is kept as it is: what a function does is decided by a person, and this program
-proposes and verifies. --headers DIR may name further folders of headers.
+Existing rows are kept: a person decides what a function does; this program proposes and verifies. --headers DIR may
+name further folders of headers.
 """
 import argparse
 import re
@@ -26,10 +26,10 @@ LIBRARIES = {
 }
 FUNCTION = re.compile(r"(\w+), (.*)\)$")
 EFFECT = re.compile(r'(\w+)(?:\((-?\d+)(?:, (\d+|""))?((?:, \w+)*)\))?')
-# Of a work area's effect, which of its numbers are arguments of the class of integers.
+# The numbers in a work area's effect that are integer-class arguments.
 ARGUMENTS = {"WORK_AREA": (4, 5), "WORK_AREAS": (4, 5, 6), "WORK_AREA_TYPED": (3, 4, 5), "WORK_AREAS_TYPED": (3, 4, 5, 6)}
-# By how a value travels and its size; M8 is cuFile's pair of two statuses, of which 0 says success.
-# What a launch log's effect names: by place, the meaning of an argument, which its name in the header shows.
+# By how a value travels and its size; M8 is cuFile's pair of two statuses, where 0 means success. For a launch log's
+# effect: by place, the meaning of an argument, from its name in the header.
 PRODUCT = ("transa", "transb", "m", "n", "k")
 LOGGED = {
     "PRODUCT": PRODUCT,
@@ -94,7 +94,7 @@ def derive(prototype: Prototype) -> str:
 
 
 def wrapped(row: str) -> str:
-    """Rows over 100 columns go on in the next line, as a table's reader expects them."""
+    """Rows over 100 columns continue on the next line, as a table's reader expects them."""
     if len(row) <= 100:
         return row
     at = row.index(", ", row.index(", ") + 1) + 1
@@ -119,7 +119,7 @@ def check_target(name: str, effect: str, argument: Argument, size: int | None) -
 
 
 def check_logged(prototype: Prototype, effect: str, words: list[str]) -> list[str]:
-    """The arguments of an effect of the launch log are those that its names say; each is read as 32 bits or an address."""
+    """The arguments of a launch log's effect are the named ones; each is read as 32 bits or an address."""
     name, faults, integers = prototype.name, [], prototype.integers()
     if effect in ("PRODUCT", "PRODUCTS") and words[5] != LETTERS.get(name[len("cublas")]):
         faults.append(f"{name}: {effect}: the type {words[5]} is not the name's")
@@ -178,7 +178,7 @@ def verify(prototype: Prototype, returns: str, effects: str) -> list[str]:
     return faults
 
 
-# Arguments that the headers do not call constant, although the function only reads or keeps them.
+# Arguments that the headers do not declare constant, although the function only reads or keeps them.
 INPUTS = {
     "cudnnRestoreDropoutDescriptor": ("states",),
     "cufftSetWorkArea": ("workArea",), "cuptiSubscribe": ("userdata",),
@@ -191,7 +191,7 @@ INPUTS = {
 
 
 def is_input(name: str, argument: Argument) -> bool:
-    """A descriptor whose structure the header shows, and what a question for a size or an array of addresses names."""
+    """A descriptor whose structure the header shows, and the names in a query for a size or an array of addresses."""
     target = argument.type.target
     return (argument.name in INPUTS.get(name, ())
             or (target == "s" and re.search(r"desc(r)?$|pref|layout|config|plan|^algo|algSelection", argument.name, re.I) is not None)
@@ -200,7 +200,7 @@ def is_input(name: str, argument: Argument) -> bool:
 
 
 def written_type(text: str) -> str:
-    """How a parameter of a C file of ours travels, and its size, as the probe says it: P8, I4, I8 or M."""
+    """How a parameter of our C file travels, and its size, in the probe's notation: P8, I4, I8 or M."""
     if "*" in text:
         return "P8"
     if re.search(r"\b(size_t|u?int64_t|uintptr_t|long long)\b", text):
@@ -213,7 +213,7 @@ def written_type(text: str) -> str:
 
 
 def verify_by_hand(prototypes: dict[str, Prototype]) -> list[str]:
-    """The declarations in our C files against the headers. Arguments at the end that nobody reads may be left out."""
+    """The declarations in our C files against the headers. Unread arguments at the end may be omitted."""
     text = "".join(f.read_text() for f in sorted(TABLES.parent.rglob("*.c")))
     faults = []
     for found in re.finditer(r"^TIDE_VC_EXPORT int (\w+)\(([^)]*)\)[;\s]", text, re.M):
@@ -233,7 +233,7 @@ CHANGED = {
     "cudaGetDriverEntryPoint", "cudaGraphAddNode", "cudaGraphInstantiate", "cudaGraphNodeGetDependencies", "cudaMemAdvise",
     "cudaStreamGetCaptureInfo", "cudaStreamUpdateCaptureDependencies",
 }
-# Those that are written in a form that has room for both.
+# Those written in a form that fits both.
 IN_BOTH_FORMS = {"cudaGraphExecUpdate", "cudaMemPrefetchAsync"}
 
 

@@ -98,7 +98,7 @@ def parse_type(word: str) -> Type:
 
 
 def argument_names(text: str, name: str) -> list[str]:
-    """The last word of each parameter; a prototype without names gives words that no rule asks for."""
+    """The last word of each parameter; a prototype without names gives words that match no rule."""
     found = re.search(r"\b" + name + r" ?\(((?:[^()]|\([^()]*\))*)\)", text)
     if not found:
         return []
@@ -134,7 +134,7 @@ def read_from(headers: list[str], names: list[str], flags: list[str]) -> dict[st
     # Inline overloads for C++ would make the address of a function ambiguous.
     text = re.sub(r"(static inline cublasStatus_t) (cublasGemm\w*Ex) ?\(", r"\1 inline_\2(", text)
     preprocessed, text = text, re.sub(r"\s+", " ", text)
-    # A word that a parenthesis follows: the compiler tells a declaration from a mention.
+    # A word that a parenthesis follows: the compiler distinguishes a declaration from a mention.
     words = set(re.findall(r"\b(\w+) ?\(", text))
     declared = [n for n in names if n in words]
     calls = "".join(f'    show_function("{n}", static_cast<decltype(&{n})>(nullptr));\n' for n in declared)

@@ -25,8 +25,8 @@ for cards in h100-80 t4-16; do
     LD_LIBRARY_PATH=$scratch TIDEMARK_VIRTUAL_CARDS=$cards "$scratch/check_layouts"
 done
 
-# The headers of other runtimes, 4 MB each, are kept beside the environment's packages. Which runtime a program has is
-# told by the name of a library that is loaded.
+# The headers of other runtimes, 4 MB each, are kept beside the environment's packages. The name of a loaded library
+# shows which runtime a program has.
 headers=$("$python" -c 'import sys; print(sys.prefix)')/tidemark-headers
 for runtime in nvidia-cuda-runtime-cu11==11.8.89 nvidia-cuda-runtime-cu12==12.1.105 nvidia-cuda-runtime-cu12==12.4.127 \
     nvidia-cuda-runtime-cu12==12.8.90; do

@@ -41,7 +41,7 @@ def main():
     result = back.get(timeout=90)
     assert result.shape == tensor.shape and result.dtype == torch.int16
     assert torch.cuda.memory_allocated() == BLOCK
-    # The other process has a context of its own, which takes as much as this one's.
+    # The other process has its own context, as large as this one's.
     assert abs(in_use() - own - 2 * BLOCK - (own - BLOCK)) < SLACK, (in_use(), own)
     del result
     queue.put("end")

@@ -1,4 +1,4 @@
-"""A program that knows nothing of tidemark: it trains a small GPT for a day."""
+"""A program unaware of tidemark: it trains a small GPT for a day."""
 import argparse
 
 import torch

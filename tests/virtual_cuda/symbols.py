@@ -4,7 +4,7 @@ from pathlib import Path
 
 SHT_DYNSYM, SHT_GNU_VERNEED, SHT_GNU_VERSYM = 11, 0x6FFFFFFE, 0x6FFFFFFF
 SHN_UNDEF, STB_WEAK = 0, 2
-HIDDEN = 0x8000  # a version's bit that is no part of its number
+HIDDEN = 0x8000  # a bit of a version that is not part of its number
 
 
 class NotElf(Exception):
@@ -56,7 +56,7 @@ def dynamic_symbols(path: Path) -> tuple[set[str], dict[str, str]]:
         table, strings = content(data, section), content(data, sections[section[6]])
         for i, (name, kind, _, place, _, _) in enumerate(struct.iter_unpack("<IBBHQQ", table)):
             if name == 0 or (place == SHN_UNDEF and kind >> 4 == STB_WEAK):
-                continue  # what is only used where somebody has it is no need
+                continue  # weak references are not needs
             if place != SHN_UNDEF:
                 defined.add(text_at(strings, name))
             else:

@@ -1,4 +1,4 @@
-"""Each fault that check_list.py is there to find is planted once and found: test_check_list.py LIBRARY."""
+"""Plants each kind of fault once and expects check_list.py to find it: test_check_list.py LIBRARY."""
 import sys
 import tempfile
 import unittest

@@ -1,4 +1,4 @@
-"""What a program reads of small tensors: the same code gives the same values on the CPU and on the virtual card.
+"""What a program reads from small tensors: the same code gives the same values on the CPU and on the virtual card.
 
 Run with the virtual card preloaded (run.sh): values.py FOLDER, where FOLDER holds the package tidemark. No value is
 recorded here: each function runs on both devices, and what it returns is compared.
@@ -66,7 +66,7 @@ def rows(d):
 
 
 def rows_of_large(d):
-    """A large tensor's values are not known; how many of its rows a small mask takes, is."""
+    """A large tensor's values are unknown; the number of its rows that a small mask selects is known."""
     big = torch.ones(1000, BIG // 1000, device=d)
     mask = torch.arange(1000, device=d) % 3 == 0
     big[mask] = torch.zeros(334, BIG // 1000, device=d)
@@ -74,7 +74,7 @@ def rows_of_large(d):
 
 
 def checks(d):
-    """Operators that check their arguments within themselves, and fail on a card that says no to every question."""
+    """Operators that check their arguments within themselves, and fail on a card that answers every query with no."""
     matrix = torch.eye(3, device=d)
     made = torch.distributions.Categorical(logits=torch.zeros(2, 5, device=d)).sample()
     made2 = torch.distributions.Normal(torch.zeros(3, device=d), torch.ones(3, device=d)).log_prob(torch.ones(3, device=d))
@@ -82,14 +82,14 @@ def checks(d):
 
 
 def given_numbers(d):
-    """Checks for NaN and infinity look at what the host gave, as often as they are asked."""
+    """Checks for NaN and infinity use the host's values, at every call."""
     x = torch.tensor([1.0, float("nan"), float("inf")]).to(d)
     found = [torch.isnan(x).tolist(), x.isinf().tolist(), torch.isfinite(x).tolist(), x.isneginf().tolist()]
     return found, torch.isnan(x).any().item(), x.isfinite().all().item(), torch.any(torch.isinf(x), 0).item()
 
 
 def unknown_numbers(d):
-    """What kernels make counts as finite, small and large."""
+    """Results of kernels count as finite, small and large."""
     layer = torch.nn.Linear(300, 500).to(d)
     loss = layer(torch.randn(8, 300, device=d)).square().mean()
     big = torch.randn(BIG, device=d)
@@ -114,7 +114,7 @@ def objects(d):
 
 
 def gradients(d):
-    """The backward pass is worked out in the threads of autograd."""
+    """The backward pass is computed in the threads of autograd."""
     w = torch.tensor([[1.0, 2.0], [3.0, 4.0]], device=d, requires_grad=True)
     x = torch.tensor([[1.0, -1.0]], device=d)
     seen = []
@@ -227,7 +227,7 @@ def memory_is_what_it_was():
 
 
 def graphs():
-    """A replayed graph writes without an operator: what it wrote is unknown, and what was read before is not given."""
+    """A replayed graph writes without an operator: what it wrote is unknown, and earlier values are not returned."""
     with shadow.Region():
         n = torch.zeros(3, device="cuda")
         (n + 1).sum()  # the libraries are ready
@@ -242,7 +242,7 @@ def graphs():
 
 
 def compiled():
-    """torch.compile compiles what it compiled, and what its kernels write into is unknown."""
+    """torch.compile compiles as before, and the memory that its kernels write is unknown."""
     n = torch.zeros(3, device="cuda")
 
     def add(x):
@@ -260,8 +260,8 @@ def compiled():
 
 
 def ends_by_length():
-    """Compiled kernels make all unknown, as a static cache of transformers does. What unknown numbers say is false, so
-    that the loop goes on; what its length alone decides is known, so that it ends."""
+    """Compiled kernels make everything unknown, like a static cache of transformers. Conditions on unknown numbers are
+    false, so the loop continues; its length is known, so it ends."""
     x, length = torch.zeros(3, device="cuda"), 0
     function = torch.compile(lambda x: x.add_(1) * 2)
     with shadow.Region():
@@ -305,8 +305,8 @@ class GenerationMixin:
 
 
 def automatic(folder):
-    """With auto, generate of a module by that name is seen, and nothing else. Its end word is 0, which unknown tokens
-    are taken to be: it must go on to its full length none the less."""
+    """With auto, generate of a module by that name is seen, and nothing else. Its end word is 0, the assumed value of
+    unknown tokens: it must nevertheless run to its full length."""
     for name, text in TRANSFORMERS.items():
         os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
@@ -329,7 +329,7 @@ def automatic(folder):
 
 
 def polling():
-    """A program that waits for a value that never comes is told about, on stderr."""
+    """A program that waits for a value that never arrives is reported on stderr."""
     code = "import torch\nx = torch.randn(4000000, device='cuda')\nwhile not (x > 9).any(): pass\n"
     waiting = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
     told = ""

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks a wheel in environments that hold nothing else: run.sh WHEEL WORK [PYTHON]
-# PYTHON: an interpreter with PyTorch. Without it, nothing is recorded but a program that calls the driver itself.
+# Checks a wheel in environments with nothing else: run.sh WHEEL WORK [PYTHON] PYTHON: an interpreter with PyTorch.
+# Without it, only a program that calls the driver itself is recorded.
 set -eu
 wheel=$(realpath "$1")
 work=$2
@@ -28,7 +28,7 @@ has() { # FILE WORDS WHAT
     grep -q -- "$2" "$1" || fail "$3: $(tail -n 20 "$1")"
 }
 
-# glibc 2.34 is that of RHEL 9, which many machines with GPUs have. A new function of a newer one would shut them out.
+# glibc 2.34 is that of RHEL 9, which many machines with GPUs have. A new function of a newer one would exclude them.
 minor=$(basename "$wheel" | sed -nE 's/.*manylinux_2_([0-9]+)_.*/\1/p')
 [ -n "$minor" ] && [ "$minor" -le 34 ] || fail "$(basename "$wheel") is not for glibc 2.34"
 passed "it is for systems with glibc 2.$minor or newer"

@@ -1,4 +1,4 @@
-"""Trains one layer, and tells its steps and what its cache is."""
+"""Trains one layer, and reports its steps and what its cache is."""
 import tidemark
 import torch
 

@@ -1,5 +1,5 @@
-/* cuda.h - the part of the CUDA driver's virtual memory management that tidemark uses, declared by
- * ourselves under the toolkit's name. The functions are looked up by name
+/* cuda.h - the part of the CUDA driver's virtual memory management that tidemark uses, declared
+ * here under the toolkit's name. The functions are looked up by name
  * (cudaGetDriverEntryPointByVersion); those for tests are in tests/fake_cudart/.
  */
 #ifndef TIDE_TESTS_CUDA_H
@@ -50,11 +50,11 @@ typedef struct CUmemLocation_st {
 typedef struct CUmemAllocationProp_st {
     CUmemAllocationType type;                       /* of the memory */
     CUmemAllocationHandleType requestedHandleTypes; /* for other processes */
-    CUmemLocation location;                         /* where it lies */
+    CUmemLocation location;                         /* where it is */
     void *win32HandleMetaData;                      /* Windows only */
     struct {
         unsigned char compressionType;      /* 0: none */
-        unsigned char gpuDirectRDMACapable; /* 0: not asked for */
+        unsigned char gpuDirectRDMACapable; /* 0: not requested */
         unsigned short usage;               /* 0: general */
         unsigned char reserved[4];          /* 0 */
     } allocFlags;

@@ -1,7 +1,7 @@
 /* cuda_runtime_api.h - the part of the CUDA runtime that tidemark uses, declared by ourselves under
  * the toolkit's name, so that its CUDA code compiles for tests on machines without a toolkit.
- * Values and signatures equal the toolkit's, which a test proves where one is installed; struct
- * cudaDeviceProp alone has its first members only, so nothing compiled with this header may be
+ * Values and signatures equal the toolkit's, which a test proves if a toolkit is installed; only
+ * struct cudaDeviceProp is cut to its first members, so nothing compiled with this header may be
  * linked with the real runtime. The functions are in tests/fake_cudart/.
  */
 #ifndef TIDE_TESTS_CUDA_RUNTIME_API_H

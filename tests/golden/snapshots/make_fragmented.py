@@ -52,7 +52,7 @@ buy(LARGE, 4000 * MIB, 9)
 alloc(LARGE, 4000 * MIB, 9)
 for address, size in ((LARGE, live.pop(LARGE)), (SMALL, live.pop(SMALL))):
     free(address, size, 10)
-# The list of what grows is most of the memory in the end; the state is not.
+# In the end the growing list takes most of the memory; the state does not.
 n_kept, kept = (36, 16 * MIB) if not GROWS else (100, 40 * MIB)
 for i in range(n_kept):
     place = SMALL + i * kept if (i + 1) * kept <= 600 * MIB else LARGE + (i - 600 * MIB // kept) * kept

@@ -3,9 +3,9 @@
 
     make_three_devices.py >three-devices.pickle
 
-Device 0 has all the memory that it asks for. Device 1 has 90 MiB: blocks of 8 MiB lie two by two in segments of 20 MiB, and
-the ninth finds no room, which it would with expandable segments. Device 2 has 30 MiB, and its last request of 50 MiB has no
-room under any settings.
+Device 0 has all the memory that it asks for. Device 1 has 90 MiB: blocks of 8 MiB are two by two in segments of 20 MiB,
+and the ninth finds no room, which it would with expandable segments. Device 2 has 30 MiB, and its last request of 50
+MiB has no room under any settings.
 """
 import pickle
 import sys
@@ -33,7 +33,7 @@ class Device:
         self.free -= size
 
     def take(self, size):
-        """A block behind those of the last segment."""
+        """A block after those of the last segment."""
         segment = self.segments[-1]
         address = segment["address"] + segment["allocated_size"]
         self.row("alloc", address, size)

@@ -54,7 +54,7 @@ class Run:
                            "frames": self.frames(frames), **more})
 
     def place(self, size):
-        """The first gap that is large enough, or what lies behind all blocks."""
+        """The first gap that is large enough, or the space after all blocks."""
         for i, (address, n_bytes) in enumerate(self.gaps):
             if n_bytes >= size:
                 self.gaps[i:i + 1] = [(address + size, n_bytes - size)] if n_bytes > size else []

@@ -1,5 +1,5 @@
 // unwinding.cpp - a C++ program that records itself: its exceptions, its backtrace() and its
-// _Unwind_Backtrace stay those of the system, although tidemark has loaded libunwind.
+// _Unwind_Backtrace remain the system's, although tidemark has loaded libunwind.
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <unwind.h>
@@ -12,7 +12,7 @@
 
 namespace {
 
-struct Recording { // what the program allocates through; 0 for what is not there
+struct Recording { // what the program allocates through; 0 if missing
     tide_device *device = nullptr;
     tide_recorder *recorder = nullptr;
     tide_cache *cache = nullptr;
@@ -30,7 +30,7 @@ struct Recording { // what the program allocates through; 0 for what is not ther
     }
 };
 
-// A block that goes back when the exception passes.
+// A block that is freed when the exception passes.
 class Block {
   public:
     explicit Block(tide_cache *cache) : cache_(cache) {

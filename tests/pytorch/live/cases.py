@@ -13,7 +13,7 @@ class Case:
     stacks: str = "python"
     has_own_history: bool = False  # the script itself switches PyTorch's history on
     is_preload_alone: bool = False  # without tidemark run
-    as_in: str = ""  # the case in which the program takes and gives back the same memory
+    as_in: str = ""  # the case in which the program allocates and frees the same memory
     has_faults: bool = False  # faults are planted in what it recorded
     seeded_version: str = ""  # what PyTorch says that it is
     is_long: bool = False

@@ -1,10 +1,11 @@
-"""The recording by the preloaded library beside PyTorch's own memory history of the same runs, on a virtual card.
+"""The recording by the preloaded library compared with PyTorch's own memory history of the same runs, on a virtual
+card.
 
   check_truth.py --tidemark TIDEMARK --python PYTHON [--full] [--zoo] [--jobs N] [--keep FOLDER] [NAME...]
 
-PYTHON is the interpreter of an environment with a CUDA build of PyTorch. compare.py says what is compared; one difference
-is a failure, and so is a planted fault that is not seen (faults.py). Without --full only the cases run that a change is checked with; --zoo takes the rows of ../zoo in the place
-of the cases. NAME is the beginning of a case's name.
+PYTHON is the interpreter of an environment with a CUDA build of PyTorch. compare.py defines what is compared; one
+difference is a failure, and so is an undetected planted fault (faults.py). Without --full only the cases run that a
+change is checked with; --zoo takes the rows of ../zoo instead of the cases. NAME is the beginning of a case's name.
 """
 import argparse
 import concurrent.futures
@@ -40,7 +41,7 @@ def environment(case):
 
 
 def by_preload_alone(chosen, case, folder):
-    """Without the command: nothing but the two libraries, and no package of ours in the program."""
+    """Without the command: only the two libraries, without our package in the program."""
     libraries = [chosen.libraries / f"libtidemark_{name}.so" for name in ("live", "virtual_cuda")]
     place = folder / "lib"
     place.mkdir()
@@ -66,7 +67,7 @@ def seeded(chosen, case, folder):
 
 
 def check_seeded(run, case, result):
-    """An unknown version is recorded, and said."""
+    """An unknown version is recorded and reported."""
     said = run.log.texts.get("live.limited", "")
     if run.log.texts.get("software.torch") != case.seeded_version or not said.startswith(f"PyTorch {case.seeded_version} is not known"):
         result.differs("version", run.log.texts.get("software.torch"), said)
@@ -85,7 +86,7 @@ def command(chosen, case, folder):
 
 
 def check_faults(run, result):
-    """Each fault that is planted in what was read must be seen."""
+    """Each fault planted in the read data must be detected."""
     if result.texts:
         return
     for name, plant in FAULTS.items():
@@ -124,8 +125,8 @@ def run_case(chosen, case, scratch):
 
 
 def check_shapes(cases, outcomes):
-    """How many programs did something else with the package of ours in them than without. The order may differ: some
-    caches are ordered by address."""
+    """How many programs did something else with our package in them than without. The order may differ: some caches are
+    ordered by address."""
     n_bad = 0
     for case in cases:
         if case.as_in in outcomes and outcomes[case.name].result.shape != outcomes[case.as_in].result.shape:
@@ -135,7 +136,7 @@ def check_shapes(cases, outcomes):
 
 
 def report(case, outcome):
-    """Whether the case is as it must be."""
+    """Whether the case passes."""
     result, texts = outcome.result, list(outcome.result.texts)
     if outcome.status != case.status:
         texts.append(f"the program ended with status {outcome.status}, not {case.status}")

@@ -1,7 +1,7 @@
-"""PyTorch's own memory history beside what the preloaded library recorded of the same run.
+"""Compares PyTorch's own memory history with the preloaded library's recording of the same run.
 
-Events are compared one by one: action, device, address, size, stream, pool, order, and every Python frame of their stacks.
-At the last reading the segments and blocks are compared, too, and what `tidemark` exports of its snapshot.
+Events are compared one by one: action, device, address, size, stream, pool, order, and every Python frame of their
+stacks. At the last reading the segments and blocks are compared also, and what `tidemark` exports of its snapshot.
 """
 import collections
 import pickle
@@ -23,7 +23,7 @@ SHOWN = 4  # differences of a kind
 class Event(NamedTuple):
     action: str
     device: int
-    address: int  # oom: what the device had left
+    address: int  # oom: the device's free memory
     size: int
     stream: int
     pool: tuple
@@ -52,7 +52,7 @@ class Result:
 
 
 def plain(name):
-    """PyTorch tells a function's name without its class."""
+    """PyTorch records a function's name without its class."""
     return name.rsplit(".", 1)[-1]
 
 
@@ -182,7 +182,7 @@ def compare_blocks(result, key, ours, theirs, has_all_stacks):
 
 
 def compare_exported(result, snapshot, before):
-    """What `tidemark export` makes of our snapshot beside the log that it came from."""
+    """Compares `tidemark export` of our snapshot with the log that it came from."""
     for device, trace in enumerate(snapshot["device_traces"]):
         events = [of_trace(device, entry) for entry in trace]
         events = [e._replace(frames=tuple((f, n, plain(name)) for f, n, name in e.frames)) for e in events]
@@ -225,20 +225,20 @@ class Run:
         self.own = export(tidemark, folder / "own.json.gz")
 
     def theirs(self, reading):
-        """The history, as far as what was asked for is in it."""
+        """The requested part of the history."""
         traces = traces_of(reading)
         if self.stacks != "native":
             return traces
         return {device: [event._replace(frames=()) for event in events] for device, events in traces.items()}
 
     def can_see(self, fault):
-        """Whether PyTorch tells what the fault changes. That of 2.14 tells all."""
+        """Whether PyTorch records what the fault changes. PyTorch 2.14 records everything."""
         has_pools = any("pool_id" in entry for trace in self.readings[-1]["snapshot"]["device_traces"] for entry in trace)
         can = {"another pool": has_pools, "a segment of another pool": self.readings[-1]["torch"] >= (2, 8)}
         return can.get(fault, True) or self.readings[-1]["torch"] >= (2, 14)
 
     def fields(self, result):
-        """Those of segments. Before PyTorch 2.8 an event does not say its pool, and the log must admit it."""
+        """Those of segments. Before PyTorch 2.8 an event does not name its pool, and the log must admit it."""
         if self.readings[-1]["torch"] >= (2, 8):
             return SEGMENT_FIELDS
         result.notes.append("no pools are told")

@@ -1,5 +1,5 @@
-"""Checks that tensors of models are named whatever becomes of the models: check_names.py --tidemark PROGRAM
---python PYTHON [SCENE...]. Each scene of scenes.py says what its peak consists of; the snapshot has to say the same.
+"""Checks that tensors of models are named whatever becomes of the models: check_names.py --tidemark PROGRAM --python
+PYTHON [SCENE...]. Each scene of scenes.py prints the parts of its peak; the snapshot must agree.
 """
 import argparse
 import json

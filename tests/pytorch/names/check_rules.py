@@ -1,8 +1,8 @@
-"""Compares what `tidemark run` and PyTorch's own snapshot of the same run call each block: check_rules.py
---tidemark PROGRAM --python PYTHON.
+"""Compares what `tidemark run` and PyTorch's own snapshot of the same run call each block: check_rules.py --tidemark
+PROGRAM --python PYTHON.
 
-The answer of the run, the summary of its snapshot, and the summary of PyTorch's snapshot follow one set of rules. A block has
-the same category in both files, or the one that knows less says unknown (docs/categories.md).
+The answer of the run, the summary of its snapshot, and the summary of PyTorch's snapshot follow one set of rules. A
+block has the same category in both files, or "unknown" in the one that knows less (docs/categories.md).
 """
 import argparse
 import collections

@@ -1,6 +1,6 @@
 """Programs whose models are local, frozen, copied, deleted, never called or replaced: scenes.py SCENE.
 
-The last line says what is in use at the peak, as JSON: a category -> its requested bytes, or their least and most.
+The last line shows what is in use at the peak, as JSON: a category -> its requested bytes, or their least and most.
 "names" of it has names -> category and requested bytes, and "scopes" has requested bytes -> scope, of all allocations.
 """
 import copy
@@ -147,7 +147,7 @@ def copied_on_the_card():
 
 
 def list_of_tensors():
-    """An average that is a plain list: what it is is not known, and it is no input."""
+    """An average that is a plain list: its kind is unknown, and it is not an input."""
     model = net().cuda()
     shadow = [p.detach().clone().cpu() for p in model.parameters()]
     shadow = [p.cuda() for p in shadow]

@@ -1,4 +1,4 @@
-"""A small transformer in plain PyTorch, which every way of spreading a model over ranks is tried with."""
+"""A small transformer in plain PyTorch, used to try every way of spreading a model over ranks."""
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

@@ -1,6 +1,6 @@
 """What each way of spreading the model should allocate, derived from the shapes of the model alone.
 
-A check takes the figures that the ranks told, by rank, and their snapshots, and returns what is wrong.
+A check takes the ranks' figures, by rank, and their snapshots, and returns the errors.
 """
 from collections import Counter
 

@@ -31,7 +31,7 @@ class Case:
     script: str = "ways.py"
     n_ranks: tuple[int, ...] = (2,)
     checks: list = field(default_factory=list)  # of paper.py: (ranks' figures, ranks' snapshots) -> faults
-    is_range: bool = False  # the peak depends on when the watchdog looks, and the answer must say so
+    is_range: bool = False  # the peak depends on when the watchdog looks, and the answer must report that
     streams: str = "now"
     says: str = ""  # of the answer
     needs: str = ""  # a package that PyTorch does not bring
@@ -139,7 +139,7 @@ def range_faults(case: Case, seen: Seen) -> list[str]:
 
 
 def says_faults(case: Case, seen: Seen) -> list[str]:
-    """What the answer should say, of NCCL and otherwise."""
+    """The expected answer, about NCCL and otherwise."""
     found = [] if case.says in seen.output else [f"the answer does not say: {case.says}"]
     if "NCCL's own memory is not simulated" not in seen.output:
         found.append("the answer does not say that NCCL's own memory is not simulated")

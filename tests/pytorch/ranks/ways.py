@@ -160,7 +160,7 @@ class Stage(nn.Module):
 
 
 def known_shapes():
-    """What a stage takes and gives, so that ranks need not ask each other."""
+    """The inputs and outputs of a stage, so that ranks need not exchange them."""
     n = spread.BATCH // 4
     tokens = torch.empty(n, spread.CONTEXT, dtype=torch.long, device="meta")
     between = torch.empty(n, spread.CONTEXT, spread.WIDTH, device="meta")

@@ -19,7 +19,7 @@ def size(*tensors):
 
 
 def case(name, family, expected, call):
-    """Runs `call`; the kernels of the family in it move `expected` bytes, a number or what a function of its result says."""
+    """Runs `call`; the kernels of the family in it move `expected` bytes, a number or a function of its result."""
     card.mark("case")
     result = call()
     card.mark("between")

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Compares what launch logs say kernels move with the sizes of their tensors: check_bytes.py TIDEMARK PYTHON.
+"""Compares the bytes that launch logs state for kernels with the sizes of their tensors: check_bytes.py TIDEMARK
+PYTHON.
 
-PYTHON has the PyTorch whose operations run, on a virtual card; byte_cases.py has them. An expectation of None means that the
-bytes depend on values, or that nobody worked them out: it is only checked that nothing is guessed.
+PYTHON has the PyTorch whose operations run, on a virtual card; byte_cases.py has them. An expectation of None means
+that the bytes depend on values, or were not computed: then the check is only that nothing is guessed.
 """
 import json
 import os

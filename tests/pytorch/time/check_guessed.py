@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Which share of launches and of time is guessed in the steps of three models: check_guessed.py TIDEMARK PYTHON.
+"""The share of launches and of time that is guessed in the steps of three models: check_guessed.py TIDEMARK PYTHON.
 
-PYTHON has the PyTorch that the models run on, on a virtual card. It fails where more than 5 % is guessed, from which on
-`tidemark time` prints no forecast.
+PYTHON has the PyTorch that the models run on, on a virtual card. It fails if more than 5 % is guessed, because
+`tidemark time` then prints no forecast.
 """
 import json
 import os

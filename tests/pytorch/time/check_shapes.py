@@ -3,7 +3,7 @@ kernels and CUDA graphs.
 
     python check_shapes.py --tidemark TIDEMARK --python PYTHON
 
-PYTHON has PyTorch and runs the programs below on a virtual card. Expected rows are worked out from the shapes.
+PYTHON has PyTorch and runs the programs below on a virtual card. Expected rows are computed from the shapes.
 """
 import argparse
 import json

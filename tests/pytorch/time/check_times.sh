@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Forecasts beside published times of steps: check_times.sh TIDEMARK PYTHON FIT_STEP_TIME SHARED
-# Fails where the errors are larger than those of docs/virtual-time.md by more than recordings differ. One recording gave 2.7 % in
-# the middle and 7.3 % for nine in ten, one on a busy machine 2.9 and 8.3. The bounds are the worse one and once more the difference.
-# SHARED, or TIDEMARK_SHARED, has the table of times.
+# Compares forecasts with published times of steps: check_times.sh TIDEMARK PYTHON FIT_STEP_TIME SHARED Fails if the
+# errors are larger than those of docs/virtual-time.md by more than recordings differ. One recording gave 2.7 % in the
+# middle and 7.3 % for nine in ten, one on a busy machine 2.9 and 8.3. The bounds are the worse one and once more the
+# difference. SHARED, or TIDEMARK_SHARED, has the table of times.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 times=${TIDEMARK_SHARED:-$4}/facts/step-times.csv

@@ -58,7 +58,7 @@ def graphed(a, b, out):
 
 
 def go_ahead(a, b, out):
-    """The program's clock is minutes ahead of the real one: who waits by the wrong clock waits for minutes."""
+    """The program's clock is minutes ahead of the real one: a wait by the wrong clock takes minutes."""
     for _ in range(10000):  # each some 23 ms of the card
         torch.mm(a, b, out=out)
     torch.cuda.synchronize()
@@ -106,7 +106,7 @@ def waits():
 
 
 def wakes():
-    """Somebody who is woken does not wait until the end."""
+    """A thread that is woken does not wait until the end."""
     event = threading.Event()
     threading.Timer(SPAN_S, event.set).start()
     return event.wait(60.0)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Which share of the launches and of the time of the zoo's programs is guessed: zoo_shares.py TIDEMARK PYTHON [NAME...].
+"""The share of the launches and of the time of the zoo's programs that is guessed: zoo_shares.py TIDEMARK PYTHON
+[NAME...].
 
-PYTHON has the PyTorch that the programs run on, on a virtual H100. The rows are those of docs/virtual-time.md. NAME is the
-name of a script of tests/pytorch/zoo without its ending. It prints figures and judges none: a program may use what nobody
-has described, and then `tidemark time` prints a lower bound.
+PYTHON has the PyTorch that the programs run on, on a virtual H100. The rows are those of docs/virtual-time.md. NAME is
+the name of a script of tests/pytorch/zoo without its ending. It prints figures without judging them: a program may use
+undescribed kernels, and then `tidemark time` prints a lower bound.
 """
 import json
 import os
@@ -18,7 +19,7 @@ PROGRAMS = ["mlp", "resnet50", "gpt2", "vit", "attention", "convolutions", "embe
 
 
 def forecast_of(tidemark, python, program, folder):
-    """The report of a run's launches, or None where it launched nothing."""
+    """The report of a run's launches, or None if it launched nothing."""
     log = os.path.join(folder, program + ".launches")
     subprocess.run([tidemark, "run", "--device", "virtual:h100-80", "--stacks", "none", "--launch-log", log, "-o",
                     os.path.join(folder, program + ".json.gz"), "--", python, os.path.join(ZOO, program + ".py")],

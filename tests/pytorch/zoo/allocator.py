@@ -7,7 +7,7 @@ Allocated is 1000 * 512 + 10 * 30 MiB + 50 MiB; at its peak, before any was drop
 
   native                 2 MiB + 20 * 30 MiB, and 50 MiB that fit in no hole
   expandable_segments    the twenty lie side by side in one range, which grows by 20 MiB at a time; no hole is larger than
-                         30 MiB, so that 50 MiB more are mapped behind it: 2 MiB + rounded(20 * 30 + 50 MiB, 20 MiB)
+                         30 MiB, so that 50 MiB more are mapped after it: 2 MiB + rounded(20 * 30 + 50 MiB, 20 MiB)
   roundup_power2         with 4 divisions 30 MiB becomes 32 MiB and 50 MiB becomes 56 MiB; the block is rounded up as well
   cudaMallocAsync        has no segments; blocks are multiples of 512 bytes alike, and what the pool holds is the driver's affair
 """

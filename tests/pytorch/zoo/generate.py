@@ -1,10 +1,10 @@
 """Text is generated token by token with a cache: generate.py [told_by_the_card]
 
-It goes on until every sequence has ended or 48 tokens were made.
-Whether they have ended is computed on the card and read on the host, in two ways: all have finished, or none is unfinished.
-The end word is one that the model cannot give, so that a run has its full length of 48 tokens and its cache that of
-16 + 48 - 1 tokens: 2 layers, keys and values, 2 sequences, 4 heads of 32 channels, 2 bytes. In the second way the length is
-a condition on the card like any other, so that the loop ends by what it reads and by nothing else.
+It continues until every sequence has ended or 48 tokens were made. Whether they have ended is computed on the card and
+read on the host, in two ways: all have finished, or none is unfinished. The end word is one that the model cannot give,
+so that a run has its full length of 48 tokens and its cache that of 16 + 48 - 1 tokens: 2 layers, keys and values, 2
+sequences, 4 heads of 32 channels, 2 bytes. In the second way the length is a condition on the card like any other, so
+only the value it reads ends the loop.
 """
 import sys
 

@@ -1,7 +1,7 @@
-"""Values that the host gave are read back as they are; a reused block does not show what lay in it before.
+"""Values that the host gave are read back as they are; a reused block does not show its earlier contents.
 
-What came from the host and went through no kernel: a tensor, a slice of it, a mask, a model's weights moved there and back.
-A kernel's result is not worked out by the card itself; a tensor's memory that is used again must not give old bytes.
+What came from the host and went through no kernel: a tensor, a slice of it, a mask, a model's weights moved there and
+back. The card does not compute a kernel's result; reused tensor memory must not return old bytes.
 """
 import torch
 

@@ -1,7 +1,7 @@
-"""What the card says of itself: properties, NVML through its library, memory in use as each of them counts it.
+"""What the card reports about itself: properties, NVML through its library, memory in use as each of them counts it.
 
-An H100 SXM of 80 GB: compute capability 9.0, 132 multiprocessors, 84,929,347,584 bytes. 100 MiB that PyTorch allocates are
-100 MiB less of free memory for the runtime and for NVML alike, because both look at one card.
+An H100 SXM of 80 GB: compute capability 9.0, 132 multiprocessors, 84,929,347,584 bytes. 100 MiB that PyTorch allocates
+are 100 MiB less of free memory for the runtime and for NVML alike, because both read the same card.
 """
 import ctypes
 import os

@@ -1,6 +1,7 @@
-"""NCCL with one rank: DistributedDataParallel, FSDP, and objects that travel as tensors of bytes, as `torchrun --nproc-per-node 1` starts them.
+"""NCCL with one rank: DistributedDataParallel, FSDP, and objects that travel as tensors of bytes, as `torchrun
+--nproc-per-node 1` starts them.
 
-A collective of one rank gives back what it got. DistributedDataParallel checks the shapes of its parameters by one.
+A collective of one rank returns its input. DistributedDataParallel checks the shapes of its parameters by one.
 """
 import os
 

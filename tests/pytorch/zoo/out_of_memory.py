@@ -1,8 +1,8 @@
-"""Running out of memory, and going on: what a script that looks for its largest batch does.
+"""Runs out of memory and continues, like a script that searches for its largest batch.
 
-A card of 80 GB (84,929,347,584 bytes) holds as many blocks of 1 GiB as what is free before it has whole ones. Each has a
-segment of its own. The error gives its figures itself; after it everything can be freed, and 60 GiB fit at once. A model
-tried at growing batches fails at the first whose one tensor, batch * 64 MiB, is larger than the rest of the card.
+A card of 80 GB (84,929,347,584 bytes) holds as many blocks of 1 GiB as what is free before it has whole ones. Each has
+a segment of its own. The error gives its figures itself; after it everything can be freed, and 60 GiB fit at once. A
+model tried at growing batches fails at the first whose one tensor, batch * 64 MiB, is larger than the rest of the card.
 """
 import torch
 

@@ -1,4 +1,4 @@
-"""What programs ask of NVML through pynvml and torch.cuda: a name, memory, processes; load, power and heat read 0."""
+"""Programs' queries of NVML through pynvml and torch.cuda: a name, memory, processes; load, power and heat read 0."""
 import pynvml
 import torch
 

@@ -1,7 +1,8 @@
-"""Streams, events, copies that do not wait, pinned memory, saved tensors on the host, saving and loading, recomputation.
+"""Streams, events, copies that do not wait, pinned memory, saved tensors on the host, saving and loading,
+recomputation.
 
 A tensor of 4 MiB made on a side stream and used on the main one keeps its block until that use is over (record_stream).
-Everything is complete at once here, so that after a synchronisation nothing is pending and the block can be used again.
+Everything completes immediately here, so after a synchronisation nothing is pending and the block can be used again.
 """
 import os
 import tempfile

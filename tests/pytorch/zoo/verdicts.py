@@ -1,4 +1,4 @@
-"""What a row of verdicts.json holds, and how it is compared with what a script printed.
+"""The fields of a row of verdicts.json, and how it is compared with a script's output.
 
   name      one line; the script's name, then what is different in this row
   script    file beside this one
@@ -19,8 +19,8 @@
   seconds   time after which the script is ended and its row has failed
 
 The figures follow from shapes: each script's first lines say how. They are written as arithmetic so that the derivation
-can be read. None of them was copied from a run. A row that has "peak allocated" or "peak reserved" compares these with the
-snapshot as well: what the script heard of PyTorch is what tidemark run answers.
+can be read. None of them was copied from a run. A row that has "peak allocated" or "peak reserved" compares these with
+the snapshot as well: PyTorch's figures in the script equal the answer of tidemark run.
 """
 import dataclasses
 import gzip
@@ -45,8 +45,8 @@ def rounded(n_bytes: int, step: int) -> int:
 def block(n_bytes: int) -> int:
     """The block of PyTorch's allocator for a request below 1 MiB, or for one from 10 MiB on.
 
-    A small one is a multiple of 512 bytes. A large one has a segment of its own, a multiple of 2 MiB, and keeps what is
-    left of it where that is at most 1 MiB. Requests in between share segments, and what they keep is not a rule of their own.
+    A small one is a multiple of 512 bytes. A large one has its own segment, a multiple of 2 MiB, and keeps the rest of
+    it if that is at most 1 MiB. Requests in between share segments, and follow no fixed rule.
     """
     if not (n_bytes < MIB or n_bytes >= 10 * MIB):
         raise ValueError(f"the block of {n_bytes} bytes does not follow from its size alone")

@@ -1,4 +1,4 @@
-/* cache_fixture.h - a cache on a virtual device behind the failing decorator, with a recorder
+/* cache_fixture.h - a cache on a virtual device wrapped by the failing decorator, and a recorder
  * without stacks. For tests that include cmocka.h.
  */
 #ifndef TIDE_TESTS_CACHE_FIXTURE_H

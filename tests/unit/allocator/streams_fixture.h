@@ -1,4 +1,4 @@
-/* streams_fixture.h - blocks that a second stream uses, and what the tests about them expect. For
+/* streams_fixture.h - blocks that a second stream uses, and the checks of the tests about them. For
  * tests that include cmocka.h.
  */
 #ifndef TIDE_TESTS_STREAMS_FIXTURE_H

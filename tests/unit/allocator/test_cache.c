@@ -81,7 +81,7 @@ static void the_smallest_sufficient_block_is_taken_and_the_lowest_of_equals(void
     uint64_t b = fixture_alloc(&on, 24 * MIB);
     uint64_t c = fixture_alloc(&on, 24 * MIB);
     uint64_t d = fixture_alloc(&on, 40 * MIB);
-    fixture_release(&on, d); /* the order of release plays no part */
+    fixture_release(&on, d); /* the order of release does not matter */
     fixture_release(&on, c);
     fixture_release(&on, a);
     fixture_release(&on, b);
@@ -155,7 +155,7 @@ static void free_neighbours_become_one(void **state) {
     assert_int_equal(stats.inactive_split[TIDE_POOL_ALL].current, 2);
     assert_int_equal(stats.inactive_split_bytes[TIDE_POOL_ALL].current, 9 * MIB);
     fixture_check(&on);
-    fixture_release(&on, c); /* merges with the rest behind it */
+    fixture_release(&on, c); /* merges with the free rest after it */
     stats = fixture_stats(&on);
     assert_int_equal(stats.inactive_split[TIDE_POOL_ALL].current, 2);
     assert_int_equal(stats.inactive_split_bytes[TIDE_POOL_ALL].current, 15 * MIB);

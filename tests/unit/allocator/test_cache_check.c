@@ -123,8 +123,8 @@ static void wrong_count(fixture *on) {
     on->cache->n_blocks++;
 }
 
-/* The bytes that a damage overwrote. They are put back, so that the events that hang from the field
- * can be destroyed. */
+/* The bytes that a damage overwrote. They are restored so that the events linked from the field can
+ * be destroyed. */
 static struct {
     void *at;                          /* the field */
     unsigned char was[sizeof(void *)]; /* its former bytes */

@@ -19,7 +19,7 @@ static void assert_actions(fixture *on, const char *expected) {
     assert_string_equal(actions, expected);
 }
 
-/* The n-th row of a map or an unmap, from 0. */
+/* The n-th row that maps or unmaps, from 0. */
 static tide_event nth_row(fixture *on, tide_action action, size_t n) {
     tide_cache_state now;
     tide_event found = {.address = 0};
@@ -49,21 +49,21 @@ static void granules_are_mapped_for_the_rounded_request(void **state) {
     (void)state;
     fixture on;
     fixture_open(&on, 1024 * MIB, 0, ON);
-    /* The range of the small pool has 1 1/8 x 1024 = 1152 MiB. That of the large pool has granules
+    /* The range of the small pool is 1 1/8 x 1024 = 1152 MiB. That of the large pool has granules
      * of 20 MiB, so 1160. */
     assert_int_equal(fixture_alloc(&on, 1), BASE);
     const uint64_t large = BASE + 1152 * MIB;
     assert_int_equal(fixture_alloc(&on, 2 * MIB), large);
     assert_row(&on, TIDE_ACTION_SEGMENT_MAP, 0, BASE, 2 * MIB);
     assert_row(&on, TIDE_ACTION_SEGMENT_MAP, 1, large, 20 * MIB);
-    /* 18 MiB are free: 1 MiB more takes a granule, and the block lies across the boundary. */
+    /* 18 MiB are free: 1 MiB more takes a granule, and the block spans the boundary. */
     assert_int_equal(fixture_alloc(&on, 19 * MIB), large + 2 * MIB);
     assert_row(&on, TIDE_ACTION_SEGMENT_MAP, 2, large + 20 * MIB, 20 * MIB);
     /* 19 MiB are free; 45 MiB need 26 more: two granules. No segment of 46 MiB is bought. */
     assert_int_equal(fixture_alloc(&on, 45 * MIB), large + 21 * MIB);
     assert_row(&on, TIDE_ACTION_SEGMENT_MAP, 3, large + 40 * MIB, 40 * MIB);
     assert_actions(&on, "MaMaMaMa");
-    /* Another stream has a range of its own, behind the others. */
+    /* Another stream has its own range, after the others. */
     assert_int_equal(fixture_alloc_on(&on, 3 * MIB, 7), large + 1160 * MIB);
     tide_cache_stats stats = fixture_stats(&on);
     assert_int_equal(stats.reserved_bytes[TIDE_POOL_SMALL].current, 2 * MIB);
@@ -95,7 +95,7 @@ static void remainders_of_512_bytes_are_split_off(void **state) {
     fixture_open(&on, 0, 0, ON);
     uint64_t a = fixture_alloc(&on, 25 * MIB);
     assert_int_equal(fixture_stats(&on).allocated_bytes[TIDE_POOL_ALL].current, 25 * MIB);
-    /* 15 MiB are left of two granules: the last 512 bytes of them are a block still. */
+    /* Two granules leave 15 MiB; even the last 512 bytes of them become a block. */
     uint64_t b = fixture_alloc(&on, 15 * MIB - 512);
     assert_int_equal(b, a + 25 * MIB);
     assert_int_equal(on.cache->free[TIDE_POOL_LARGE].n_blocks, 1);
@@ -108,14 +108,14 @@ static void remainders_of_512_bytes_are_split_off(void **state) {
     fixture_close(&on);
 }
 
-/* Best fit counts what a block could grow to: the smaller of two blocks is passed over when the
- * unmapped space of the range lies behind it. */
+/* Best fit compares what blocks could grow to: it skips the smaller of two blocks if the unmapped
+ * space of the range follows it. */
 static void the_block_at_the_end_is_spared(void **state) {
     (void)state;
     fixture on;
     fixture_open(&on, 0, 0, ON);
     uint64_t a = fixture_alloc(&on, 10 * MIB);
-    uint64_t b = fixture_alloc(&on, 4 * MIB); /* 6 MiB of the granule are left behind it */
+    uint64_t b = fixture_alloc(&on, 4 * MIB); /* 6 MiB of the granule remain after it */
     fixture_release(&on, a);
     assert_int_equal(fixture_alloc(&on, 5 * MIB), a); /* not the 6 MiB, which could be 72 TiB */
     assert_int_equal(fixture_alloc(&on, 6 * MIB), b + 4 * MIB);
@@ -194,7 +194,7 @@ static void holes_are_mapped_again(void **state) {
     fixture_close(&on);
 }
 
-/* One request may map two holes with a free block between them, each with a row of its own. */
+/* One request may map two holes with a free block between them, each with its own row. */
 static void two_holes_serve_one_request(void **state) {
     (void)state;
     fixture on;
@@ -239,7 +239,7 @@ static void the_limit_counts_segments_and_what_is_mapped(void **state) {
     assert_int_equal(on.device.n_maps, 0);
     assert_non_null(strstr(on.error.message, "in granules that make 40.00 MiB"));
     fixture_close(&on);
-    /* It is the segment that counts, as in PyTorch: 30 MiB more are above 60 although 20 would be
+    /* As in PyTorch, the whole segment counts: 30 MiB more are above 60 although 20 would be
      * mapped. */
     fixture_open(&on, 0, 60 * MIB, ON);
     a = fixture_alloc(&on, 30 * MIB);
@@ -260,7 +260,7 @@ static void a_full_device_gets_cached_granules_back_first(void **state) {
     uint64_t s = fixture_alloc_on(&on, 100, 1);
     fixture_release(&on, a);
     fixture_release(&on, s);
-    /* 362 of 400 MiB are mapped; of them 42 go back, the large pool's first. */
+    /* 362 of 400 MiB are mapped; 42 of them are released, the large pool's first. */
     assert_int_equal(fixture_alloc(&on, 60 * MIB), BASE + 360 * MIB);
     assert_actions(&on, "MaMaMaffUUMa");
     assert_row(&on, TIDE_ACTION_SEGMENT_UNMAP, 0, BASE, 40 * MIB);
@@ -276,8 +276,8 @@ static void a_full_device_gets_cached_granules_back_first(void **state) {
     fixture_close(&on);
 }
 
-/* A range has 1 1/8 of the device's memory. Where none of its gaps is long enough there is another
- * one. */
+/* A range has 1 1/8 of the device's memory. If none of its gaps is long enough, another range is
+ * reserved. */
 static void a_range_without_room_is_followed_by_another(void **state) {
     (void)state;
     fixture on;
@@ -312,7 +312,7 @@ static void expect_violation(fixture *on, const char *says) {
     }
 }
 
-/* tide_cache_check finds damage of a range. */
+/* tide_cache_check finds damage to a range. */
 static void the_check_knows_ranges(void **state) {
     (void)state;
     fixture on;

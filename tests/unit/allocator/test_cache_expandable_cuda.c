@@ -1,5 +1,5 @@
 /* test_cache_expandable_cuda.c - expandable segments on the cuda device: the driver's functions,
- * memory behind reserved addresses, and every call of runtime and driver failing. */
+ * memory mapped at reserved addresses, and a failure of every call to the runtime and driver. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -102,15 +102,15 @@ static void memory_is_mapped_and_holds_what_is_written(void **state) {
     assert_int_equal(tide_cache_empty(on.cache, NULL), TIDE_OK);
     assert_int_equal(fake->used_bytes, 0);
     assert_int_equal(fake->n_ranges, 0);
-    (void)alloc(&on, 100); /* destroying the cache unmaps live blocks, too */
+    (void)alloc(&on, 100); /* destroying the cache also unmaps live blocks */
     (void)alloc(&on, 3 * MIB);
     assert_int_equal(fake->n_ranges, 2);
     fixture_close(&on);
     nothing_is_left();
 }
 
-/* The driver unmaps at once: memory that a copy still writes must not go before the copy is done.
- */
+/* The driver unmaps immediately: memory that a copy still writes must stay until the copy is
+ * done. */
 static void unmapping_waits_for_the_stream(void **state) {
     (void)state;
     static unsigned char data[4096];
@@ -190,8 +190,8 @@ static void too_little_memory_maps_nothing(void **state) {
     nothing_is_left();
 }
 
-/* Grows, shares, runs out of memory and gives back: every call that a cache makes of runtime and
- * driver. */
+/* Grows, shares, runs out of memory and releases: every call that a cache makes to the runtime and
+ * the driver. */
 static tide_status scenario(fixture *on) {
     uint64_t a = 0;
     uint64_t b = 0;

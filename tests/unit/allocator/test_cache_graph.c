@@ -1,5 +1,5 @@
 /* test_cache_graph.c - a captured step: its private pool, the addresses of its replays, replays
- * that differ from it, calls in another order, and host memory that fails meanwhile. */
+ * that differ from it, calls in another order, and host allocations that fail meanwhile. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,8 +20,8 @@
 
 enum { N_ADDRESSES = 3 };
 
-/* The step of these tests: four calls. The third allocation finds the memory of the first, and the
- * second, with 3 MiB, is of the large pool. Two of its blocks outlive it, as gradients do. */
+/* The step of these tests: four calls. The third allocation reuses the memory of the first; the
+ * second, of 3 MiB, is in the large pool. Two of the step's blocks outlive it, as gradients do. */
 static void step(fixture *on, uint64_t addresses[N_ADDRESSES]) {
     addresses[0] = fixture_alloc(on, 1000);
     addresses[1] = fixture_alloc(on, 3 * MIB);
@@ -51,9 +51,9 @@ static size_t n_segments_of(fixture *on, int64_t number) {
     return n;
 }
 
-/* The cached segment of 2 MiB has room for the first allocation of the step, which must not get it:
- * the begin of the capture gives it back. The small segment that has a live block stays, and no
- * allocation of the step lies in it. */
+/* The cached segment of 2 MiB has room for the first allocation of the step, which must not use it:
+ * beginning the capture releases that segment. The small segment with a live block stays, and no
+ * allocation of the step is in it. */
 static void a_capture_has_a_pool_of_its_own(void **state) {
     (void)state;
     fixture on;
@@ -78,8 +78,8 @@ static void a_capture_has_a_pool_of_its_own(void **state) {
     fixture_close(&on);
 }
 
-/* Emptying the cache gives back what is free elsewhere, but nothing of the private pool, even where
- * none of its blocks is alive. */
+/* Emptying the cache releases what is free elsewhere, but nothing of the private pool, even if none
+ * of its blocks is alive. */
 static void the_pool_of_a_capture_stays(void **state) {
     (void)state;
     fixture on;
@@ -112,7 +112,7 @@ static void emptying_during_a_capture_leaves_its_pool(void **state) {
     fixture_close(&on);
 }
 
-/* Memory that runs out in a capture gives back no cached segment: a capture may not wait for it. */
+/* Running out of memory in a capture releases no cached segment: a capture may not wait for it. */
 static void memory_that_runs_out_in_a_capture_is_not_searched_for(void **state) {
     (void)state;
     fixture on;
@@ -125,7 +125,8 @@ static void memory_that_runs_out_in_a_capture_is_not_searched_for(void **state) 
                      TIDE_DEVICE_OOM);
     assert_int_equal(reserved_bytes(&on), 20 * MIB);
     must(&on, tide_cache_end_capture(on.cache, &on.error));
-    (void)fixture_alloc(&on, 25 * MIB); /* after it the segment is given back for this */
+    (void)fixture_alloc(&on,
+                        25 * MIB); /* after the capture the segment is released for this request */
     fixture_close(&on);
 }
 
@@ -142,7 +143,7 @@ static void every_replay_gets_the_same_addresses(void **state) {
         step(&on, now);
         must(&on, tide_cache_end_replay(on.cache, &on.error));
         assert_memory_equal(now, in, sizeof(in));
-        /* Between replays the cache works as ever. */
+        /* Between replays the cache works as usual. */
         fixture_release(&on, fixture_alloc(&on, 100));
         must(&on, tide_cache_empty(on.cache, &on.error));
     }
@@ -254,7 +255,7 @@ static tide_status long_capture(tide_device *device, tide_hostmem_fault *fault) 
     return worst;
 }
 
-/* Each piece of host memory is missing once; nothing leaks, the list of the calls included. */
+/* Each host allocation fails once; nothing leaks, including the list of calls. */
 static void host_memory_that_fails_in_a_capture_leaves_nothing_behind(void **state) {
     (void)state;
     tide_device *device = NULL;

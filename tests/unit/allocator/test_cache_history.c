@@ -1,4 +1,4 @@
-/* test_cache_history.c - what a refused release says about the block. */
+/* test_cache_history.c - what the message of a refused release reports about the block. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,8 +17,8 @@ static uint64_t alloc_named(fixture *on, size_t n_bytes, tide_category category,
     return address;
 }
 
-/* Expects that the release is refused, that the cache stays consistent, and that the message has
- * the texts in this order. The list ends with NULL. */
+/* Expects that the release is refused, that the cache stays consistent, and that the message
+ * contains the texts in this order. The list ends with NULL. */
 static void expect_refusal(fixture *on, uint64_t address, const char *const *texts) {
     assert_int_equal(tide_cache_release(on->cache, address, &on->error), TIDE_INVALID);
     const char *rest = on->error.message;
@@ -63,7 +63,7 @@ static void a_freed_block_names_both_ends_of_its_life(void **state) {
                                          " ms ago, in step 3/forward\n", "released as event 3, ",
                                          " ms ago, in step 3/backward", NULL});
     assert_false(message_has(&on, "call stack")); /* the recorder captures no stacks */
-    /* An address inside it, too. */
+    /* The same for an address inside the block. */
     expect_refusal(&on, freed + 512,
                    (const char *const[]){"it is free already, 512 bytes inside its block;",
                                          "layers.0.attn.q, 1000 bytes", NULL});
@@ -115,7 +115,7 @@ static void a_returned_segment_is_told_from_a_foreign_address(void **state) {
                                          "was allocated",
                                          NULL});
     assert_false(message_has(&on, "\n"));
-    /* The address lies in a new segment now, so blocks of the old one are not its history. */
+    /* The address is in a new segment now, so blocks of the old one are not its history. */
     uint64_t other = alloc_named(&on, 2 * MIB, TIDE_INPUT, "tokens");
     assert_true(other == block);
     expect_refusal(&on, block + 3 * MIB,
@@ -144,8 +144,8 @@ static void call_stacks_are_found_by_their_events(void **state) {
     fixture_close(&on);
 }
 
-/* A second cache is refused: an address would have two histories, and a snapshot the events of
- * both. */
+/* A second cache is refused: an address would have two histories, and a snapshot would mix the
+ * events of both. */
 static void a_recorder_serves_one_cache(void **state) {
     (void)state;
     fixture on;
@@ -155,7 +155,7 @@ static void a_recorder_serves_one_cache(void **state) {
                      TIDE_INVALID);
     assert_true(message_has(&on, "create a recorder for each cache"));
     assert_null(second);
-    /* One cache after the other is refused, too: destroying the first one recorded no rows. */
+    /* A later cache is refused also: destroying the first one recorded no rows. */
     tide_cache_destroy(on.cache);
     assert_int_equal(tide_cache_create(&on.device.base, on.recorder, NULL, &on.cache, &on.error),
                      TIDE_INVALID);

@@ -1,5 +1,5 @@
-/* test_cache_host_memory.c - the cache's own host memory: every allocation of it fails once, and
- * nodes suffice for what a request may need. */
+/* test_cache_host_memory.c - the cache's own host memory: each of its allocations fails once, and a
+ * request never runs short of nodes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

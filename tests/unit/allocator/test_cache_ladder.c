@@ -21,7 +21,7 @@ static void a_limit_is_met_without_asking_the_device(void **state) {
     fixture on;
     fixture_open(&on, 0, 40 * MIB, "");
     fixture_release(&on, fixture_alloc(&on, 20 * MIB));
-    (void)fixture_alloc(&on, 30 * MIB); /* 20 + 30 > 40: the cached 20 go back first */
+    (void)fixture_alloc(&on, 30 * MIB); /* 20 + 30 > 40: the cached 20 are released first */
     assert_actions(&on, "SafRSa");
     assert_int_equal(on.device.n_allocs, 2);
     assert_int_equal(fixture_stats(&on).num_alloc_retries, 1);
@@ -189,7 +189,8 @@ static void garbage_is_collected_from_the_older_blocks(void **state) {
     fixture_close(&on);
     fixture_open(&on, 0, 100 * MIB, "garbage_collection_threshold:0.45");
     garbage_of_two_ages(&on);
-    assert_actions(&on, "SaSafSafRRSa"); /* 25 MiB to return: a second round takes the other one */
+    assert_actions(&on,
+                   "SaSafSafRRSa"); /* 25 MiB to return: a second round releases the other one */
     fixture_close(&on);
 }
 
@@ -285,7 +286,7 @@ static void running_out_is_said_recorded_and_survived(void **state) {
             fail_msg("\"%s\" is not in: %s", SAYS[i], on.error.message);
         }
     }
-    assert_true(strcspn(on.error.message, "\n") > 100); /* the figures stand in the first line */
+    assert_true(strcspn(on.error.message, "\n") > 100); /* the figures are in the first line */
     assert_true(tide_cache_get_oom(on.cache, &oom));
     assert_int_equal(oom.requested_bytes, 40 * MIB + 1);
     assert_int_equal(oom.segment_bytes, 42 * MIB);
@@ -324,7 +325,7 @@ static void a_full_device_names_its_capacity_and_fragments(void **state) {
                      TIDE_DEVICE_OOM);
     assert_non_null(strstr(on.error.message, "capacity 20.00 MiB"));
     assert_non_null(strstr(on.error.message, "free 0 B"));
-    assert_null(strstr(on.error.message, "in pieces")); /* 8 MiB would not do in one piece */
+    assert_null(strstr(on.error.message, "in pieces")); /* one piece of 8 MiB would not fit */
     fixture_release(&on, b);
     assert_int_equal(tide_cache_alloc(on.cache, 10 * MIB + 1, 0, NULL, &address, &on.error),
                      TIDE_DEVICE_OOM);
@@ -361,7 +362,7 @@ static void absurd_requests_are_refused_at_once(void **state) {
     assert_true(tide_cache_get_oom(on.cache, &oom));
     assert_true(oom.requested_bytes == SIZE_MAX - 511 && oom.free_bytes == UINT64_MAX);
     assert_int_equal(tide_cache_copy_state(on.cache, NULL, &now, NULL), TIDE_OK);
-    for (size_t i = 3; i < 6; i++) { /* rows stay within what a file can hold */
+    for (size_t i = 3; i < 6; i++) { /* keeps the rows within the limits of a file */
         const tide_event *row = &now.recording.events[i];
         assert_true(row->requested_bytes == (i == 3 ? ABSURD[0] : INT64_MAX));
         assert_true(row->block_bytes == INT64_MAX);

@@ -19,7 +19,7 @@ typedef struct setup {
     const char *settings;
     uint64_t capacity_bytes; /* 0: unlimited */
     size_t limit_bytes;      /* 0: none */
-    uint64_t fail_every;     /* 0: never; else one device call in so many fails */
+    uint64_t fail_every;     /* 0: never; n: one device call in n fails */
 } setup;
 
 static const setup SETUPS[] = {
@@ -107,7 +107,7 @@ static void step(walk *of, const setup *under) {
     }
 }
 
-/* Compares the cache with the sums that the walk keeps itself, and with the limits. */
+/* Compares the cache with the walk's own sums, and with the limits. */
 static void compare(walk *of) {
     const tide_cache_config *config = tide_cache_get_config(of->on.cache);
     tide_cache_stats stats = fixture_stats(&of->on);
@@ -122,7 +122,7 @@ static void compare(walk *of) {
     assert_true((uint64_t)stats.reserved_bytes[TIDE_POOL_ALL].peak <= config->memory_limit_bytes);
 }
 
-/* Adding up the rows must give the statistics. */
+/* The rows must add up to the statistics. */
 static void compare_rows(walk *of) {
     tide_cache_state now;
     int64_t allocated_bytes = 0;
@@ -180,7 +180,7 @@ static size_t walk_under(const setup *under, uint64_t seed, int n_steps) {
     assert_int_equal(of.on.device.mapped_bytes, 0);
     if (!tide_cache_get_config(of.on.cache)->expandable_segments) {
         assert_int_equal(of.on.cache->n_segments, 0);
-    } /* otherwise reserved addresses of failed attempts may be left */
+    } /* otherwise reserved addresses of failed attempts may remain */
     fixture_close(&of.on);
     assert_int_equal(of.on.device.n_ranges, 0);
     return of.n_refused;
@@ -254,7 +254,7 @@ static void compare_cpu_and_virtual(bool is_expandable) {
             }
         }
         assert_true(addresses[0] == addresses[1]);
-        if (addresses[0] != 0) { /* the cpu device has memory behind it */
+        if (addresses[0] != 0) { /* the cpu device has real memory */
             memset(tide_device_pointer(devices[0], addresses[0]), 1, 1);
             memset((char *)tide_device_pointer(devices[0], addresses[0]) + n_bytes - 1, 1, 1);
         }

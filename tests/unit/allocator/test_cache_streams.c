@@ -1,5 +1,5 @@
-/* test_cache_streams.c - blocks that several streams use, rule by rule, with numbers worked out by
- * hand. The decorator of the device holds streams back. */
+/* test_cache_streams.c - blocks that several streams use, rule by rule, with numbers computed by
+ * hand. The device's decorator delays streams. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,17 +42,17 @@ static void a_release_waits_for_the_other_stream(void **state) {
     assert_int_equal(stats.inactive_split_bytes[TIDE_POOL_ALL].current, SMALL_SEGMENT - 1024);
     expect_bytes(&on, 0, 1024);
     assert_int_equal(on.device.n_recorded, 1);
-    assert_int_equal(on.device.n_queries, 0); /* a release asks for no event */
-    /* The smallest block that fits would be the one that waits. */
+    assert_int_equal(on.device.n_queries, 0); /* a release queries no event */
+    /* The smallest block that fits would be the waiting one. */
     uint64_t second = fixture_alloc(&on, 1000);
     assert_true(second == block + 1024);
     assert_int_equal(on.device.n_queries, 1);
     expect_bytes(&on, 1024, 2048);
-    fixture_release(&on, second); /* asks for no event either */
+    fixture_release(&on, second); /* queries no event either */
     assert_int_equal(on.device.n_queries, 1);
     expect_bytes(&on, 0, 1024);
     on.device.held_streams = 0;
-    assert_true(fixture_alloc(&on, 1000) == block); /* the events are asked for before the search */
+    assert_true(fixture_alloc(&on, 1000) == block); /* events are queried before the search */
     expect_actions(&on, "Saqafca");
     stats = fixture_stats(&on);
     assert_int_equal(stats.active_bytes[TIDE_POOL_ALL].peak, 2048);
@@ -74,14 +74,14 @@ static void only_a_request_for_bytes_asks(void **state) {
     assert_true(tide_cache_get_oom(on.cache, &oom));
     assert_int_equal(oom.allocated_bytes, 0);
     assert_int_equal(oom.category_bytes[TIDE_UNKNOWN],
-                     0);                  /* released blocks count for no category */
-    (void)fixture_alloc_on(&on, 1000, 5); /* a request of any stream asks */
+                     0);                  /* released blocks count in no category */
+    (void)fixture_alloc_on(&on, 1000, 5); /* a request on any stream queries them */
     assert_int_equal(on.device.n_queries, 1);
     expect_actions(&on, "SaqocSa");
     fixture_close(&on);
 }
 
-/* The cache asks for the events of each stream from the oldest on, up to the first late one. */
+/* The cache queries the events of each stream from the oldest on, up to the first late one. */
 static void events_of_a_stream_are_reached_in_order(void **state) {
     (void)state;
     fixture on;
@@ -92,7 +92,7 @@ static void events_of_a_stream_are_reached_in_order(void **state) {
     on.device.late_queries = 2;
     fixture_release(&on, a);
     on.device.late_queries = 0;
-    fixture_release(&on, b); /* its event is reached, but stands behind that of a */
+    fixture_release(&on, b); /* its event is reached, but comes after the event of a */
     fixture_release(&on, c);
     expect_bytes(&on, 0, 3584);
     (void)fixture_alloc(&on, 4096); /* a is late, c is done */
@@ -104,7 +104,7 @@ static void events_of_a_stream_are_reached_in_order(void **state) {
     (void)fixture_alloc(&on, 4096); /* both of stream 1 */
     assert_int_equal(on.device.n_queries, 5);
     expect_bytes(&on, 12288, 12288);
-    (void)fixture_alloc(&on, 4096); /* no event is left to ask for */
+    (void)fixture_alloc(&on, 4096); /* no event remains to query */
     assert_int_equal(on.device.n_queries, 5);
     expect_actions(&on, "Saaaqqqcaaccaa");
     fixture_close(&on);
@@ -141,7 +141,7 @@ static void a_waiting_block_is_not_merged(void **state) {
     fixture_release(&on, b);
     fixture_release(&on, a);
     fixture_release(&on, c);
-    /* Free: a, and c with what is behind it. */
+    /* Free: a, and c with what follows it. */
     tide_cache_stats stats = fixture_stats(&on);
     assert_int_equal(stats.inactive_split[TIDE_POOL_SMALL].current, 2);
     assert_int_equal(stats.inactive_split_bytes[TIDE_POOL_SMALL].current, SMALL_SEGMENT - 512);
@@ -208,7 +208,7 @@ static void emptying_the_cache_waits(void **state) {
     assert_int_equal(tide_cache_empty(on.cache, &on.error), TIDE_OK);
     expect_actions(&on, "SaqcR");
     expect_bytes(&on, 0, 0);
-    /* It waits for the two streams, not for the whole device, where other work may be going on. */
+    /* Waits for the two streams, not for the whole device, where other work may be running. */
     assert_int_equal(on.device.n_waited_for, 2);
     assert_int_equal(on.device.n_synchronized, 0);
     assert_int_equal(on.device.n_queries, 0);
@@ -294,7 +294,7 @@ static void refusals_say_what_a_block_waits_for(void **state) {
     on.device.held_streams = UINT64_MAX;
     fixture_release(&on, block);
     tide_scope_end(on.recorder, step);
-    for (int offset = 0; offset < 1024; offset += 512) { /* at an address inside the block, too */
+    for (int offset = 0; offset < 1024; offset += 512) { /* also at an address inside the block */
         assert_int_equal(tide_cache_release(on.cache, block + (uint64_t)offset, &on.error),
                          TIDE_INVALID);
         expect_text(&on, ": it is released already and waits for stream 0x1f and 1 more; release "
@@ -331,7 +331,7 @@ static void streams_of_what_is_not_alive_are_refused(void **state) {
     fixture_close(&on);
 }
 
-/* Where the log kept only the completion of a release, the message treats that as the release. */
+/* If the log kept only the completion of a release, the message treats that as the release. */
 static void what_the_log_lost_of_a_release_is_left_out(void **state) {
     (void)state;
     fixture on;

@@ -73,7 +73,7 @@ static void late_events_delay_the_reuse(void **state) {
     assert_int_equal(fake->n_events, 2);
     assert_true(alloc(&on, MIB, on.streams[0]) != block);
     assert_int_equal(active_bytes(&on), 2 * MIB);
-    assert_int_equal(cudaGetLastError(), cudaSuccess); /* "not ready" left nothing behind */
+    assert_int_equal(cudaGetLastError(), cudaSuccess); /* "not ready" left no error set */
     (void)alloc(&on, 512, on.streams[2]);
     assert_int_equal(active_bytes(&on), 2 * MIB + 512);
     assert_true(alloc(&on, MIB, on.streams[0]) == block);
@@ -91,8 +91,8 @@ static void late_events_delay_the_reuse(void **state) {
     assert_string_equal(fake->mistake, "");
 }
 
-/* Several streams, late events and too little memory make every call that a cache makes of the
- * runtime. The status of a failed call comes out, and the cache stays consistent. */
+/* Several streams, late events and too little memory exercise every runtime call of the cache. The
+ * status of the failed call is returned, and the cache stays consistent. */
 static size_t scenario(const fixture *on, tide_status planted) {
     uint64_t live[N_SLOTS] = {0};
     size_t n_refused = 0;

@@ -70,7 +70,7 @@ static void a_failing_wait_changes_nothing(void **state) {
     fixture_close(&on);
 }
 
-/* The planted status of the failed call comes out, and everything can be destroyed. */
+/* The planted status is returned, and everything can be destroyed. */
 static void scenario(fixture *on, tide_status planted) {
     uint64_t live[8] = {0};
     on->device.late_queries = 3;
@@ -115,7 +115,7 @@ static void every_call_of_the_device_may_fail(void **state) {
             for (int call = 0; call < TIDE_N_DEVICE_CALLS; call++) {
                 n_failed[call] += on.device.n_failed[call];
             }
-            on.device.fail_call = 0; /* so that segments go back */
+            on.device.fail_call = 0; /* so that segments are released */
             fixture_close(&on);
             assert_int_equal(on.device.n_events, 0);
             assert_int_equal(on.device.n_segments, 0);

@@ -1,5 +1,5 @@
 /* test_cache_streams_random.c - random requests on several streams whose events are late, against a
- * plain model of who waits for whom. TIDEMARK_SEED=N repeats one seed. */
+ * plain model of which release waits for which stream. TIDEMARK_SEED=N repeats one seed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,7 +66,7 @@ static bool is_done(const life *one) {
     return true;
 }
 
-/* Ends the lives that wait for no stream any more. */
+/* Ends the lives that no longer wait for any stream. */
 static void complete(walk *of) {
     for (size_t i = 0; i < of->n_lifetimes; i++) {
         if (of->lifetimes[i].is_waiting && is_done(&of->lifetimes[i])) {
@@ -102,7 +102,7 @@ static void model_synchronize(walk *of) {
     complete(of);
 }
 
-/* To be called after a call that may have waited for all streams. */
+/* Call this after a call that may have waited for all streams. */
 static void follow_synchronize(walk *of) {
     if (of->on.device.n_waited_for != of->n_waited_for) {
         of->n_waited_for = of->on.device.n_waited_for;
@@ -259,8 +259,7 @@ static void add(total *to, int64_t n_bytes) {
     to->peak = to->now > to->peak ? to->now : to->peak;
 }
 
-/* Adding up the rows must give the statistics, and each request completes at most once, and later.
- */
+/* The rows must add up to the statistics, and each request completes at most once, and later. */
 static void compare_rows(walk *of) {
     tide_cache_state now;
     total allocated = {0, 0};

@@ -27,7 +27,7 @@ typedef struct worker {
     size_t n_passed_on; /* blocks of others that it released */
 } worker;
 
-/* Leaves a block on the shelf and takes what lay there. */
+/* Leaves a block on the shelf and takes the one that was there. */
 static uint64_t exchange(shelf *shared, uint64_t address) {
     pthread_mutex_lock(&shared->lock);
     uint64_t before = shared->address;

@@ -1,5 +1,5 @@
-/* test_cache_structures.c - the free blocks of a pool and the table of live blocks, beside plain
- * arrays that are searched from end to end. TIDEMARK_SEED=N repeats one seed. */
+/* test_cache_structures.c - the free blocks of a pool and the table of live blocks, compared with
+ * plain arrays that are searched linearly. TIDEMARK_SEED=N repeats one seed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +39,7 @@ typedef struct forest {
     bool is_in[N_BLOCKS];
 } forest;
 
-/* Sizes that share a bin, sizes that differ by one unit, and the largest there are. */
+/* Sizes that share a bin, sizes that differ by one unit, and the largest sizes. */
 static uint64_t random_bytes(void) {
     uint64_t random = next_random();
     uint64_t units = random >> 8;
@@ -188,7 +188,7 @@ static void many_of_one_size_stay_quick(void **state) {
 
 /* ---- live blocks ---- */
 
-/* Addresses that belong into the last slots of a table of this size, so that runs wrap round. */
+/* Addresses that hash to the last slots of a table of this size, so that probe runs wrap around. */
 static uint64_t crowded_address(const tide_cache_table *table) {
     for (;;) {
         uint64_t address = (next_random() >> 20) << 9;
@@ -236,8 +236,8 @@ static void live_blocks_are_found_by_address(void **state) {
     }
 }
 
-/* Without memory the table takes more blocks than it otherwise would before it grows, but keeps
- * empty slots, at which searches end. */
+/* Without memory the table fills beyond its usual limit instead of growing, but keeps empty slots,
+ * where searches end. */
 static void a_table_without_memory_refuses_in_time(void **state) {
     (void)state;
     static tide_cache_block blocks[1024];

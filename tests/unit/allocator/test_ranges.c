@@ -58,7 +58,7 @@ static void a_version_accepts_its_own_ranges(void **state) {
     }
 }
 
-/* The row of a setting has its newest words in the column of values. */
+/* The row of a setting lists its newest words in the column of values. */
 static void the_document_states_the_newest_ranges(void **state) {
     (void)state;
     static char text[1 << 17];
@@ -80,7 +80,7 @@ static void the_document_states_the_newest_ranges(void **state) {
     }
 }
 
-/* The parser takes the least whole value of each range and refuses the one below it. */
+/* The parser accepts the least whole value of each range and refuses the one below it. */
 static void the_parser_has_the_same_bounds(void **state) {
     (void)state;
     size_t n = 0;

@@ -10,7 +10,7 @@
 
 #include "bench/run_internal.h"
 
-/* Samples that are known beforehand, and the order in which they were asked for. */
+/* Samples with known values, and the order in which they were requested. */
 typedef struct script {
     const double *samples; /* the first one warms up */
     size_t n_done;
@@ -62,7 +62,7 @@ static void a_failed_sample_ends_the_benchmark(void **state) {
     assert_int_equal(group.n_rounds, 1);
 }
 
-/* Whether one target of 10 that came out at `measured` counts as missed. */
+/* Whether a target of 10, measured as `measured`, counts as missed. */
 static bool is_missed(double measured) {
     tide_bench_run run = {.mem = NULL};
     tide_bench_add_target(&run, "always", "ns", 10.0, 1.0);
@@ -87,7 +87,7 @@ static const tide_bench *find(const char *name) {
     return NULL;
 }
 
-/* The settings follow from what an operation is. */
+/* The settings follow from the kind of operation. */
 static void a_subject_takes_what_it_can_use(void **state) {
     (void)state;
     const unsigned always =
@@ -136,10 +136,10 @@ static void a_run_leaves_rows_and_records(void **state) {
     assert_string_equal(run->rows[1].label, "n=16");
     assert_int_equal(run->rows[1].timing.n_samples, 3);
     assert_true(run->rows[1].us.median > 0.0);
-    /* 2 n^3 FLOP in that time, of which a us has a millionth of what a second has */
+    /* 2 n^3 FLOP; FLOP per us / 1e6 are TFLOP/s */
     const double tflops = 2.0 * 16 * 16 * 16 / run->rows[1].us.median / 1e6;
     assert_true(run->rows[1].rate > 0.999 * tflops && run->rows[1].rate < 1.001 * tflops);
-    assert_int_equal(run->n_records, 3); /* the mean, too, which alone is judged */
+    assert_int_equal(run->n_records, 3); /* also the mean, which alone is judged */
     assert_string_equal(run->records[2].label, "mean of 2 sizes");
     assert_false(tide_bench_record_is_missed(run, &run->records[0]));
     assert_true(tide_bench_record_is_missed(run, &run->records[2]));
@@ -150,7 +150,7 @@ static void a_run_leaves_rows_and_records(void **state) {
     tide_bench_run_destroy(run);
 }
 
-/* A target is of another card: it is compared, but only --target gives an exit status. */
+/* The target is for another card: it is compared, but only --target affects the exit status. */
 static void a_stated_target_is_shown_and_decides_nothing(void **state) {
     (void)state;
     tide_bench_settings settings = brief("int8");
@@ -162,14 +162,14 @@ static void a_stated_target_is_shown_and_decides_nothing(void **state) {
     assert_true(tide_bench_record_target(run, record) == 990.0);
     record->actual = 1.0;
     assert_false(tide_bench_some_record_is_missed(run));
-    settings.target = 5.0; /* the caller's goes first, and decides */
+    settings.target = 5.0; /* the caller's comes first and decides */
     assert_true(tide_bench_record_target(run, record) == 5.0);
     assert_false(tide_bench_record_target_is_stated(run, record));
     assert_true(tide_bench_some_record_is_missed(run));
     tide_bench_run_destroy(run);
 }
 
-/* The target is that of the experiment's own sizes: another size has none. */
+/* The target holds for the experiment's own sizes; other sizes have none. */
 static void other_sizes_have_no_stated_target(void **state) {
     (void)state;
     tide_bench_settings settings = brief("bf16");
@@ -182,7 +182,7 @@ static void other_sizes_have_no_stated_target(void **state) {
     tide_bench_run_destroy(run);
 }
 
-/* Two products of a vector, 64 -> 128 -> 64 in a brief run; 0.8 of the peak is asked of bf16. */
+/* Two products of a vector, 64 -> 128 -> 64 in a brief run; bf16 is asked for 0.8 of the peak. */
 static void mlp_norm_is_a_share_of_the_peak(void **state) {
     (void)state;
     tide_bench_settings settings = brief("bf16");
@@ -197,7 +197,7 @@ static void mlp_norm_is_a_share_of_the_peak(void **state) {
     assert_string_equal(record->metric, "flops_utilization");
     assert_true(tide_bench_record_target(run, record) == 0.8);
     tide_bench_run_destroy(run);
-    settings.peak_tflops = 0.0; /* nobody states one for a processor: 0.8 is no TFLOP/s */
+    settings.peak_tflops = 0.0; /* a processor has no stated peak: 0.8 is not a TFLOP/s */
     assert_int_equal(tide_bench_run_create(tide_hostmem_default(), &settings, &run), TIDE_OK);
     assert_int_equal(tide_bench_run_measure(run, find("mlp-norm"), NULL), TIDE_OK);
     assert_true(tide_bench_record_target(run, &run->records[0]) == 0.0);

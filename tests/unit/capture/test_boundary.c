@@ -238,7 +238,8 @@ static void a_ring_of_any_length_knows_what_was_alive(void **state) {
     }
 }
 
-/* A base that is too small for what is alive stops the log. What the log has is still true. */
+/* A base that is too small for the live blocks stops the log. What the log contains is still
+ * true. */
 static void a_full_base_ends_the_log(void **state) {
     (void)state;
     static model states[N_EVENTS + 1];
@@ -263,9 +264,9 @@ static void a_full_base_ends_the_log(void **state) {
 
 enum { N_SCOPES = N_EVENTS + 1000 }; /* one for each number in the history */
 
-/* Writes the history into a log file with areas of these sizes and leaves it as a killed process
- * does. `is_midst`: the process died while it wrote the last row, when the oldest one was in the
- * base already but still in its place and counted. */
+/* Writes the history into a log file with areas of these sizes and leaves the file as a killed
+ * process does. `is_midst`: the process died while it wrote the last row: the oldest row was
+ * already in the base, but also still in its place and counted. */
 static void leave_file(const char *path, size_t n_rows, size_t max_base, const tide_event *events,
                        bool is_midst) {
     const tide_hostmem *mem = tide_hostmem_default();
@@ -318,7 +319,7 @@ static tide_boundary numbered(const tide_snapshot *snapshot, const tide_segment_
     for (size_t i = 0; i < n_blocks; i++) {
         tide_block_row *block = &made.blocks[i];
         *block = blocks[i];
-        if (block->stack != TIDE_NONE) { /* "0x12": the call lies before the return address */
+        if (block->stack != TIDE_NONE) { /* "0x12": the call is before the return address */
             const tide_frame_row *frame = &snapshot->frames[snapshot->stacks[block->stack].frame];
             const char *text = tide_snapshot_text(snapshot, frame->function);
             block->stack = (uint32_t)strtoul(text, NULL, 16);
@@ -331,7 +332,7 @@ static tide_boundary numbered(const tide_snapshot *snapshot, const tide_segment_
     return made;
 }
 
-/* Expects that n_rows of n_total are kept, or one fewer when the process died while it wrote one. A
+/* Expects that n_rows of n_total are kept, or one fewer if the process died while it wrote one. A
  * log that its base stopped does not keep the last rows: n_lost rows came after them. */
 static void check_file(const char *path, size_t n_total, size_t n_lost, const model *states,
                        const tide_event *events) {

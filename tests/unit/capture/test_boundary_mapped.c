@@ -1,4 +1,4 @@
-/* test_boundary_mapped.c - the state at both ends of a log where memory is mapped and unmapped in
+/* test_boundary_mapped.c - the state at both ends of a log when memory is mapped and unmapped in
  * parts, as expandable segments do. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,7 +70,7 @@ static void same_boundary(const tide_boundary *a, const tide_boundary *b) {
     }
 }
 
-/* The pieces that are unmapped need not be those that were mapped. */
+/* The unmapped pieces need not equal the mapped ones. */
 static void a_ring_knows_what_was_mapped(void **state) {
     (void)state;
     tide_recording all = record_expandable();
@@ -115,7 +115,7 @@ static void assert_run(const tide_boundary *of, size_t i, uint64_t address, uint
     assert_true(of->segments[i].is_expandable);
 }
 
-/* Mapped memory joins what it touches, and any part of it may be unmapped. */
+/* Mapped memory merges with adjacent mapped memory, and any part of it may be unmapped. */
 static void mapped_memory_is_joined_and_cut(void **state) {
     (void)state;
     enum { K = 1024, BASE = 0x100000 };

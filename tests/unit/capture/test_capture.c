@@ -81,7 +81,7 @@ static void run_history(tide_cache *cache, size_t n_steps) {
     }
 }
 
-/* The expected boundary at a row of a whole recording. It comes from the rows before it, and each
+/* The expected boundary at a row of a whole recording, derived from the rows before it, and each
  * block is searched by address among all rows. */
 typedef struct expected {
     size_t n_segments;
@@ -133,8 +133,8 @@ static expected expect_at(const tide_snapshot *whole, size_t row) {
     return e;
 }
 
-/* Expects that each block of a boundary of `snapshot` is the one that `whole` has there before its
- * row `row`, and that none is missing. tide_snapshot_validate checks the tiling. */
+/* Expects that each block of a boundary of `snapshot` matches the block in `whole` before its row
+ * `row`, and that none is missing. tide_snapshot_validate checks the tiling. */
 static void expect_boundary(const tide_snapshot *snapshot, const tide_segment_row *segments,
                             size_t n_segments, const tide_block_row *blocks,
                             const tide_snapshot *whole, size_t row) {

@@ -1,6 +1,6 @@
-/* test_digest_log.c - the digest of a log that is read piece by piece is, byte for byte, that of
- * the snapshot that is recovered from the same log; and it says what the summary and the steps of
- * that snapshot say.
+/* test_digest_log.c - a digest of a log read piece by piece is byte for byte the digest of the
+ * snapshot recovered from the same log, and agrees with the summary and the steps of that
+ * snapshot.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -48,7 +48,7 @@ typedef struct plan {
     tide_full_policy full_policy;
     bool has_stacks;
     bool has_steps;
-    bool has_threads; /* a second thread's step lies within each */
+    bool has_threads; /* each contains a step of a second thread */
     int n_steps;
 } plan;
 
@@ -145,7 +145,7 @@ static void train(program *p, const plan *of) {
     }
 }
 
-/* The log as it is now: that of a process which was killed here. */
+/* The log as it is now, as if the process had been killed here. */
 static void keep_copy(const char *name) {
     char command[3 * PATH];
     char from[PATH];
@@ -175,7 +175,7 @@ static void expect_same(const made *left, const made *right) {
     }
 }
 
-/* What the rest of the program says of the same recording. */
+/* What the rest of the program reports for the same recording. */
 static void expect_figures(const tide_snapshot *snapshot, const tide_digest *digest) {
     tide_summary *summary = NULL;
     tide_lifetimes lifetimes;
@@ -281,7 +281,7 @@ static void steps_of_threads_overlap(void **state) {
     assert_int_equal(compare("killed.log"), 0);
 }
 
-/* What was alive when the oldest kept event came is part of the peak. */
+/* Blocks that were alive at the oldest kept event are part of the peak. */
 static void a_full_log_begins_with_what_was_alive(void **state) {
     (void)state;
     const plan of = {.log_bytes = 1 << 20,
@@ -314,7 +314,7 @@ static void a_damaged_log_too(void **state) {
     assert_true(compare("run.log") > 0);
 }
 
-/* Steps that only repeat are found when all events are there. */
+/* Steps that are only inferred from repetition are found if all events are present. */
 static void a_log_without_steps_is_read_as_a_whole(void **state) {
     (void)state;
     const plan of = {.log_bytes = 8 << 20, .n_steps = 5};

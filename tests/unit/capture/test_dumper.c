@@ -1,5 +1,5 @@
-/* test_dumper.c - snapshots of a program while it runs: other threads go on, every file shows
- * one instant, none replaces another, and impossible requests are refused.
+/* test_dumper.c - snapshots of a program while it runs: other threads continue, every file shows
+ * one instant, no file replaces another, and impossible requests are refused.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
@@ -28,7 +28,7 @@ enum { N_SLOTS = 24, N_DUMPS = 12, MAX_TOLD = 64 };
 /* What the dumper reported, in that order. */
 typedef struct told {
     pthread_mutex_t lock;
-    size_t n;                    /* told */
+    size_t n;                    /* reported */
     size_t n_failed;             /* of them */
     char paths[MAX_TOLD][128];   /* of the files; "" */
     int64_t pauses_ns[MAX_TOLD]; /* of the copies */
@@ -41,7 +41,7 @@ typedef struct fixture {
     char folder[40];
     char path[64];
     told told;
-    atomic_bool is_stopped; /* tells the threads to end */
+    atomic_bool is_stopped; /* ends the threads */
     atomic_uint n_failed;   /* failed calls of the threads */
 } fixture;
 
@@ -144,7 +144,7 @@ static void *work(void *argument) {
     return NULL;
 }
 
-/* `n_events`: of the log; a small one is overwritten while it is copied. */
+/* `n_events`: capacity of the log; a small one is overwritten while it is copied. */
 static void dump_while_threads_work(size_t n_events) {
     fixture f;
     pthread_t threads[2];
@@ -237,7 +237,7 @@ static void a_program_goes_on_when_memory_has_run_out(void **state) {
     tide_snapshot_destroy(snapshot);
     assert_int_equal(unlink(path), 0);
     expect_file(&f, "run.oom-2.json.gz", 4);
-    /* Once the dumper is destroyed the cache calls it no more. */
+    /* A destroyed dumper is not called by the cache. */
     assert_int_equal(tide_cache_alloc(f.cache, (size_t)2 * LIMIT, 0, NULL, &address, NULL),
                      TIDE_DEVICE_OOM);
     end(&f);
@@ -349,7 +349,7 @@ static void signals_of_others_stay_theirs(void **state) {
     tide_dumper *second = create(&f, &config);
     tide_dumper_destroy(dumper);
     assert_int_equal(sigaction(SIGUSR1, NULL, &now), 0);
-    assert_true(now.sa_handler != SIG_IGN); /* the second one still listens */
+    assert_true(now.sa_handler != SIG_IGN); /* the second one is still active */
     tide_dumper_destroy(second);
     assert_int_equal(sigaction(SIGUSR1, NULL, &now), 0);
     assert_true(now.sa_handler == SIG_IGN);

@@ -1,5 +1,5 @@
 /* test_dumper_process.c - snapshots of real child processes: on a signal from outside, and in
- * exit() and abort(), also of a process that dies with the cache's lock held.
+ * exit() and abort(), including a process that dies with the cache's lock held.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
@@ -87,7 +87,7 @@ static void abort_with_the_lock(program *me) {
     abort();
 }
 
-/* A process that ends normally writes no snapshot that was not asked for. */
+/* A process that ends normally writes no snapshot unless asked. */
 static void leave_orderly(program *me) {
     tide_dumper_destroy(me->dumper);
     tide_cache_destroy(me->cache);

@@ -1,5 +1,5 @@
-/* test_exceptions.cpp - a recorder opens libunwind without giving its symbols to the process: C++
- * exceptions and backtrace() stay with their own libraries.
+/* test_exceptions.cpp - a recorder opens libunwind without exposing its symbols to the process: C++
+ * exceptions and backtrace() keep using their own libraries.
  */
 #include <dlfcn.h>
 

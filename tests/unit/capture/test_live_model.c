@@ -35,7 +35,7 @@ static uint64_t next(program *of) {
     return of->random;
 }
 
-/* Of all sizes, many of them about the limits of the allocator. */
+/* Of all sizes, many near the limits of the allocator. */
 static uint64_t pick_bytes(program *of) {
     static const uint64_t LIMITS[] = {512, 1 << 20, 2 << 20, 10 << 20, 20 << 20};
     uint64_t most = UINT64_C(1) << (9 + next(of) % 17); /* 512 ... 32 MiB */
@@ -85,7 +85,7 @@ static void play(const scene *of, size_t n_rows, torch_blocks *to) {
 
 /* ---- its log ---- */
 
-/* Streams have one number on all devices together. */
+/* Each stream has one number, unique across devices. */
 static uint8_t stream_of(const torch_place *place) {
     return (uint8_t)(place->device * N_STREAMS + place->stream);
 }

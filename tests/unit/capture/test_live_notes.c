@@ -1,5 +1,5 @@
-/* test_live_notes.c - what the log of a live recording says beside its events: marks, labels, calls
- * of the driver, pools and Python's frames, each in its place among the events that are left.
+/* test_live_notes.c - notes beside the events in the log of a live recording: marks, labels, driver
+ * calls, pools and Python frames, each in its place among the remaining events.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,8 +62,7 @@ static void buy(made_log *log, uint64_t n_bytes) {
     made_log_event(log, TIDE_ACTION_SEGMENT_ALLOC, AT, n_bytes);
 }
 
-/* "2:w=parameter!": behind the second event the block got that name and category, which are known
- * for sure. */
+/* "2:w=parameter!": after the second event the block got that name and category, both certain. */
 static void expect_labels(const found *of, const char *expected) {
     char said[TEXT_BYTES];
     tide_text text = tide_text_in(said, sizeof(said));
@@ -129,7 +128,7 @@ static void what_is_no_event_stands_between_the_events(void **state) {
     finish(&of);
 }
 
-/* PyTorch has rows for these, too. */
+/* PyTorch has rows for these also. */
 static void marks_of_pytorchs_own_are_events(void **state) {
     (void)state;
     made_log log;
@@ -178,7 +177,7 @@ static void each_event_keeps_what_its_thread_did(void **state) {
     assert_int_equal(extras[2].module, TIDE_NONE);
     assert_int_equal(of.snapshot->event_pool[0], 0);
     assert_int_equal(of.snapshot->event_pool[1], 1);
-    assert_int_equal(of.snapshot->event_pool[2], 0); /* there is no such pool */
+    assert_int_equal(of.snapshot->event_pool[2], 0); /* this pool does not exist */
     assert_int_equal(of.snapshot->n_pools, 1);
     assert_int_equal(of.snapshot->pools[0].id[0], 0);
     assert_int_equal(of.snapshot->pools[0].id[1], 4);
@@ -245,7 +244,7 @@ static void a_log_may_have_no_event(void **state) {
     assert_int_equal(of.snapshot->n_events, 0);
     expect_marks(&of, "0:step begins 0");
     finish(&of);
-    /* Who does not ask for what stands beside the events is told that there is none. */
+    /* A caller that does not ask for the notes gets an error: there are no events. */
     assert_int_equal(tide_recover(log.path, NULL, &snapshot, &report, &error), TIDE_FORMAT);
     assert_non_null(strstr(error.message, "no event of process"));
     made_log_remove(&log);
@@ -299,11 +298,12 @@ static void a_block_keeps_its_label_when_its_rows_are_dropped(void **state) {
     alloc(&log, 0, 512);
     made_log_label(&log, AT, "input", "", TIDE_CERTAINTY_RULE);
     made_log_label(&log, AT, "parameter", "w", TIDE_CERTAINTY_NAMED);
-    made_log_label(&log, AT, "activation", "", TIDE_CERTAINTY_RULE); /* it is known better */
+    made_log_label(&log, AT, "activation", "",
+                   TIDE_CERTAINTY_RULE); /* ignored: the earlier label is more certain */
     alloc(&log, 512, 512);
     made_log_label(&log, AT + 512, "gradient", "w.grad", TIDE_CERTAINTY_NAMED);
     release(&log, 512, 512);
-    alloc(&log, 512, 512); /* another block, which nobody has named */
+    alloc(&log, 512, 512); /* another block, which is unnamed */
     alloc(&log, 1024, 512);
     made_log_label(&log, AT + 1024, "input", "", TIDE_CERTAINTY_RULE);
     alloc(&log, 1536, 512);

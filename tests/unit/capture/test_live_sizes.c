@@ -1,5 +1,5 @@
-/* test_live_sizes.c - the blocks that a live recording's rows lead to: PyTorch tells what was
- * requested, and the sizes follow from what stood around each block when it was made.
+/* test_live_sizes.c - the blocks derived from the rows of a live recording: PyTorch reports the
+ * requested sizes, and the block sizes follow from the neighbours at the time of the allocation.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,8 +35,8 @@ static tide_snapshot *recover(const made_log *log, tide_recover_notes *ret_notes
     return snapshot;
 }
 
-/* "4096 3072+ | 512": the blocks of each segment in KiB, those in use with a plus, those that wait
- * for a stream with a star. */
+/* "4096 3072+ | 512": the blocks of each segment in KiB, in use with a plus, waiting for a stream
+ * with a star. */
 static void say_blocks(const tide_segment_row *segments, size_t n_segments,
                        const tide_block_row *blocks, char ret_text[TEXT_BYTES]) {
     tide_text text = tide_text_in(ret_text, TEXT_BYTES);
@@ -61,7 +61,7 @@ static void expect_blocks(const tide_snapshot *snapshot, const char *start, cons
     assert_string_equal(text, end);
 }
 
-/* Closes the log; what was recovered is let go again. */
+/* Closes the log; releases what was recovered. */
 static void expect(made_log *log, const char *start, const char *end) {
     made_log_close(log);
     tide_snapshot *snapshot = recover(log, NULL);
@@ -118,9 +118,9 @@ static void a_large_block_keeps_a_rest_of_a_mebibyte(void **state) {
     made_log log;
     open_log(&log);
     buy(&log, 0, 20 * MIB);
-    alloc(&log, 0, 19 * MIB); /* a MiB is left */
+    alloc(&log, 0, 19 * MIB); /* 1 MiB remains */
     buy(&log, 64 * MIB, 20 * MIB);
-    alloc(&log, 64 * MIB, 19 * MIB - 512); /* more than a MiB is left */
+    alloc(&log, 64 * MIB, 19 * MIB - 512); /* more than 1 MiB remains */
     expect(&log, "", "20480+ | 19455.5+ 1024.5");
 }
 
@@ -132,7 +132,7 @@ static void a_large_block_ends_at_its_neighbour(void **state) {
     alloc(&log, 0, 4 * MIB);
     alloc(&log, 4 * MIB, 2 * MIB);
     release(&log, 0, 4 * MIB);
-    alloc(&log, 0, 3 * MIB + 1); /* it gets what the one before had */
+    alloc(&log, 0, 3 * MIB + 1); /* it gets the memory of the one before */
     expect(&log, "", "4096+ 2048+ 14336");
 }
 
@@ -253,8 +253,8 @@ static void memory_that_was_unmapped_ends_the_segment(void **state) {
     expect(&log, "", "2048+ 18432 | 6144 4096+");
 }
 
-/* Pools with an allocator of the program's own are bought in one piece whatever the settings say,
- * and their blocks are split as such memory is. */
+/* Pools with an allocator of the program are bought in one piece whatever the settings are, and
+ * their blocks are split like other such memory. */
 static void the_settings_do_not_split_memory_that_came_in_one_piece(void **state) {
     (void)state;
     made_log log;
@@ -280,7 +280,7 @@ static void the_ring_keeps_what_stands_before_its_rows(void **state) {
     expect(&log, "4096* 2048+ 14336", "4096* 2048 3072+ 11264");
 }
 
-/* The neighbour at which the block ends is gone, and its row too. */
+/* The neighbour at which the block ends is gone, and so is its row. */
 static void a_block_of_the_base_ends_where_it_ended_at_its_birth(void **state) {
     (void)state;
     made_log log;
@@ -297,7 +297,7 @@ static void a_block_of_the_base_ends_where_it_ended_at_its_birth(void **state) {
     expect(&log, "4096+ 3072+ 13312", "4096 3072+ 2048+ 11264");
 }
 
-/* The neighbour came later: it is none for the block before. */
+/* The neighbour was allocated later, so it did not bound the block before it. */
 static void a_block_of_the_base_does_not_end_at_a_later_neighbour(void **state) {
     (void)state;
     made_log log;
@@ -312,8 +312,8 @@ static void a_block_of_the_base_does_not_end_at_a_later_neighbour(void **state) 
     expect(&log, "4096+ 2048+ 2048 2048+ 10240", "4096+ 2048+ 2048+ 2048+ 10240");
 }
 
-/* A pool that does not split gives whole segments, whatever is asked for; the next one at the
- * address may be another pool's. */
+/* A pool that does not split returns whole segments, whatever size is requested; the next block at
+ * the address may be in another pool. */
 static void a_pool_that_does_not_split(void **state) {
     (void)state;
     made_log log;

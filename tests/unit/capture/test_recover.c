@@ -1,5 +1,5 @@
-/* test_recover.c - what a process that is killed leaves in its log file is what it recorded: every
- * event, with its scope, name and call stack; and what is done about files that are there already.
+/* test_recover.c - the log file of a killed process contains what it recorded: every event, with
+ * its scope, name and call stack; and how existing files are handled.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -121,7 +121,7 @@ static uint64_t run_child(const char *log_path, size_t log_bytes, uint64_t seed,
     }
     close(ends[1]);
     uint64_t n_reported = 0;
-    /* Waits for the first report, so that there is a log. */
+    /* Waits for the first report; the log exists by then. */
     assert_int_equal(read(ends[0], &n_reported, sizeof(n_reported)), sizeof(n_reported));
     int64_t begin_ns = tide_clock_now_ns();
     uint64_t n = 0;
@@ -203,7 +203,7 @@ static tide_snapshot *recover(const char *path, tide_recover_report *report) {
     return snapshot;
 }
 
-/* Expects that the log has no damage and holds all that was reported. */
+/* Expects an undamaged log that contains all that was reported. */
 static void expect_all(const tide_recover_report *report, uint64_t n_reported) {
     uint64_t n = report->n_events + report->n_dropped;
     assert_true(n >= n_reported && n <= n_reported + MAX_EVENTS_PER_STEP);
@@ -271,7 +271,7 @@ static void a_kill_of_a_ring_loses_nothing(void **state) {
         tide_snapshot *snapshot = recover(path, &report);
         assert_true(report.n_dropped > 10000 && report.n_events > 10000);
         assert_int_equal(report.n_missing + report.n_damaged + report.n_unfit, 0);
-        /* Walking from start over the events contradicts nothing. */
+        /* Walking from the start over the events finds no contradiction. */
         tide_summary *summary = NULL;
         assert_int_equal(tide_summary_create(snapshot, &summary, NULL), TIDE_OK);
         assert_int_equal(summary->devices[0].n_unmatched, 0);
@@ -328,7 +328,7 @@ static void other_files_are_left_alone(void **state) {
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){1 << 20, before.rlim_max}), 0);
     expect_refusal(in_folder("limited.log"), 2 << 20, "ulimit -f");
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-    /* No unfinished file is left. */
+    /* No unfinished file remains. */
     assert_int_equal(unlink(path), 0);
     char command[2 * PATH];
     snprintf(command, sizeof(command), "test -z \"$(ls -A '%s')\"", folder);

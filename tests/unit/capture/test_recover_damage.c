@@ -1,5 +1,5 @@
-/* test_recover_damage.c - a log file that ends anywhere, or has any byte changed, gives a
- * consistent document or a message; never a crash, and never more than was there.
+/* test_recover_damage.c - a log file that is truncated anywhere, or has any byte changed, gives a
+ * consistent document or a message; never a crash, and never more than was recorded.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -45,8 +45,8 @@ static char log_path[PATH + 16];
 static char snapshot_path[PATH + 16];
 static log_bytes good; /* the closed log of the history below */
 
-/* Writes into the existing file. Some file systems flush a file to the disk when it was emptied and
- * is filled again, which would slow the test down. */
+/* Writes into the existing file. Some file systems flush a file that was emptied and refilled,
+ * which would slow the test down. */
 static void write_bytes(const unsigned char *bytes, size_t n_bytes) {
     static int file = -1;
     if (file < 0) {
@@ -125,7 +125,7 @@ static int remove_folder(void **state) {
     return unlink(log_path) == 0 && unlink(snapshot_path) == 0 && rmdir(folder) == 0 ? 0 : -1;
 }
 
-/* Expects that the reader accepts the file that is written of it. */
+/* Expects that the reader accepts the file written from it. */
 static void check_read_back(const tide_snapshot *snapshot) {
     tide_snapshot *again = NULL;
     tide_error error = {""};
@@ -138,8 +138,8 @@ static void check_read_back(const tide_snapshot *snapshot) {
     tide_snapshot_destroy(again);
 }
 
-/* Recovers the file at log_path, checks the document and returns its events; -1: a message said why
- * there is none. */
+/* Recovers the file at log_path, checks the document and returns its events; -1: a message gave the
+ * reason. */
 static int try_recover(tide_recover_report *report) {
     tide_snapshot *snapshot = NULL;
     tide_summary *summary = NULL;
@@ -220,7 +220,7 @@ static void any_byte_may_be_wrong(void **state) {
         bytes[at] ^= (unsigned char)(1 + random % 255);
         write_bytes(bytes, good.n_bytes);
         int n_events = try_recover(&report);
-        if (at >= TIDE_LOG_HEADER_BYTES) { /* one row may be lost, and those that depend on it */
+        if (at >= TIDE_LOG_HEADER_BYTES) { /* one row may be lost, with those that depend on it */
             assert_true(n_events >= (int)good.n_events - 3);
         }
     }
@@ -268,8 +268,8 @@ static void much_may_be_wrong(void **state) {
     }
 }
 
-/* Damages each counter alone, as a stray write may. The report still has what the others show, and
- * does not state a wrong counter as a fact. */
+/* Damages each counter alone, as a stray write may. The report keeps what the other counters show,
+ * and does not state a wrong counter as a fact. */
 static void any_counter_may_be_wrong(void **state) {
     (void)state;
     static const uint64_t WORDS[] = {0,
@@ -316,7 +316,7 @@ static void other_versions_are_refused(void **state) {
     assert_non_null(strstr(error.message, "another kind of machine"));
 }
 
-/* Each failing host allocation gives a message and leaves nothing behind. */
+/* Each failing host allocation gives a message and leaks nothing. */
 static void host_memory_may_run_out(void **state) {
     (void)state;
     write_bytes(good.bytes, good.n_bytes);
@@ -340,7 +340,7 @@ static void host_memory_may_run_out(void **state) {
     }
 }
 
-/* The same for a recorder with a log file, which leaves no file behind either. */
+/* The same for a recorder with a log file, which leaves no file either. */
 static void a_recorder_may_have_no_memory(void **state) {
     (void)state;
     char path[PATH + 16];

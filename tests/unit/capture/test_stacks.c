@@ -75,7 +75,7 @@ static tide_snapshot *capture(const fixture *f) {
     return snapshot;
 }
 
-/* Without libbacktrace there are only names, and none of static functions. */
+/* Without libbacktrace there are only names, and no names of static functions. */
 static bool has_lines(const tide_snapshot *snapshot) {
     for (size_t i = 0; i < snapshot->n_frames; i++) {
         if (snapshot->frames[i].line > 0) {
@@ -85,7 +85,7 @@ static bool has_lines(const tide_snapshot *snapshot) {
     return false;
 }
 
-/* Returns the frame at `*node` and moves on to its caller. */
+/* Returns the frame at `*node` and advances to its caller. */
 static const tide_frame_row *next_frame(const tide_snapshot *snapshot, uint32_t *node) {
     assert_true(*node < snapshot->n_stacks);
     const tide_stack_row *row = &snapshot->stacks[*node];
@@ -95,9 +95,9 @@ static const tide_frame_row *next_frame(const tide_snapshot *snapshot, uint32_t 
     return &snapshot->frames[row->frame];
 }
 
-/* The file as seen from the top of the sources. A compiler cache that is told to
- * (CCACHE_BASEDIR of ccache) hands the compiler a path relative to the build folder, "../../tests",
- * which no mapping of paths applies to; an absolute path stays one. */
+/* The file as seen from the top of the sources. A compiler cache with CCACHE_BASEDIR passes the
+ * compiler a path relative to the build folder, "../../tests", to which no mapping of paths
+ * applies; an absolute path stays absolute. */
 static const char *path_in_sources(const char *file) {
     for (;;) {
         if (strncmp(file, "./", 2) == 0) {

@@ -1,5 +1,5 @@
 /* test_streams.c - snapshots of blocks that wait for another stream: in the state, in the rows and
- * in the figures that come from them. */
+ * in the figures computed from them. */
 #define _POSIX_C_SOURCE 200809L /* mkdtemp */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@
 
 typedef struct fixture {
     tide_device *inner;       /* owned */
-    tide_device_fault device; /* holds the stream back */
+    tide_device_fault device; /* delays the stream */
     tide_recorder *recorder;  /* owned */
     tide_cache *cache;        /* owned */
 } fixture;
@@ -96,7 +96,7 @@ static const tide_summary_device *only_device(const tide_summary *summary) {
     return &summary->devices[0];
 }
 
-/* At the peak the 4 MiB are active and requested, but not allocated, and count for no category. */
+/* At the peak the 4 MiB are active and requested, but not allocated, and count in no category. */
 static void expect_peak(const tide_summary_device *device, int64_t event) {
     const tide_summary_peak *peak = &device->peak;
     assert_int_equal(peak->event, event);

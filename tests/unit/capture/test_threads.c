@@ -1,5 +1,5 @@
 /* test_threads.c - four threads allocate, release each other's blocks and open scopes while a fifth
- * writes snapshots: each of them can be read, is consistent and adds up.
+ * writes snapshots: each snapshot is readable and consistent, and adds up.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
@@ -68,7 +68,7 @@ static uint64_t exchange(shared_state *shared, uint64_t number, uint64_t round) 
     return address;
 }
 
-/* However the threads are scheduled. */
+/* Whatever the scheduling of the threads. */
 static bool is_enough(shared_state *shared) {
     return atomic_load(&shared->is_stopped) && atomic_load(&shared->n_crossed) > N_ROUNDS;
 }
@@ -146,7 +146,7 @@ static void take_snapshot(shared_state *shared) {
     assert_int_equal(unlink(path), 0);
 }
 
-/* `n_events`: of the log; a small one wraps while it is copied. */
+/* `n_events`: capacity of the log; a small one wraps while it is copied. */
 static void run(shared_state *shared, size_t n_events) {
     tide_device *device = NULL;
     tide_recorder_config config;

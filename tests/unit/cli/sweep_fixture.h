@@ -1,4 +1,4 @@
-/* sweep_fixture.h - a small grid and its rows, for the tests of a sweep and of its files. */
+/* sweep_fixture.h - a small grid and its rows, for the tests of sweeps and their files. */
 #ifndef TIDE_TESTS_UNIT_CLI_SWEEP_FIXTURE_H
 #define TIDE_TESTS_UNIT_CLI_SWEEP_FIXTURE_H
 
@@ -6,7 +6,7 @@
 
 #include "cli/sweep/internal.h"
 
-/* The options of a command line; the test fails if it is refused. */
+/* Parses a command line; the test fails if it is refused. */
 void sweep_parse(int argc, char **argv, tide_sweep_options *ret);
 /* 2 sizes x 2 modes x 3 contexts = 12 cells. */
 void sweep_small_grid(tide_sweep_options *ret);

@@ -20,7 +20,7 @@
 #include "cli/interrupt.h"
 #include "common/temporary_file.h"
 
-/* Runs in a process of its own, which ends with the status 0 unless a signal ends it. */
+/* Runs in its own process, which exits with 0 unless a signal ends it. */
 static int wait_status_of(void (*body)(void)) {
     int status = -1;
     pid_t child = fork();
@@ -73,7 +73,7 @@ static void lost_connection(void) {
     }
 }
 
-/* A file that is not finished, in a process that the signal `ending` ends. */
+/* An unfinished file, in a process that the signal `ending` ends. */
 static char unfinished[64];
 static int ending;
 

@@ -1,5 +1,5 @@
-/* test_losses.c - the statements of profile and compare about losses: the steps that they show, an
- * implausible first loss, a loss that is not a number, and the step at which two runs diverge. */
+/* test_losses.c - what profile and compare report about losses: the steps shown, an implausible
+ * first loss, a loss that is not a number, and the step at which two runs diverge. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_record_file.c - rows appended to a CSV file: its header grows, what was there stays, several
- * writers take turns, and a failure leaves everything as it was. */
+/* test_record_file.c - rows appended to a CSV file: its header grows, existing rows stay, several
+ * writers take turns, and a failure changes nothing. */
 #define _DEFAULT_SOURCE /* mkdtemp */
 #include <setjmp.h>
 #include <signal.h>
@@ -78,7 +78,7 @@ static void the_first_row_writes_the_header(void **state) {
     assert_file("name,actual\ngemv,1.500000\n\"a, \"\"b\"\"\nc\",\" blank\"\n");
 }
 
-/* Old rows first and in their order, each with a 0 for what it did not know. */
+/* Old rows come first and in their order, each with a 0 for the columns it did not know. */
 static void the_header_grows(void **state) {
     (void)state;
     static const char *const FIRST[] = {"a", "1", "b", "2"};
@@ -229,7 +229,7 @@ static void a_link_is_followed(void **state) {
 
 enum { N_WRITERS = 4, N_TURNS = 40 };
 
-/* One writer's turns, of which some bring a column more. */
+/* One writer's turns, some of which add a column. */
 static void write_turns(unsigned writer) {
     for (unsigned turn = 0; turn < N_TURNS; turn++) {
         char own[16];

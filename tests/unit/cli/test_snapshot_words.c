@@ -1,4 +1,4 @@
-/* test_snapshot_words.c - what reports say of a run that did not end well. */
+/* test_snapshot_words.c - what reports state about a run that failed. */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <stdarg.h>

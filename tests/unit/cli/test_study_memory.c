@@ -1,6 +1,6 @@
-/* test_study_memory.c - a study that gets no host memory for its runs says how many runs it wanted,
- * and ends without touching runs that it does not have. The linker sends tide_hostmem_zeroed here
- * (--wrap), because the command uses the default heap. */
+/* test_study_memory.c - a study without host memory for its runs reports how many runs it wanted,
+ * and ends without touching missing runs. The linker sends tide_hostmem_zeroed here (--wrap),
+ * because the command uses the default heap. */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,7 +59,7 @@ static void the_message_counts_the_runs(void **state) {
     assert_non_null(strstr(text, "no host memory for 1 run\n"));
 }
 
-/* The same command line succeeds with memory, so nothing else refuses it above. */
+/* The same command line succeeds with memory, so only the lack of memory refused it above. */
 static void with_memory_the_study_is_made(void **state) {
     (void)state;
     static char *two[] = {"study", "parameters", "--size", "small,medium"};

@@ -1,4 +1,4 @@
-/* test_sweep.c - the grid of a sweep, its rows, and the estimate of the time left.
+/* test_sweep.c - the grid of a sweep, its rows, and the estimate of the remaining time.
  * test_sweep_file.c tests the file of the rows. */
 #include <math.h>
 #include <setjmp.h>
@@ -66,7 +66,7 @@ static void repeats_are_cells_with_their_number_in_the_name(void **state) {
     (void)snprintf(name, sizeof(name), "%s", sweep.names[12]);
     tide_sweep_name_once(&sweep, 12, name);
     assert_string_equal(name, "small-forward-c16-b4-fp32");
-    /* A name that is as long as it may be is cut, so that the number of the repeat stays. */
+    /* A name of the maximum length is truncated, so that the repeat's number stays. */
     memset(name, 'x', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
     tide_sweep_name_repeat(name, 12);
@@ -243,7 +243,7 @@ static void a_cell_has_one_row(void **state) {
     assert_int_equal(tide_sweep_add(&sweep, row, NULL), TIDE_OK);
     tide_sweep_row *second = sweep_make_row(&options, 3, TIDE_OUTCOME_COMPLETED);
     assert_int_equal(tide_sweep_add(&sweep, second, NULL), TIDE_INVALID);
-    second->cell = 5; /* where a cell of another name is */
+    second->cell = 5; /* in place of a cell of another name */
     assert_int_equal(tide_sweep_add(&sweep, second, NULL), TIDE_FORMAT);
     second->cell = 12;
     assert_int_equal(tide_sweep_add(&sweep, second, NULL), TIDE_FORMAT);

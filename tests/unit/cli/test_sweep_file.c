@@ -1,5 +1,5 @@
-/* test_sweep_file.c - the file of a sweep's rows: a sweep continues it only when asked, it keeps no
- * half rows and leaves files of others alone, and parts of a grid are joined. */
+/* test_sweep_file.c - the file of a sweep's rows: a sweep continues it only if asked, it keeps no
+ * half rows and leaves other files alone, and parts of a grid are joined. */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <signal.h>
@@ -17,7 +17,7 @@
 
 #include "sweep_fixture.h"
 
-/* A folder of its own, and the name of a file in it that is not there. */
+/* A fresh folder, and the name of a file in it that does not exist. */
 static void name_file(char path[64]) {
     char folder[] = "/tmp/tidemark-sweep-XXXXXX";
     assert_non_null(mkdtemp(folder));
@@ -28,7 +28,7 @@ static void remove_file(const char *path) {
     char folder[64];
     (void)snprintf(folder, sizeof(folder), "%.*s", (int)(strlen(path) - strlen("/rows")), path);
     (void)unlink(path);
-    assert_int_equal(rmdir(folder), 0); /* nothing else was left in it */
+    assert_int_equal(rmdir(folder), 0); /* nothing else is in it */
 }
 
 /* A file with rows of the cells 0 .. n_rows - 1. */
@@ -124,7 +124,7 @@ static void a_foreign_file_is_refused_and_stays(void **state) {
     remove_file(path);
 }
 
-/* As kill -9 or a full disk leaves it: the last line ends anywhere. */
+/* As kill -9 or a full disk leaves it: the last line may end anywhere. */
 static void a_partial_row_is_ignored(void **state) {
     (void)state;
     char path[64];
@@ -161,7 +161,7 @@ static void a_partial_row_is_ignored(void **state) {
     remove_file(path);
 }
 
-/* A full disk, here a limit of the process, takes half a row: nothing of it stays. */
+/* A full disk, here a limit of the process, cuts a row in half: nothing of that row stays. */
 static void a_row_that_does_not_fit_the_disk_is_taken_back(void **state) {
     (void)state;
     char path[64];
@@ -187,7 +187,7 @@ static void a_row_that_does_not_fit_the_disk_is_taken_back(void **state) {
     assert_int_equal(status, TIDE_IO);
     assert_true(strstr(error.message, path) != NULL);
     assert_int_equal(bytes_of(path), n_bytes);
-    /* With room again it goes on. */
+    /* With room again it continues. */
     assert_int_equal(tide_sweep_file_append(&file, row, NULL), TIDE_OK);
     assert_true(bytes_of(path) > n_bytes);
     tide_sweep_row_destroy(row);
@@ -263,7 +263,7 @@ static void resume_leaves_other_files_unchanged(void **state) {
     remove_file(path);
 }
 
-/* A full disk, here a limit of the process, leaves no file of a sweep that could not begin. */
+/* A full disk, here a limit of the process, leaves no file if the sweep could not begin. */
 static void a_header_that_does_not_fit_leaves_no_file(void **state) {
     (void)state;
     char path[64];
@@ -358,7 +358,7 @@ static void parts_are_joined_in_grid_order(void **state) {
     for (size_t i = 0; i < 12; i++) {
         assert_int_equal(sweep.rows[i]->result.memory.requested_peak_bytes, 1000 + i);
     }
-    /* Written, it is a sweep of the whole grid, and no older file gives way to it. */
+    /* The joined file is a sweep of the whole grid, and never replaces an older file. */
     assert_int_equal(tide_sweep_write(paths[3], &sweep, &error), TIDE_OK);
     assert_int_equal(tide_sweep_write(paths[0], &sweep, &error), TIDE_INVALID);
     assert_true(strstr(error.message, "not replaced") != NULL);
@@ -369,8 +369,8 @@ static void parts_are_joined_in_grid_order(void **state) {
     assert_int_equal(tide_sweep_n_missing(&sweep), 0);
     tide_sweep_file_close(&file);
     tide_sweep_fini(&sweep);
-    /* A cell twice with the same figures is there once; with others it is refused, by its name and
-     * both files. */
+    /* A cell that occurs twice with the same figures is kept once; with different figures it is
+     * refused, by its name and both files. */
     const char *const twice[] = {paths[0], paths[3]};
     assert_int_equal(tide_sweep_merge(twice, 2, &sweep, &error), TIDE_OK);
     assert_int_equal(sweep.n_rows, 12);
@@ -401,7 +401,7 @@ static void parts_are_joined_in_grid_order(void **state) {
     }
 }
 
-/* Files of single cells have no names of the others; a folder stands for its files. */
+/* Files of single cells do not name the other cells; a folder means all its files. */
 static void files_of_cells_are_joined(void **state) {
     (void)state;
     char folder[] = "/tmp/tidemark-sweep-XXXXXX";

@@ -1,5 +1,4 @@
-/* test_time_runs.c - the sentence beside a table of forecasts says what the forecasts have guessed.
- */
+/* test_time_runs.c - the sentence beside a table of forecasts names what the forecasts guessed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

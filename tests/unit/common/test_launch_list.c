@@ -1,4 +1,5 @@
-/* test_launch_list.c - launch logs in memory: rows, texts, the stated clock, and what is left out.
+/* test_launch_list.c - launch logs in memory: rows, texts, the stated clock, and what is
+ * omitted.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +27,7 @@ static void rows_and_clock(void **state) {
     assert_int_equal(list.rows[0].kind, TIDE_RUN_LAUNCH_MARK);
     assert_string_equal(tide_strings_text(&list.texts, list.rows[0].name), "step begins");
     assert_int_equal(list.rows[0].host_ns, 0);
-    assert_int_equal(list.rows[1].host_ns, 100); /* the host has worked, and then it calls */
+    assert_int_equal(list.rows[1].host_ns, 100); /* the host worked before the call */
     assert_int_equal(list.rows[1].bytes, 7);
     assert_int_equal(list.rows[2].host_ns, 130);
     assert_int_equal(list.rows[2].name, UINT32_MAX);
@@ -35,7 +36,7 @@ static void rows_and_clock(void **state) {
     tide_launch_list_fini(&list);
 }
 
-/* A capture launches nothing, and what a graph launches takes nothing of the host. */
+/* A capture launches nothing, and what a graph launches takes no host time. */
 static void quiet_and_free(void **state) {
     (void)state;
     tide_launch_list list;

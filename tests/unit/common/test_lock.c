@@ -1,7 +1,7 @@
-/* test_lock.c - a lock keeps threads apart, wakes the ones that sleep, and delays a thread whose
- * wake-up is missed by no more than one sleep.
+/* test_lock.c - a lock keeps threads apart, wakes sleeping threads, and delays a thread whose
+ * wake-up is missed by at most one sleep.
  *
- * How long a thread really waits depends on what else the machine does. So what counts is what the
+ * The real waiting time of a thread depends on the rest of the machine, so the tests check what the
  * kernel is asked for: the program is linked so that the lock's system calls come here first.
  */
 #define _DEFAULT_SOURCE
@@ -40,7 +40,7 @@ static atomic_int n_long_sleeps; /* without a limit, or with one above the state
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
 
-/* It reads as many arguments as a system call can have, also where fewer were given. */
+/* Reads as many arguments as a system call can have, even if fewer were passed. */
 __attribute__((no_sanitize_address)) long __wrap_syscall(long number, ...) {
     long is[6];
     va_list arguments;
@@ -159,8 +159,8 @@ static void await_sleeper(const handover *at) {
     }
 }
 
-/* The waiter gets the lock, by a wake-up or by itself. One that does not is let in after HANG_NS,
- * so that a broken lock fails the test instead of blocking it. */
+/* The waiter gets the lock, by a wake-up or by the end of its sleep. Otherwise it is let in after
+ * HANG_NS, so that a broken lock fails the test instead of blocking it. */
 static void end_handover(handover *at) {
     int64_t begin_ns = tide_clock_now_ns();
     while (!atomic_load(&at->is_taken) && tide_clock_now_ns() - begin_ns < HANG_NS) {
@@ -174,8 +174,8 @@ static void end_handover(handover *at) {
     assert_false(is_stuck);
 }
 
-/* The lock's word is cleared without a look at n_sleeping, which is exactly what a release does
- * that does not see the sleeper. */
+/* Clears the lock's word without reading n_sleeping, exactly as a release that does not see the
+ * sleeper. */
 static void a_missed_wake_up_costs_one_sleep(void **state) {
     (void)state;
     atomic_store(&n_sleeps, 0);

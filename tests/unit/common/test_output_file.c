@@ -1,5 +1,5 @@
-/* test_output_file.c - a file of the user's is replaced whole or not at all: links, rights, files
- * that must stay, and what is left behind.
+/* test_output_file.c - a user's file is replaced whole or not at all: links, rights, files that
+ * must stay, and leftovers.
  */
 #define _XOPEN_SOURCE 700
 #include <dirent.h>
@@ -125,7 +125,7 @@ static void rights_are_handed_on(void **state) {
 }
 
 /* Only root can make a file of a group that a user is not in, and then become that user. The new
- * file cannot get that group, so it must not hand the older group's rights to the user's group. */
+ * file cannot get that group, so it must not give the older group's rights to the user's group. */
 static void rights_of_another_group_are_not_handed_on(void **state) {
     (void)state;
     enum { USER = 65534, OTHER_GROUP = 12345 };
@@ -165,7 +165,7 @@ static void a_protected_file_stays(void **state) {
     assert_int_equal(chmod(at("a"), 0444), 0);
     assert_int_equal(chmod(folder, 0777), 0);
     uid_t user = geteuid();
-    if (user == 0) { /* root may write everything */
+    if (user == 0) { /* root may write anything */
         assert_int_equal(seteuid(65534), 0);
     }
     tide_status status = save(at("a"), "new", &error);
@@ -238,7 +238,7 @@ static int make_folder(void **state) {
     return mkdtemp(folder) == NULL ? -1 : 0;
 }
 
-/* Fails if any file was left behind. */
+/* Fails if any other file remains. */
 static int remove_folder(void **state) {
     (void)state;
     return rmdir(folder);

@@ -1,4 +1,4 @@
-/* test_text.c - a text grows piece by piece, and one that has no room left says so. */
+/* test_text.c - a text grows piece by piece, and reports when it has no room. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +47,7 @@ static void text_may_fill_its_room(void **state) {
     assert_true(text.is_cut);
 }
 
-/* What follows a cut would read as if nothing were missing between. */
+/* Text appended after a cut would read as if nothing were missing. */
 static void cut_text_takes_no_more(void **state) {
     (void)state;
     char storage[12];
@@ -60,7 +60,7 @@ static void cut_text_takes_no_more(void **state) {
     assert_string_equal(storage, "activati...");
 }
 
-/* U+2026 has 3 bytes, U+00B1 2: wherever the end falls, no half of one is left. */
+/* U+2026 has 3 bytes, U+00B1 2: wherever the end falls, no partial character remains. */
 static void characters_stay_whole(void **state) {
     (void)state;
     static const char *const WANTED[] = {"a\u2026\u00b1\u2026...",

@@ -21,7 +21,7 @@ enum {
     AHEAD_NS = 1000000000
 };
 
-/* Whether the length of a tick is not known, but may be soon. */
+/* Whether the length of a tick is unknown, but may be known soon. */
 static bool shall_wait(const tide_tick_clock *clock, int64_t begin_ns) {
     return clock->has_ticks && atomic_load(&clock->tick_ns) == 0 &&
            tide_clock_now_ns() - begin_ns < PATIENCE_S * INT64_C(1000000000);
@@ -62,7 +62,7 @@ static void without_a_counter_the_real_clock_is_read(void **state) {
     assert_int_equal(atomic_load(&clock.tick_ns), 0);
 }
 
-/* After a suspension of the machine the anchor is too old, and the clock begins anew. */
+/* After a suspension of the machine the anchor is too old, and the clock takes a new one. */
 static void an_old_anchor_is_dropped(void **state) {
     (void)state;
     tide_tick_clock clock;
@@ -79,8 +79,8 @@ static void an_old_anchor_is_dropped(void **state) {
     assert_true(ns >= before_ns - WITHIN_NS && ns <= tide_clock_now_ns() + WITHIN_NS);
 }
 
-/* An anchor may be ahead of the real clock. Times that were read by it must not be undercut when it
- * is too old to be used. */
+/* An anchor may be ahead of the real clock. When it is too old to be used, later times must not
+ * fall below those read by it. */
 static void never_goes_back_behind_an_anchor(void **state) {
     (void)state;
     tide_tick_clock clock;

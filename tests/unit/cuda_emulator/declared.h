@@ -21,7 +21,7 @@ typedef struct declared_headers {
     size_t n_values;                        /* the same names in the same order on both sides */
     uint16_t (*to_bf16)(float x);           /* __float2bfloat16_rn */
     float (*to_fp32)(uint16_t bits);        /* __bfloat162float */
-    uint32_t (*two_bf16)(float x, float y); /* __floats2bfloat162_rn, as it lies in memory */
+    uint32_t (*two_bf16)(float x, float y); /* __floats2bfloat162_rn, as laid out in memory */
 } declared_headers;
 
 const declared_headers *declared_by_emulator(void);

@@ -74,7 +74,7 @@ static int expected(const expectation *of) {
     return tide_emulator_detects_races() ? of->race : of->plain;
 }
 
-/* Whether the numbers are what a correct kernel would leave, for bugs that change numbers. */
+/* Whether the numbers equal a correct kernel's, for bugs that change numbers. */
 static bool is_wrong(bug planted, const float *out, const float *in) {
     for (int t = 0; t < BUG_THREADS; t++) {
         float want = in[BUG_THREADS - 1 - t];
@@ -129,8 +129,8 @@ static int run(const expectation *of, tide_emulator_order order) {
     return seen;
 }
 
-/* Runs a kernel and returns what shows the bug. Under a sanitizer, which may end the process, it
- * does so in a child. */
+/* Runs a kernel and returns what revealed the bug. Under a sanitizer, which may end the process,
+ * the kernel runs in a child. */
 static int outcome(const expectation *of, tide_emulator_order order) {
     if (!TIDE_TEST_SANITIZED) {
         const int seen = run(of, order);

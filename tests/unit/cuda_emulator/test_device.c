@@ -209,8 +209,8 @@ static void check_products_tf32(void) {
     tide_emulator_release(on_device[1]);
 }
 
-/* The bits of numbers and of the TF32 numbers nearest to them: of two as near the one further from
- * 0. Infinity and NaN stay, but for the bits of a NaN that TF32 lacks. */
+/* The bits of numbers and of the TF32 numbers nearest to them: ties round away from 0. Infinity and
+ * NaN stay, except for the bits of a NaN that TF32 lacks. */
 static void check_tf32(void) {
     static const uint32_t BITS[][2] = {
         {0x00000000, 0x00000000}, {0x80000000, 0x80000000}, {0x3F800000, 0x3F800000},
@@ -295,8 +295,8 @@ static void device_memory_is_known(void **state) {
     assert_false(tide_device_memory_holds(segment, 1));
 }
 
-/* The host cannot reach a GPU's own memory: a test that forgets this crashes in the emulator, too.
- */
+/* The host cannot reach a GPU's own memory: a test that forgets this also crashes in the
+ * emulator. */
 static void hidden_memory_is_reached_by_copies_and_kernels_alone(void **state) {
     (void)state;
     float numbers[33];
@@ -316,7 +316,7 @@ static void hidden_memory_is_reached_by_copies_and_kernels_alone(void **state) {
     const pid_t child = fork();
     if (child == 0) {
         (void)signal(SIGSEGV, SIG_DFL); /* cmocka's handler would report a failed test */
-        (void)close(STDERR_FILENO);     /* AddressSanitizer reports it, too */
+        (void)close(STDERR_FILENO);     /* AddressSanitizer reports it also */
         _exit(*(volatile float *)out == 0 ? 0 : 1);
     }
     int status = 0;

@@ -1,4 +1,4 @@
-/* test_toolkit.c - our declarations of CUDA equal the toolkit's, where one is installed. */
+/* test_toolkit.c - our declarations of CUDA equal the toolkit's, if one is installed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

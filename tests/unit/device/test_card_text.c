@@ -1,4 +1,4 @@
-/* Cards as text: a name of the table, and what differs from it. */
+/* test_card_text.c - cards as text: a name of the table, and the values that differ from it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -116,7 +116,7 @@ static void an_unknown_card_gets_a_suggestion(void **state) {
     }
 }
 
-/* A chip's figures fit each other, whatever their source. */
+/* A chip's figures are consistent, whatever their source. */
 static void chips_are_consistent(void **state) {
     (void)state;
     size_t n_chips = 0;
@@ -144,7 +144,7 @@ static void chips_are_consistent(void **state) {
     assert_null(tide_card_chip_find(91));
 }
 
-/* Bytes per second that the memory's clock and the width of its bus give. */
+/* Bytes per second that follow from the memory's clock and the width of its bus. */
 static int64_t bandwidth_of(const tide_card_board *board) {
     return INT64_C(2000) * board->memory_clock_khz * board->memory_bus_bits / 8;
 }

@@ -1,5 +1,5 @@
 /* test_device_cuda.c - the cuda device on the fake runtime: every way in which it can be absent,
- * what it says of itself, memory, copies, streams and late events.
+ * what it reports about itself, memory, copies, streams and late events.
  */
 #define _POSIX_C_SOURCE 200809L /* setenv */
 #include <setjmp.h>
@@ -263,7 +263,7 @@ static void profiler_ranges_answer_as_calls_do(void **state) {
     assert_int_equal(tide_device_profiler_range(device, false, &error), TIDE_DEVICE_FAILED);
     assert_int_equal(tide_device_profiler_range(device, false, NULL), TIDE_OK);
     tide_device_close(device);
-    /* A device that no profiler records says so. */
+    /* A device that no profiler records reports that. */
     assert_int_equal(tide_device_open("cpu", NULL, &device, NULL), TIDE_OK);
     assert_int_equal(tide_device_profiler_range(device, true, &error), TIDE_UNSUPPORTED);
     assert_non_null(strstr(error.message, "no profiler knows the device cpu"));

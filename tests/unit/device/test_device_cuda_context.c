@@ -1,5 +1,5 @@
 /* test_device_cuda_context.c - the memory that a context takes, as the driver's management library
- * sees it before and after; -1 where it cannot say.
+ * sees it before and after; -1 if it is unknown.
  */
 #define _POSIX_C_SOURCE 200809L /* setenv */
 #include <setjmp.h>
@@ -36,7 +36,7 @@ static void what_cannot_be_told_is_not(void **state) {
     assert_true(context_of("cuda:0", "memory") == -1);
     assert_true(context_of("cuda:0", "shutdown") ==
                 INT64_C(512) << 20);             /* the answer came before shutdown failed */
-    assert_true(context_of("cuda:1", "") == -1); /* a GPU that the library does not know */
+    assert_true(context_of("cuda:1", "") == -1); /* a GPU unknown to the library */
 }
 
 int main(void) {

@@ -1,5 +1,5 @@
 /* test_device_cuda_failures.c - the cuda device on the fake runtime when calls fail: each call in
- * turn, with every error that there is, and from several threads. */
+ * turn, with every error, and from several threads. */
 #define _POSIX_C_SOURCE 200809L /* setenv */
 #include <pthread.h>
 #include <setjmp.h>
@@ -16,8 +16,8 @@
 #include "device/cuda_friend.h"
 #include "support/hostmem_fault.h"
 
-/* Uses a device as a program does: segments, copies, streams, events. Undoes everything on the way
- * out and returns the first failure. */
+/* Uses a device as a program does: segments, copies, streams, events. Undoes everything before it
+ * returns the first failure. */
 static tide_status use_device(tide_device *device, tide_error *error) {
     uint64_t address = 0;
     uint64_t free_bytes = 0;
@@ -175,8 +175,7 @@ static void every_call_may_lose_the_device(void **state) {
     }
 }
 
-/* Tries every number of an error, so that an error that the process survives does not count as its
- * end. */
+/* Tries every number of an error: an error that the process survives must not count as its end. */
 static void some_errors_lose_the_device_and_others_do_not(void **state) {
     (void)state;
     size_t n_ends = 0;
@@ -214,7 +213,7 @@ static void a_lost_device_stays_lost(void **state) {
     assert_non_null(strstr(error.message, "since cudaDeviceSynchronize"));
     tide_device_close(device);
     device = NULL;
-    /* Opening it again in this process fails, too. */
+    /* Reopening it in this process also fails. */
     assert_int_equal(tide_device_open("cuda", NULL, &device, &error), TIDE_DEVICE_ABSENT);
     assert_null(device);
 }

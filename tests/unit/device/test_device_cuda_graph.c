@@ -1,5 +1,5 @@
-/* test_device_cuda_graph.c - graphs of the cuda device on the fake runtime: what a capture keeps,
- * what it does not permit, and what is left behind.
+/* test_device_cuda_graph.c - graphs of the cuda device on the fake runtime: what a capture records,
+ * what it forbids, and what remains afterwards.
  */
 #define _POSIX_C_SOURCE 200809L /* unsetenv */
 #include <setjmp.h>
@@ -27,7 +27,7 @@ static void count_release(void *work) {
     n_releases++;
 }
 
-/* As a kernel's launch: kept, or executed. */
+/* Like a kernel launch: captured, or executed. */
 static void launch(tide_stream stream) {
     if (!tide_device_keeps((const void *)(uintptr_t)stream, count_run, count_release, NULL)) {
         (void)count_run(NULL);
@@ -49,7 +49,7 @@ static void launches_of_the_stream_are_kept(void **state) {
     assert_int_equal(tide_device_stream_create(device, &stream, NULL), TIDE_OK);
     assert_int_equal(tide_device_graph_begin(device, stream, NULL), TIDE_OK);
     launch(stream);
-    launch(0); /* is no part of it */
+    launch(0); /* is not part of it */
     launch(stream);
     assert_int_equal(n_runs, 1);
     assert_int_equal(tide_device_alloc(device, MIB, &address, NULL), TIDE_OK);
@@ -58,7 +58,7 @@ static void launches_of_the_stream_are_kept(void **state) {
         assert_int_equal(tide_device_graph_launch(device, graph, stream, NULL), TIDE_OK);
         assert_int_equal(n_runs, 1 + 2 * i);
     }
-    launch(stream); /* nothing is captured any more */
+    launch(stream); /* the capture has ended */
     assert_int_equal(n_runs, 8);
     assert_int_equal(n_releases, 0);
     tide_device_graph_destroy(device, graph);
@@ -69,8 +69,8 @@ static void launches_of_the_stream_are_kept(void **state) {
     assert_int_equal(tide_fake_cudart_state()->n_mistakes, 0);
 }
 
-/* A stream that waits for an event of the captured one is captured, too, until the captured one has
- * waited for it; without that there is no graph. */
+/* A stream that waits for an event of the captured one is captured also, until the captured one has
+ * waited for it; without that wait the capture yields no graph. */
 static void a_stream_that_waits_is_captured(void **state) {
     (void)state;
     tide_device *device = open_device();
@@ -98,7 +98,7 @@ static void a_stream_that_waits_is_captured(void **state) {
     assert_non_null(strstr(error.message, "unjoined work"));
     assert_int_equal(tide_device_graph_launch(device, graph, stream, NULL), TIDE_OK);
     assert_int_equal(n_runs, 1);
-    launch(beside); /* is no part of a capture any more */
+    launch(beside); /* is no longer part of a capture */
     assert_int_equal(n_runs, 2);
     tide_device_graph_destroy(device, graph);
     tide_device_event_destroy(device, event);
@@ -108,7 +108,7 @@ static void a_stream_that_waits_is_captured(void **state) {
     assert_int_equal(tide_fake_cudart_state()->n_mistakes, 0);
 }
 
-/* A copy that the stream was given before the graph is done before the graph's own copy reads. */
+/* A copy queued on the stream before the graph is done before the graph's own copy reads. */
 static void copies_before_a_graph_come_first(void **state) {
     (void)state;
     tide_device *device = open_device();
@@ -141,7 +141,7 @@ static void copies_before_a_graph_come_first(void **state) {
     tide_device_close(device);
 }
 
-/* The call fails and so does the end of the capture; the stream is as before. */
+/* The call fails and so does the end of the capture; the stream is unchanged. */
 static void waiting_ends_a_capture(void **state) {
     (void)state;
     tide_device *device = open_device();
@@ -186,8 +186,8 @@ static void captured_events_have_no_time(void **state) {
     tide_device_close(device);
 }
 
-/* The fake runtime counts handles that are destroyed twice, also where an instance still needs the
- * graph, which the second call would free. */
+/* The fake runtime counts handles that are destroyed twice, also if an instance still needs the
+ * graph that the second call would free. */
 static void handles_are_destroyed_once(void **state) {
     (void)state;
     tide_device *device = open_device();

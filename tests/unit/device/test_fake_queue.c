@@ -34,7 +34,7 @@ static void launch(size_t stream, char *letter) {
     }
 }
 
-/* `waiting` waits for what `from` has so far. */
+/* `waiting` waits for the work queued on `from` so far. */
 static void order(size_t from, size_t waiting) {
     assert_int_equal(tide_device_event_record(device, event, streams[from], NULL), TIDE_OK);
     assert_int_equal(tide_device_stream_wait(device, streams[waiting], event, NULL), TIDE_OK);
@@ -67,7 +67,7 @@ static void late_work_runs_when_it_is_waited_for(void **state) {
     launch(1, "a");
     launch(2, "b");
     assert_string_equal(ran, "b");
-    order(2, 1); /* what comes first on time changes nothing */
+    order(2, 1); /* work that comes first and in time changes nothing */
     launch(1, "c");
     assert_string_equal(ran, "b");
     order(1, 2);
@@ -75,7 +75,7 @@ static void late_work_runs_when_it_is_waited_for(void **state) {
     assert_string_equal(ran, "bacd");
 }
 
-/* The wait counts to the record and no further: work behind it stays late. */
+/* The wait covers the work up to the record only: later work stays late. */
 static void only_what_stands_before_the_record_runs(void **state) {
     (void)state;
     tide_fake_cudart_state()->late_streams = 1U << 1;
@@ -101,7 +101,7 @@ static void waits_go_on_from_stream_to_stream(void **state) {
     assert_string_equal(ran, "bacd");
 }
 
-/* The end of a stream waits for nothing, that of the runtime forgets everything. */
+/* The end of a stream waits for nothing; the end of the runtime drops everything. */
 static void a_reset_forgets_it(void **state) {
     tide_fake_cudart_state()->late_streams = 1U << 1;
     launch(1, "a");

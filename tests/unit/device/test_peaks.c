@@ -1,4 +1,4 @@
-/* test_peaks.c - the stated rates beside what the multiprocessors compute in a second. */
+/* test_peaks.c - the stated rates compared with what the multiprocessors compute per second. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,8 +40,8 @@ static double fp32_of(int compute_capability) {
     return 2.0 * (has_64_lanes ? 64.0 : 128.0);
 }
 
-/* The same of the tensor cores with fp16 and fp32 sums, as the architectures' white papers have it.
- * GeForce cards have half of what the chip computes. */
+/* The same for tensor cores with fp16 and fp32 sums, from the architectures' white papers. GeForce
+ * cards have half of the chip's rate. */
 static double fp16_of(const tide_card *card) {
     int capability = card->compute_capability;
     double full = capability == 100  ? 8192.0
@@ -112,7 +112,7 @@ static void tensor_cores_follow_from_the_clock(void **state) {
     }
 }
 
-/* Another card's name is no name of this one, however it begins. */
+/* Another card's name is never a name of this one, even with the same beginning. */
 static void names_are_whole(void **state) {
     (void)state;
     static const char *const OTHERS[] = {"NVIDIA A10G",

@@ -1,5 +1,4 @@
-/* test_spill.c - a virtual card that is full, and puts what is bought then into the host's memory.
- */
+/* test_spill.c - a full virtual card, which spills later segments into host memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,7 +55,7 @@ static void a_full_card_spills_into_the_host(void **state) {
     assert_int_equal(free_bytes, 0);
     assert_int_equal(tide_device_alloc(device, 12 * MIB, &address, &error), TIDE_DEVICE_OOM);
     assert_int_equal(taken(device, 10 * MIB) > third, true);
-    /* What became free on the card takes no piece back from the host. */
+    /* Memory freed on the card brings no piece back from the host. */
     assert_int_equal(tide_device_release(device, first, NULL), TIDE_OK);
     assert_int_equal(spill_of(device).now_bytes, 40 * MIB);
     assert_int_equal(tide_device_release(device, second, NULL), TIDE_OK);
@@ -75,7 +74,7 @@ static void mapped_granules_spill_one_by_one(void **state) {
     assert_int_equal(tide_device_reserve(device, 160 * MIB, &address, NULL), TIDE_OK);
     assert_int_equal(tide_device_map(device, address, 120 * MIB, 20 * MIB, NULL), TIDE_OK);
     assert_int_equal(spill_of(device).now_bytes, 20 * MIB);
-    /* All or nothing: one granule has room, two have not. */
+    /* All or nothing: one granule fits, two do not. */
     assert_int_equal(tide_device_map(device, address + 120 * MIB, 40 * MIB, 20 * MIB, NULL),
                      TIDE_DEVICE_OOM);
     assert_int_equal(spill_of(device).now_bytes, 20 * MIB);

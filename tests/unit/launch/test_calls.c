@@ -49,7 +49,7 @@ static void figures_follow_from_the_rows(void **state) {
         {.n_bytes = 999, .reserved_bytes = 64, .action = TIDE_RUN_OOM},
         {.n_bytes = 10, .reserved_bytes = 54, .action = TIDE_RUN_SHRINK},
         {.action = TIDE_RUN_NONE},
-        {.address = 1, .n_bytes = 1000, .action = TIDE_RUN_ALLOC}, /* behind the end */
+        {.address = 1, .n_bytes = 1000, .action = TIDE_RUN_ALLOC}, /* beyond the end */
     };
     tide_calls calls;
     tide_error error = {""};

@@ -39,7 +39,7 @@ static void test_one_several_and_different_cards(void **state) {
     expect("virtual:h100-80x2+a100-40", "h100-80+h100-80+a100-40");
 }
 
-/* An x belongs to many names of cards. */
+/* Many names of cards contain an x. */
 static void test_a_name_may_be_short(void **state) {
     (void)state;
     expect("virtual:t4", "t4-16");

@@ -1,4 +1,4 @@
-/* test_child.c - the program of a run is watched, and a signal can ask for something meanwhile. */
+/* test_child.c - a run's program is watched, and a signal can request an action meanwhile. */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <signal.h>
@@ -21,7 +21,7 @@ extern char **environ;
 typedef struct seen {
     int n_looks, n_asked;
     const tide_launch *launch;
-    int answer_fd; /* gets a line each time that a signal asked; 0: nothing gets one */
+    int answer_fd; /* gets a line for each signal; 0: no file */
 } seen;
 
 static void watch(void *ctx, const tide_launch *launch, bool was_asked) {
@@ -34,7 +34,7 @@ static void watch(void *ctx, const tide_launch *launch, bool was_asked) {
     of->launch = launch;
 }
 
-/* Runs a line of the shell. */
+/* Runs a shell command. */
 static tide_launch run(char *line, int asked_by, seen *ret_seen) {
     char *arguments[] = {"sh", "-c", line, NULL};
     const tide_launch_config config = {
@@ -66,7 +66,7 @@ static void a_signal_asks_and_is_not_passed_on(void **state) {
 static void other_signals_are_passed_on(void **state) {
     (void)state;
     seen found = {.answer_fd = 0};
-    /* A minute and more, so that a test that fails ends. */
+    /* A minute and more, so that a failing test ends. */
     tide_launch launch = run("trap 'exit 9' TERM; kill -TERM $PPID; i=0; "
                              "while [ $i -lt 1200 ]; do sleep 0.05; i=$((i + 1)); done; exit 7",
                              SIGUSR1, &found);
@@ -74,7 +74,7 @@ static void other_signals_are_passed_on(void **state) {
     assert_int_equal(found.n_asked, 0);
 }
 
-/* What this process did with the signal before is what the program does. */
+/* The program inherits what this process did with the signal before. */
 static void the_program_has_the_signal_as_it_was(void **state) {
     (void)state;
     seen found = {.answer_fd = 0};
@@ -85,7 +85,7 @@ static void the_program_has_the_signal_as_it_was(void **state) {
     (void)signal(SIGUSR2, SIG_DFL);
 }
 
-/* It is watched once more after its end, so that what it did last is seen. */
+/* It is watched once more after its end, to see its last actions. */
 static void a_short_program_is_looked_at(void **state) {
     (void)state;
     seen found = {.answer_fd = 0};

@@ -1,10 +1,9 @@
-/* test_document.c - steps, phases, names and categories that are put into PyTorch's history.
+/* test_document.c - steps, phases, names and categories that are added to PyTorch's history.
  *
- * A history is a text, one word an event: "+1" allocates block 1, "-1" frees it, "!" is an
- * allocation that failed, "[" and "]" are the begin and end of an annotation of the program. What
- * became of the events is a text too: the step and the first letter of the phase of each, "." for
- * neither, with "u" where the annotation is the innermost scope; or the first letter of each
- * allocation's category.
+ * A history is a text with one word for each event: "+1" allocates block 1, "-1" frees it, "!" is a
+ * failed allocation, "[" and "]" begin and end an annotation of the program. The result is also a
+ * text: the step and the first letter of the phase of each event, "." for neither, with "u" if the
+ * annotation is the innermost scope; or the first letter of each allocation's category.
  */
 #define _POSIX_C_SOURCE 200809L /* mkstemp */
 #include <setjmp.h>
@@ -51,7 +50,7 @@ typedef struct history {
 
 /* ---- the file of a history ---- */
 
-/* Words that are rows. Time goes on by a microsecond a word. */
+/* Words that are rows. Each word advances the time by 1 us. */
 static int64_t add_trace(tide_text *to, size_t device, const char *words) {
     int64_t n_rows = 0;
     int time_us = 1000 + (int)device;
@@ -101,7 +100,7 @@ static void add_annotations(tide_text *to, const char *words) {
     }
 }
 
-/* The document of the history, by a file that is removed again. */
+/* The document of the history, read from a file that is then removed. */
 static tide_status try_read(const history *of, tide_snapshot **ret_snapshot, tide_error *error) {
     char path[] = "/tmp/tidemark-test-XXXXXX";
     static char content[TEXT_BYTES];
@@ -215,7 +214,8 @@ static void a_step_has_three_phases(void **state) {
                         MARKS(MARK("step begins", 1), MARK("backward begins", 3),
                               MARK("backward ends", 5), MARK("optimizer begins", 6),
                               MARK("step ends", 7), MARK("step begins", 7))};
-    /* Between backward and optimizer is the step alone, and what follows the last step is none. */
+    /* Events between backward and optimizer have only a step, and events after the last step have
+     * none. */
     assert_scopes(&of, 0, ". 0f 0f 0b 0b 0 0o .");
 }
 
@@ -352,8 +352,8 @@ static void what_nobody_names_is_known_by_its_lifetime(void **state) {
                         MARKS(MARK("step begins", 1), MARK("backward begins", 3),
                               MARK("backward ends", 7), MARK("optimizer begins", 7),
                               MARK("step ends", 8))};
-    /* 1 was there before; the backward pass finds 2 and 3; 4 it makes and frees; the optimizer
-     * makes 5 and keeps it. */
+    /* 1 existed before; the backward pass finds 2 and 3; it makes and frees 4; the optimizer makes
+     * and keeps 5. */
     assert_tensors(&of, "unknown -, activation -, activation -, temporary -, optimizer_state -, "
                         "unknown -");
 }
@@ -367,7 +367,7 @@ static void what_outlives_its_step_is_not_temporary(void **state) {
     assert_tensors(&of, "unknown -, temporary -");
 }
 
-/* Such as an average of the weights that is made after the first step of the optimizer. */
+/* For example an average of the weights, made after the first step of the optimizer. */
 static void what_lives_on_for_steps_is_no_activation(void **state) {
     (void)state;
     const history of = {
@@ -388,7 +388,7 @@ static void what_the_host_fills_is_an_input_if_it_is_soon_replaced(void **state)
         NAMES({0, 1, ADDRESS(1), "input", "", true}, {0, 2, ADDRESS(2), "input", "", true},
               {0, 2, ADDRESS(2), "input", "x", true}, /* it was passed to a module */
               {0, 3, ADDRESS(3), "input", "", true}, {0, 4, ADDRESS(4), "input", "y", true})};
-    /* 1 may be a weight; 2 is passed to a module; 3 is replaced; the host has not filled 4. */
+    /* 1 may be a weight; 2 is passed to a module; 3 is replaced; the host did not fill 4. */
     assert_tensors(&of, "unknown -, input x, input -, temporary -, temporary -, temporary -");
 }
 

@@ -26,7 +26,8 @@ static const tide_run_calls_header HEADER = {.magic = TIDE_RUN_CALLS_MAGIC,
                                              .header_bytes = sizeof(tide_run_calls_header),
                                              .row_bytes = sizeof(tide_run_call)};
 
-/* A document of the rows, by a file that is removed again. `n_cut` bytes are missing at its end. */
+/* A document of the rows, read from a file that is then removed. `n_cut` bytes are missing at its
+ * end. */
 static tide_status make(const tide_run_call *rows, size_t n_rows, size_t n_cut,
                         tide_snapshot **ret_snapshot, tide_error *error) {
     char path[] = "/tmp/tidemark-test-XXXXXX";

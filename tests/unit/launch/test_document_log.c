@@ -27,7 +27,7 @@ static void open_log(made_log *log) {
     made_log_event(log, TIDE_ACTION_SEGMENT_ALLOC, AT, 200 * MIB);
 }
 
-/* The document of the log, which is removed; it must be one that can be written. */
+/* The document of the log, which is removed. It must be writable as a file. */
 static tide_snapshot *read_log(const made_log *log, const tide_left *process) {
     static const tide_left_list NOTHING = {.n_inexact = 0};
     static const tide_launch_config CONFIG = {.cards = NULL};
@@ -54,7 +54,7 @@ static tide_snapshot *close_and_read(made_log *log) {
 
 /* ---- what a row says ---- */
 
-/* Block n, of a MiB and a half. */
+/* Block n, of 1.5 MiB. */
 static void alloc(made_log *log, int n) {
     made_log_event(log, TIDE_ACTION_ALLOC, AT + (uint64_t)n * 2 * MIB, 3 * MIB / 2);
 }
@@ -127,7 +127,7 @@ static void say_category(const tide_snapshot *snapshot, uint8_t category, uint8_
     }
 }
 
-/* The allocations: "parameter! w, temporary?": known for sure, by a rule. */
+/* The allocations: "parameter! w, temporary?": certain, by a rule. */
 static void expect_categories(const tide_snapshot *snapshot, const char *expected) {
     char said[TEXT_BYTES];
     tide_text text = tide_text_in(said, sizeof(said));
@@ -180,8 +180,8 @@ static void an_event_lies_in_step_phase_module_and_node(void **state) {
     tide_snapshot_destroy(snapshot);
 }
 
-/* A node belongs to the module whose call made it: the last one that was called when its number was
- * given out, on whichever thread. */
+/* A node belongs to the module whose call created it: the last module called before its number was
+ * assigned, on any thread. */
 static void a_node_belongs_to_the_module_that_made_it(void **state) {
     (void)state;
     made_log log;
@@ -193,7 +193,7 @@ static void a_node_belongs_to_the_module_that_made_it(void **state) {
     alloc_in(&log, 4, (place){.node = "4Mine", .sequence = 4, .thread = 2});
     alloc_in(&log, 5, (place){.node = "4Mine", .sequence = 2, .thread = 2});
     alloc_in(&log, 6, (place){.node = "4Mine", .sequence = UINT32_MAX, .thread = 2});
-    /* A hook calls a module while the node runs: that is known better. */
+    /* A hook calls a module while the node runs; that module is the better source. */
     alloc_in(&log, 7, (place){.node = "4Mine", .module = "d", .sequence = 5, .thread = 2});
     tide_snapshot *snapshot = close_and_read(&log);
     expect_scopes(snapshot, "a, b, c, c > Mine, b > Mine, a > Mine, Mine, d > Mine");
@@ -248,7 +248,7 @@ static void calls_are_steps_where_nothing_is_optimised(void **state) {
     tide_snapshot_destroy(snapshot);
 }
 
-/* What was killed in its step was in that step. */
+/* An event of a step in which the process was killed is in that step. */
 static void a_killed_process_keeps_its_open_step(void **state) {
     (void)state;
     made_log log;
@@ -295,7 +295,8 @@ static void a_category_says_how_it_is_known(void **state) {
     open_log(&log);
     alloc(&log, 0);
     label(&log, 0, "parameter", "w", TIDE_CERTAINTY_NAMED);
-    label(&log, 0, "input", "", TIDE_CERTAINTY_RULE); /* it is known better */
+    label(&log, 0, "input", "",
+          TIDE_CERTAINTY_RULE); /* ignored: the earlier label is more certain */
     alloc(&log, 1);
     label(&log, 1, "workspace", "", TIDE_CERTAINTY_RULE);
     alloc(&log, 2);
@@ -349,7 +350,8 @@ static void a_block_from_before_the_rows_is_named(void **state) {
     label(&log, 1, "input", "", TIDE_CERTAINTY_RULE);
     alloc(&log, 2);
     alloc(&log, 3);
-    label(&log, 2, "gradient", "w.grad", TIDE_CERTAINTY_NAMED); /* said after its row was dropped */
+    label(&log, 2, "gradient", "w.grad",
+          TIDE_CERTAINTY_NAMED); /* reported after its row was dropped */
     tide_snapshot *snapshot = close_and_read(&log);
     expect_blocks(snapshot, snapshot->start_blocks, snapshot->start_block_certainty,
                   snapshot->n_start_blocks, "parameter! w, parameter_or_older?, gradient! w.grad");
@@ -399,7 +401,7 @@ static void what_cannot_be_listened_to_is_said(void **state) {
     tide_snapshot_destroy(snapshot);
 }
 
-/* Its stream is in the table, though all of its rows are gone. */
+/* Its stream is in the table, though all its rows are gone. */
 static tide_snapshot *read_with_dropped_device(bool has_pinned) {
     made_log log;
     made_log_open(&log, 2, 16);
@@ -424,7 +426,7 @@ static void a_device_whose_rows_were_dropped_is_still_one(void **state) {
     tide_snapshot *snapshot = read_with_dropped_device(false);
     assert_int_equal(snapshot->n_devices, 2);
     tide_snapshot_destroy(snapshot);
-    snapshot = read_with_dropped_device(true); /* pinned memory is not taken for it */
+    snapshot = read_with_dropped_device(true); /* pinned memory is not mistaken for it */
     assert_int_equal(snapshot->n_devices, 3);
     assert_string_equal(snapshot->devices[1].kind, "cuda");
     assert_string_not_equal(snapshot->devices[2].kind, "cuda");

@@ -1,5 +1,5 @@
-/* test_document_owners.c - whose memory it is at the driver's level, out of the accounts in the log
- * of a live recording.
+/* test_document_owners.c - the owners of driver-level memory, from the accounts in the log of a
+ * live recording.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,7 +70,7 @@ static void owners_come_from_the_accounts(void **state) {
     tide_snapshot_destroy(snapshot);
 }
 
-/* A killed process has no account of its end. */
+/* The log of a killed process has no account of its end. */
 static void an_account_that_is_missing_is_unknown(void **state) {
     (void)state;
     made_log log;

@@ -1,4 +1,4 @@
-/* test_document_time.c - what a forecast puts into a snapshot: the answer, and the kernels of its
+/* test_document_time.c - what a forecast adds to a snapshot: the answer, and the kernels of its
  * step by phase. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,4 @@
-/* test_environment.c - what a program's environment is, by the method that records it.
- */
+/* test_environment.c - the environment of a program, by recording method. */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,8 +15,8 @@
 static tide_launch launch;
 static char **environment;
 
-/* The value of the name in the environment that was made; NULL: it is not there. Each is there
- * once. */
+/* The value of the name in the environment that was made; NULL if it is missing. No name occurs
+ * twice. */
 static const char *value_of(const char *name) {
     const char *found = NULL;
     size_t n = strlen(name);
@@ -152,7 +151,7 @@ static void pytorchs_history_needs_no_library(void **state) {
     expect("PYTHONPATH", "/our/python/tidemark/attach:/our/python");
 }
 
-/* ---- what the program has already ---- */
+/* ---- what the program already has ---- */
 
 static void what_the_program_has_stays_around_ours(void **state) {
     (void)state;
@@ -200,7 +199,7 @@ static void options_of_the_recording_are_handed_on(void **state) {
     expect("TIDEMARK_LIVE_BYTES", "1048576");
     expect("TIDEMARK_LIVE_EVERY", "100");
     expect("TIDEMARK_LIVE_ON_OOM", "1");
-    expect("TIDEMARK_SCRATCH_OWN", "/data"); /* the log is no write of the program's */
+    expect("TIDEMARK_SCRATCH_OWN", "/data"); /* the log is not a write of the program */
 }
 
 static void writes_are_kept_away_unless_they_are_real(void **state) {
@@ -216,7 +215,7 @@ static void writes_are_kept_away_unless_they_are_real(void **state) {
     expect("WANDB_MODE", "disabled");
 }
 
-/* A run within a run sees no clock but its own. */
+/* A run within a run sees only its own clock. */
 static void a_clock_is_that_of_this_run(void **state) {
     (void)state;
     tide_launch_config config = config_of(TIDE_LAUNCH_AUTO);

@@ -29,7 +29,7 @@ static bool exists(const char *path) {
     return stat(path, &info) == 0;
 }
 
-enum { N_LOOKS = 10000 }; /* each after 10 ms: longer than the busiest machine takes */
+enum { N_LOOKS = 10000 }; /* each after 10 ms: longer than needed on the busiest machine */
 
 static bool is_gone(const char *path) {
     for (int i = 0; i < N_LOOKS && exists(path); i++) {
@@ -38,7 +38,8 @@ static bool is_gone(const char *path) {
     return !exists(path);
 }
 
-/* Whether it is sleep by now: that alone has the run's folder in the environment it began with. */
+/* Whether the process is sleep by now: only then does its initial environment have the run's
+ * folder. */
 static bool has_run_folder(pid_t program) {
     static const char NAME[] = "TIDEMARK_RUN_FOLDER=";
     char path[64];
@@ -107,7 +108,7 @@ static void test_a_killed_run_leaves_nothing(void **state) {
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
     assert_true(is_gone(heard.folder));
-    /* It is a zombie until init has reaped it, which has no executable. */
+    /* It is a zombie, without an executable, until init reaps it. */
     for (int i = 0; i < N_LOOKS && readlink(process, target, sizeof(target)) > 0; i++) {
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     }
@@ -129,7 +130,7 @@ static void test_the_folder_is_private_and_removed_at_the_end(void **state) {
     tide_launch_close(&launch);
     assert_false(exists(folder));
     assert_string_equal(launch.folder, "");
-    tide_launch_close(&launch); /* twice does no harm */
+    tide_launch_close(&launch); /* twice is harmless */
 }
 
 static void test_a_place_that_takes_no_folder_is_named(void **state) {

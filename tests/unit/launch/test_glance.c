@@ -1,4 +1,4 @@
-/* test_glance.c - what a program holds at the end of what is recorded of it. */
+/* test_glance.c - what a program holds at the end of its recording. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ enum { MAX_EVENTS = 64, PARAMETER = 1, NONE = -1 };
 static const char *STRINGS[] = {"step", "forward", "blocks.0", "blocks.1"};
 enum { STEP, FORWARD, MODULE_0, MODULE_1, N_STRINGS };
 
-/* Steps 0 to 2, of which the last goes on; modules in the first of them. */
+/* Steps 0 to 2, the last unfinished; modules in the first. */
 static const tide_scope_row SCOPES[] = {
     {.duration_ns = SECOND, .parent = TIDE_NONE, .name = STEP, .index = 0, .kind = TIDE_SCOPE_STEP},
     {.duration_ns = TIDE_SCOPE_NO_INTERVAL,
@@ -149,7 +149,8 @@ static void shares_are_what_is_allocated_now(void **state) {
     end(&of, &glance);
 }
 
-/* Six steps keep 22 MiB each; the seventh goes on, and must not hide that the others grow. */
+/* Six steps keep 22 MiB each; the seventh is unfinished, and must not hide the growth of the
+ * others. */
 static void growth_is_that_of_whole_steps(void **state) {
     (void)state;
     static const tide_frame_row FRAME = {.function = FORWARD, .file = TIDE_NONE, .line = 1};

@@ -23,8 +23,8 @@ static void write_card(const char *name, const char *text) {
     assert_int_equal(fclose(file), 0);
 }
 
-/* Each of a process once; of lines that differ in their bound alone the largest counts, and half a
- * line counts as none. */
+/* Each line of a process counts once. Of lines that differ only in their bound the largest counts,
+ * and half a line does not count. */
 static void test_lines_of_a_process_are_rows(void **state) {
     (void)state;
     tide_left_list list;

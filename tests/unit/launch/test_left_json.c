@@ -1,4 +1,4 @@
-/* test_left_json.c - PID.json, as the package writes it and as a damaged one may look. */
+/* test_left_json.c - PID.json, as the package writes it and as damage may leave it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

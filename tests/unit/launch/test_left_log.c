@@ -1,5 +1,5 @@
-/* test_left_log.c - a process that left its log and nothing else: what is known of it, and by which
- * rank it is named.
+/* test_left_log.c - a process that left only its log: what is known about it, and which rank names
+ * it.
  */
 #define _POSIX_C_SOURCE 200809L /* mkdtemp */
 #include <setjmp.h>
@@ -93,7 +93,7 @@ static void a_killed_process_is_known_by_its_log(void **state) {
     tide_left_fini(&list);
 }
 
-/* A program that went on with less memory was not ended by the request that failed. */
+/* A program that continued with less memory was not ended by the failed request. */
 static void a_later_allocation_ends_a_refusal(void **state) {
     (void)state;
     made_log log;
@@ -146,7 +146,7 @@ static void a_log_without_events_is_of_nobody(void **state) {
     tide_left_fini(&list);
 }
 
-/* A file of that name may be anything. */
+/* A file of that name may have any content. */
 static void what_is_no_log_is_left_out(void **state) {
     (void)state;
     char path[TIDE_LAUNCH_PATH_BYTES + 32];
@@ -164,7 +164,7 @@ static void what_stood_before_the_rows_counts(void **state) {
     (void)state;
     made_log log;
     open_log(&log, 60, 3, 16);
-    add(&log, TIDE_ACTION_SEGMENT_ALLOC, 1, 400 * MIB, 20 * MIB); /* device 1 does nothing since */
+    add(&log, TIDE_ACTION_SEGMENT_ALLOC, 1, 400 * MIB, 20 * MIB); /* device 1 has been idle since */
     add(&log, TIDE_ACTION_ALLOC, 1, 400 * MIB, 3 * MIB);
     add(&log, TIDE_ACTION_SEGMENT_ALLOC, 0, 0, 40 * MIB);
     add(&log, TIDE_ACTION_ALLOC, 0, 0, 8 * MIB);
@@ -219,7 +219,7 @@ static void a_running_process_is_told_as_such(void **state) {
     assert_int_equal(list.n_processes, 0);
     tide_left_fini(&list);
     assert_int_equal(tide_left_read_running(&launch, 70, &list, &error), TIDE_OK);
-    assert_int_equal(list.n_processes, 1); /* who asks for it by its number is told, too */
+    assert_int_equal(list.n_processes, 1); /* also reported when requested by its number */
     assert_false(list.processes[0].is_running);
     tide_left_fini(&list);
 }

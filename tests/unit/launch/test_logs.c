@@ -1,4 +1,4 @@
-/* test_logs.c - the logs that running processes write are found, and those that ended ones left. */
+/* test_logs.c - finding the logs of running processes, and those that ended processes left. */
 #define _DEFAULT_SOURCE /* flock */
 #define _POSIX_C_SOURCE 200809L
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 static char state_folder[] = "/tmp/tidemark-test-XXXXXX";
 static tide_logs_list found;
 
-/* A log of a run; with `is_written`, as a recorder holds it. The descriptor stays open. */
+/* A log of a run; with `is_written`, held open as a recorder does. The descriptor stays open. */
 static void make_log(const char *run, const char *name, int is_written, int seconds) {
     char path[512];
     struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000 + seconds}};
@@ -73,7 +73,7 @@ static void running_logs_of_the_newest_run_are_found(void **state) {
     assert_int_equal(found.n, 2);
     assert_true(ends_with(found.paths[0], "/run-new/99.log"));
     assert_true(ends_with(found.paths[1], "/run-new/100.log"));
-    make_log("run-later", "200.log", 1, 50); /* the run stays the one that was found */
+    make_log("run-later", "200.log", 1, 50); /* the run found stays the same */
     assert_int_equal(tide_logs_find_running(-1, folder, &found, &error), TIDE_OK);
     assert_true(ends_with(found.paths[0], "/run-new/99.log"));
     folder[0] = '\0';
@@ -87,7 +87,7 @@ static void running_logs_of_the_newest_run_are_found(void **state) {
 
 /* ---- recover --last ---- */
 
-/* A file of the folder of all logs that was changed so late. */
+/* A file in the folder of all logs with this time of change. */
 static void put_file(const char *name, int seconds) {
     char path[512];
     struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000 + seconds}};
@@ -124,10 +124,10 @@ static void the_last_log_is_the_newest_of_all_runs(void **state) {
     put_file("run-a/2.log", 30);
     put_file("run-b/3.log", 20);
     put_file("run-b/notes.txt", 90);
-    put_file("run-b/.log", 90); /* the ending of no name */
+    put_file("run-b/.log", 90); /* not the end of any name */
     assert_int_equal(tide_logs_last(path, &error), TIDE_OK);
     assert_true(ends_with(path, "/run-a/2.log"));
-    assert_true(exists("run-a/2.log")); /* it was only looked for */
+    assert_true(exists("run-a/2.log")); /* only looked up */
 }
 
 static void the_folder_follows_from_the_environment(void **state) {
@@ -143,7 +143,7 @@ static void the_folder_follows_from_the_environment(void **state) {
     assert_int_equal(info.st_mode & 0777, 0700);
     tide_logs_remove(folder);
     assert_int_equal(access(folder, F_OK), -1);
-    /* A relative path there counts for nothing, as the specification has it. */
+    /* A relative path there is ignored, as the specification requires. */
     assert_int_equal(setenv("XDG_STATE_HOME", "here", 1), 0);
     assert_int_equal(setenv("HOME", state_folder, 1), 0);
     assert_int_equal(tide_logs_make(folder, &error), TIDE_OK);
@@ -158,7 +158,7 @@ static void the_folder_follows_from_the_environment(void **state) {
     assert_int_equal(tide_logs_last(folder, &error), TIDE_INVALID);
 }
 
-/* Its logs are ours; whatever else lies there is not. */
+/* Our own logs are in it; other files are ignored. */
 static void only_logs_are_removed(void **state) {
     (void)state;
     char folder[TIDE_LAUNCH_PATH_BYTES];

@@ -1,4 +1,4 @@
-/* test_program.c - which commands can be run on a virtual card, and what is said of the others. */
+/* test_program.c - which commands can be run on a virtual card, and the messages for the others. */
 #define _POSIX_C_SOURCE 200809L
 #include <elf.h>
 #include <setjmp.h>
@@ -17,7 +17,7 @@
 
 static char folder[64];
 
-/* What a program is made of: its header, and the name of its dynamic linker behind that. */
+/* The parts of a program: its header, then the name of its dynamic linker. */
 typedef struct image {
     Elf64_Ehdr header;
     Elf64_Phdr part;
@@ -61,7 +61,7 @@ static image image_with(const char *linker) {
     return made;
 }
 
-/* `words`: what the message has to say; NULL: the command can be run. */
+/* `words`: expected in the message; NULL: the command can be run. */
 static void check(const char *command, const char *words) {
     char text[256];
     snprintf(text, sizeof(text), "%s", command);

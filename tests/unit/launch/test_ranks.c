@@ -40,7 +40,7 @@ static void expect_refused(const char *text, tide_status status, const char *why
     if (strstr(error.message, why) == NULL) {
         fail_msg("\"%s\": %s", text, error.message);
     }
-    assert_int_equal(ranks.n, 77); /* written on success alone */
+    assert_int_equal(ranks.n, 77); /* written only on success */
 }
 
 static void test_what_is_no_list_is_refused(void **state) {

@@ -1,5 +1,5 @@
 /* test_torch_version.c - which PyTorch a Python has: version.py as releases have it, interpreters
- * that answer and those that do not, and what is refused in which words. */
+ * that answer and those that do not, and the words of each refusal. */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <stdarg.h>

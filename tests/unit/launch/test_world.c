@@ -1,5 +1,5 @@
-/* test_world.c - the command that runs some ranks of a larger world: which Python starts them, what
- * it is told, and commands that start ranks themselves.
+/* test_world.c - the command that runs some ranks of a larger world: which Python starts them, its
+ * arguments, and commands that start ranks themselves.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,7 +43,7 @@ static void what_starts_ranks_itself_is_refused(void **state) {
     CHECK("accelerate.commands.launch ", "/a/python", "-u", "-m", "accelerate.commands.launch");
 }
 
-/* The command's own texts stand in it, so that it stays where it is made. */
+/* The command points into itself, so it must not move. */
 static void make(const char *path, const char *interpreter, const char *cards,
                  tide_launch_world_command *ret) {
     static char python[] = "python", script[] = "train.py", dashes[] = "--";

@@ -1,4 +1,5 @@
-/* test_writes.c - what a run kept away is counted, told, and moved to a folder of the user's.
+/* test_writes.c - files that a run kept away are counted, reported, and moved to a user's
+ * folder.
  */
 #define _GNU_SOURCE /* mkdtemp, realpath, asprintf */
 #include <fcntl.h>
@@ -19,14 +20,14 @@
 
 enum { PATH_BYTES = 4096 };
 
-/* A folder of the user's, in which the program runs, and FOLDER of the view beside it. */
+/* The user's folder, in which the program runs, and FOLDER of the view beside it. */
 typedef struct ground {
     char top[PATH_BYTES];
     char user[PATH_BYTES];
     char folder[PATH_BYTES];
 } ground;
 
-/* The folders on the way to a file, then the file. A NULL content makes the link `target`. */
+/* Makes the folders on the way to a file, then the file. A NULL content makes the link `target`. */
 static void make(const char *folder, const char *name, const char *content, const char *target) {
     char path[3 * PATH_BYTES];
     snprintf(path, sizeof(path), "%s%s", folder, name);
@@ -52,7 +53,7 @@ static bool has(const char *folder, const char *name) {
     return lstat(path, &status) == 0;
 }
 
-/* Where the copy of a file of the user's lies, below FOLDER. */
+/* The path of the copy of a user's file, below FOLDER. */
 static const char *copy_of(const ground *g, const char *name) {
     static char path[2 * PATH_BYTES];
     snprintf(path, sizeof(path), "/files%s%s", g->user, name);
@@ -130,7 +131,7 @@ static void all_kinds_are_counted(void **state) {
                         "files were dropped");
     assert_non_null(strstr(tide_writes_sentence(&writes, "kept", text),
                            "changed.pt and 2 more files (22 B) were written to kept instead; 1"));
-    /* Seen from elsewhere, the path is whole. */
+    /* Seen from another folder, the path is absolute. */
     assert_int_equal(tide_writes_count(g->folder, "/elsewhere", &writes, NULL), TIDE_OK);
     assert_memory_equal(writes.largest, g->user, strlen(g->user));
 }
@@ -181,7 +182,7 @@ static void writes_are_kept(void **state) {
     check_kept(kept);
 }
 
-/* Nothing that the program called "elsewhere" is mixed with files of other folders. */
+/* The program's own folder "elsewhere" is not mixed with files of other folders. */
 static void a_name_of_the_programs_is_not_used(void **state) {
     ground *g = *state;
     char kept[2 * PATH_BYTES];
@@ -210,7 +211,7 @@ static void all_files_may_be_elsewhere_or_none(void **state) {
     assert_false(has(kept, "/elsewhere"));
 }
 
-/* /dev/shm is a file system of its own. */
+/* /dev/shm is a separate file system. */
 static void writes_are_kept_on_another_file_system(void **state) {
     ground *g = *state;
     char kept[] = "/dev/shm/tide_writes_XXXXXX";
@@ -242,7 +243,7 @@ static void nothing_of_the_users_is_replaced(void **state) {
     assert_int_equal(tide_writes_check_target(file, &error), TIDE_INVALID);
     assert_non_null(strstr(error.message, "is not a folder"));
     assert_true(has(g->user, "/deleted.txt"));
-    /* A failed attempt costs nothing: what was written is still there. */
+    /* A failed attempt loses nothing: the written files are still there. */
     assert_true(has(g->folder, copy_of(g, "/out/new.pt")));
 }
 

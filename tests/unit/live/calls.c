@@ -1,9 +1,9 @@
-/* calls.c - a library that calls what it is given, for the test of owners. */
+/* calls.c - a library that calls the function passed to it, for the test of owners. */
 #include "unit/live/calls.h"
 
 unsigned call_it(asked *function, const struct question *question) {
     unsigned answer = function(question);
-    /* Not the last thing that is done, or the call would become a jump. */
+    /* Not the last action, or the call would become a jump. */
     __asm__ volatile("" ::: "memory");
     return answer;
 }

@@ -1,4 +1,4 @@
-/* calls.h - the functions of the libraries in the test of owners. */
+/* calls.h - the functions of the libraries for the test of owners. */
 #ifndef TIDE_TESTS_CALLS_H
 #define TIDE_TESTS_CALLS_H
 
@@ -12,7 +12,7 @@ struct question {
 typedef unsigned call_it_function(asked *function, const struct question *question);
 call_it_function call_it;
 
-/* Calls the function that the question holds. */
+/* Calls the function in the question. */
 asked call_what_it_holds;
 
 #endif

@@ -1,5 +1,5 @@
 /* made_python.h - structures of an interpreter, made by hand from a row of the table of versions.
- * Each has its own piece of the heap, of the exact size, so that a sanitizer sees a read beside it.
+ * Each is a heap block of its exact size, so that a sanitizer sees a read out of bounds.
  */
 #ifndef TIDE_TESTS_MADE_PYTHON_H
 #define TIDE_TESTS_MADE_PYTHON_H
@@ -82,8 +82,8 @@ static inline char *make_bytes(made_python *of, const void *bytes, size_t n) {
     return object;
 }
 
-/* A function of 40 instructions, each pair of which has a line of its own; the first two prepare
- * the frame. */
+/* A function of 40 instructions, each pair of which has its own line; the first two prepare the
+ * frame. */
 static inline char *make_code(made_python *of, const char *file, const char *name, int32_t line) {
     static const uint8_t PAIRS[] = {4, 0, 4, 1, 4, 1, 4, 1, 64, 1};
     static const uint8_t LOCATIONS[] = {0xd1, 0, 0, 0xd9, 0, 0, 0xd9, 0, 0, 0xd9, 0, 0, 0xdf, 0, 0};

@@ -72,7 +72,8 @@ static void test_parts(void **state) {
                         "536 MiB = NCCL 21 + context 512 + smaller owners 1 + unexplained 2");
 }
 
-/* Without a context that is seen the first allocation begins; what it took is not the context's. */
+/* Without a context that can be seen, the account begins at the first allocation; the memory it
+ * took is not the context's. */
 static void test_begin_at_first(void **state) {
     (void)state;
     tide_live_account account;
@@ -97,7 +98,7 @@ static void test_peaks(void **state) {
     assert_int_equal(told.n_asked, n_asked + 1);
 }
 
-/* A stream that is being captured allows the question to a thread that says so. */
+/* A stream that is being captured allows the query only to a thread in relaxed mode. */
 static void test_capture(void **state) {
     (void)state;
     take("PyTorch", 0x1000, MIB, MIB);
@@ -122,7 +123,7 @@ static void test_several_devices(void **state) {
     assert_null(told.context); /* each is popped again */
 }
 
-/* What pools keep for later was given back, and is still used. */
+/* Memory that pools keep was freed by the program, and is still used on the device. */
 static void test_pools(void **state) {
     (void)state;
     tide_live_account account;

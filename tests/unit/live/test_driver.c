@@ -1,5 +1,5 @@
-/* test_driver.c - what is told of calls that take memory and give it back: each allocation once,
- * and its bytes again when it ends.
+/* test_driver.c - the reported calls that allocate and free memory: each allocation once, and its
+ * bytes again when it ends.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -75,20 +75,20 @@ static void test_unknown_and_failed(void **state) {
     assert_int_equal(tide_live_call_took(&call, FAILED, &taken), FAILED);
     assert_int_equal(give(0x1000, 0), 0);
     assert_int_equal(give(0, 0), 0);
-    /* A request that is refused is told, with what was left, and nothing is held. */
+    /* A refused request is reported with the free memory, and nothing is held. */
     assert_int_equal(told.n, 1);
     assert_int_equal(told.rows[0].action, TIDE_LOG_CALL_REFUSED);
     assert_int_equal(told.rows[0].n_bytes, MIB);
     assert_true(told.rows[0].free_bytes == told.free_bytes);
     assert_int_equal(held_of(0), 0);
     told_clear();
-    /* What could not be given back is held on. */
+    /* Memory that could not be freed stays held. */
     assert_int_equal(take(TIDE_LOG_CALL_DEVICE_ALLOC, 0x1000, MIB), 0);
     assert_int_equal(give(0x1000, FAILED), FAILED);
     assert_int_equal(held_of(0), MIB);
     assert_int_equal(told_bytes(0, false), MIB);
     assert_string_equal(told.rows[2].owner, told.rows[0].owner);
-    /* But not when the driver has ended. */
+    /* But not after the driver has shut down. */
     assert_int_equal(give(0x1000, ENDING), ENDING);
     assert_int_equal(held_of(0), 0);
 }
@@ -132,7 +132,7 @@ static void test_spaces_and_devices(void **state) {
     assert_int_equal(held_of(3), MIB);
     assert_int_equal(held_of(5), 4 * MIB);
     assert_int_equal(told.rows[1].device, 5);
-    /* The context of a device takes all of it along. */
+    /* The end of a context ends all its memory. */
     call = enter("cuDevicePrimaryCtxReset_v2");
     tide_live_drop_device(&call, 5);
     tide_live_call_end(&call);
@@ -141,7 +141,7 @@ static void test_spaces_and_devices(void **state) {
     assert_int_equal(held_of(3), MIB);
 }
 
-/* Pages of managed memory may lie anywhere. */
+/* Pages of managed memory may be anywhere. */
 static void test_managed(void **state) {
     (void)state;
     tide_live_sums sums;
@@ -196,8 +196,8 @@ static void test_physical(void **state) {
     tide_live_physical_mapped(0x10000000, 2 * MIB, 7);
     release(7);
     assert_int_equal(held_of(0), 2 * MIB); /* still mapped */
-    release(7);                            /* stands for nothing now */
-    /* The handle is given out again. */
+    release(7);                            /* refers to nothing now */
+    /* The handle is reused. */
     create(7, 4 * MIB);
     tide_live_physical_mapped(0x10000000 + 2 * MIB, 4 * MIB, 7);
     assert_int_equal(held_of(0), 6 * MIB);
@@ -213,7 +213,7 @@ static void test_physical(void **state) {
     assert_int_equal(told.n, 4);
 }
 
-/* As NCCL does it: the handle of mapped memory is asked for, and released twice. */
+/* As NCCL does it: it retrieves the handle of mapped memory, and releases it twice. */
 static void test_physical_retained(void **state) {
     (void)state;
     create(9, MIB);

@@ -1,5 +1,5 @@
-/* test_find_object.c - our own _dl_find_object() beside glibc's, and libgcc's unwinder on top of
- * it. */
+/* test_find_object.c - our own _dl_find_object() compared with glibc's, and libgcc's unwinder on
+ * top of it. */
 #define _GNU_SOURCE /* RTLD_NEXT, dl_find_object */
 #include <dlfcn.h>
 #include <setjmp.h>

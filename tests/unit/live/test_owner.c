@@ -1,5 +1,5 @@
-/* test_owner.c - whose memory it is: by the library that calls, past libraries that only pass calls
- * on.
+/* test_owner.c - the owner of memory: the library that calls, past libraries that only forward
+ * calls.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,7 +57,7 @@ static void test_names(void **state) {
     assert_owner_of("solver", "solver");
 }
 
-/* A name is cut where there is no room. */
+/* A name is cut if it does not fit. */
 static void test_cut(void **state) {
     (void)state;
     char name[8];
@@ -83,7 +83,7 @@ static library open_library(const char *path) {
     return opened;
 }
 
-/* What a stand-in does. */
+/* What an interposed function does. */
 __attribute__((noinline)) static unsigned ask(const struct question *question) {
     (void)question;
     return tide_live_owner(__builtin_return_address(0));
@@ -94,7 +94,7 @@ static const char *owner_of_call(const library *from) {
     return tide_live_owner_name(from->call_it(ask, &question));
 }
 
-/* The owner of a call that `first` makes, and `second` passes on. */
+/* The owner of a call that `first` makes, and `second` forwards. */
 static const char *owner_of_passed(const library *first, const library *second) {
     const struct question question = {.function = ask};
     return tide_live_owner_name(first->call_it(second->call_what_it_holds, &question));
@@ -108,10 +108,10 @@ static void test_callers(void **state) {
     for (int round = 0; round < 2; round++) { /* found, then remembered */
         assert_string_equal(owner_of_call(&nccl), "NCCL");
         assert_string_equal(owner_of_call(&widgets), "libwidgets");
-        /* Of the same place in the runtime. */
+        /* Calls from the same place in the runtime. */
         assert_string_equal(owner_of_passed(&nccl, &cudart), "NCCL");
         assert_string_equal(owner_of_passed(&widgets, &cudart), "libwidgets");
-        /* Whoever is nearest counts. */
+        /* The nearest caller counts. */
         assert_string_equal(owner_of_passed(&widgets, &nccl), "NCCL");
         assert_string_equal(tide_live_owner_name(ask(NULL)), "test_unit_live_owner");
     }

@@ -1,6 +1,6 @@
-/* test_python_begin.c - which interpreters are taken and which are refused. This program exports
- * what an interpreter would, and each case is a child of its own, since what was found in a process
- * stays.
+/* test_python_begin.c - which interpreters are accepted and which are refused. This program exports
+ * what an interpreter would; each case runs in its own child, because a process keeps what it
+ * found.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "made_python.h"
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Offsets that 3.13.0 and 3.14.8 tell of themselves, by the names of their own structures. */
+/* Offsets that 3.13.0 and 3.14.8 report, by the names of their own structures. */
 typedef struct told {
     char cookie[8];
     uint64_t version, free_threaded, runtime[3], rest[100];
@@ -124,7 +124,7 @@ static void takes_current(void) {
     EXPECT(tide_python_frames_begin(&why));
     EXPECT(why == NULL);
     EXPECT(tide_python_frames_walk(frames, 4) == 0); /* a thread that it does not know */
-    /* The frames were made of other types; these are the interpreter's. */
+    /* The frames were made with other types; these are the interpreter's. */
     for (size_t i = 0; i < MADE_FRAMES; i++) {
         put_pointer(of->codes[i], TIDE_PYTHON_TYPE, PyCode_Type);
         put_pointer(of->frames[i], TIDE_PYTHON_TYPE,
@@ -230,7 +230,7 @@ static void others_are_refused_by_name(void **state) {
     }
 }
 
-/* An interpreter's own numbers are taken over, where they differ from the table's. */
+/* The interpreter's own numbers are used if they differ from the table's. */
 static void what_it_tells_is_used(void **state) {
     (void)state;
     for (unsigned minor = 13; minor <= 14; minor++) {

@@ -1,5 +1,5 @@
-/* test_python_frames.c - frames of every version, made by hand: what is read, what is left out, and
- * what is refused. */
+/* test_python_frames.c - frames of every version, made by hand: what is read, omitted and
+ * refused. */
 #include "made_python.h"
 
 enum { FIRST_MINOR = 10, LAST_MINOR = 14, ROOM = 16 };
@@ -46,8 +46,8 @@ static void whole_stacks_are_read(void **state) {
     }
 }
 
-/* `at` differs for every instruction of every code object, has bit 63 clear, and gives the line
- * back. */
+/* `at` differs for every instruction of every code object, has bit 63 clear, and yields the line
+ * again. */
 static void instructions_are_told_apart(void **state) {
     (void)state;
     for (unsigned minor = FIRST_MINOR; minor <= LAST_MINOR; minor++) {
@@ -70,7 +70,8 @@ static void instructions_are_told_apart(void **state) {
             assert_true((uintptr_t)frames[0].at >> 63 == 0);
             char name[8];
             int line = tide_python_view_describe(&of->view, &frames[0], name, 8, name, 8);
-            /* 3.10's last entry covers all of the rest, that of the others 8 instructions. */
+            /* The last entry covers all of the rest in 3.10, and 8 instructions in other
+             * versions. */
             int moved = unit < 8 ? unit / 2 : 4;
             assert_int_equal(line, unit < 16 || minor == 10 ? 10 + moved : 0);
             before = frames[0];
@@ -79,7 +80,8 @@ static void instructions_are_told_apart(void **state) {
     }
 }
 
-/* 3.10 numbers instructions in the bits that an address leaves free; a function may have more. */
+/* 3.10 numbers instructions in the unused bits of an address; a function may have more
+ * instructions. */
 static void very_long_functions_lose_the_line_alone(void **state) {
     (void)state;
     made_python *of = make_python(10);
@@ -119,7 +121,7 @@ static void frames_that_are_none_yet_are_left_out(void **state) {
             bool unknown = owner > l->owner_last;
             expect_walk(of, unknown ? 1 : owner > l->owner_last_shown ? 2 : 3, unknown);
         }
-        /* What the interpreter's own frame says is not looked at. */
+        /* The contents of the interpreter's own frame are not read. */
         if (l->owner_last > l->owner_last_shown) {
             of->frames[1][l->frame_owner] = (char)l->owner_last;
             put_pointer(of->frames[1], l->frame_code, NULL);
@@ -147,7 +149,7 @@ static void arguments_are_known_or_absent(void **state) {
     }
 }
 
-/* Values that can be seen to be no pointer to anything of Python's. */
+/* Values that are visibly not pointers to Python objects. */
 static const uintptr_t BAD[] = {8,
                                 0x1238,
                                 0xfff8,
@@ -161,7 +163,7 @@ static const uintptr_t BAD[] = {8,
                                 0x7ffffffffff4U};
 enum { N_BAD = sizeof(BAD) / sizeof(BAD[0]) };
 
-/* Overwrites the word at `offset` of the frame with `value`, walks, and puts it back. */
+/* Overwrites the word at `offset` of the frame with `value`, walks, and restores it. */
 static size_t walk_with(made_python *of, size_t frame, size_t offset, uintptr_t value,
                         bool *ret_refused) {
     tide_python_frame frames[ROOM];
@@ -197,7 +199,7 @@ static void overwritten_frames_end_the_stack(void **state) {
                 assert_true(n >= 1 && n <= MADE_FRAMES);
             }
         }
-        /* Objects that are there, but are no code. */
+        /* Objects that exist, but are not code. */
         const void *others[] = {of->selves[1], of->view.code_type, of->frames[2], NULL};
         for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
             assert_int_equal(walk_with(of, 1, l->frame_code, (uintptr_t)others[i], &refused), 1);
@@ -274,7 +276,7 @@ static void bad_threads_have_no_frames(void **state) {
     }
 }
 
-/* What a code object says may be overwritten, too: names become "?", lines 0. */
+/* A code object may also be overwritten: names become "?", lines 0. */
 static void overwritten_code_is_unknown(void **state) {
     (void)state;
     for (unsigned minor = FIRST_MINOR; minor <= LAST_MINOR; minor++) {
@@ -295,7 +297,7 @@ static void overwritten_code_is_unknown(void **state) {
             assert_string_equal(file, "?");
             assert_string_equal(function, "?");
         }
-        /* Too long a table of lines, and then no code at all. */
+        /* An overlong table of lines, and then no code at all. */
         char *lines = make_bytes(of, "", 0);
         put_size(lines, TIDE_PYTHON_SIZE, INT64_MAX);
         put_pointer(of->codes[0], l->code_lines, lines);

@@ -10,7 +10,7 @@ static const uint8_t PAIRS[] = {0x02, 0x01, 0x02, 0x01, 0x04, 0xff, 0x0c, 0x02, 
                                 0x01, 0x0a, 0x01, 0x0c, 0x02, 0x00, 0x7f, 0x00, 0x7f,
                                 0x02, 0x30, 0x02, 0x01, 0x04, 0xff, 0x06, 0x02, 0x06,
                                 0x01, 0x0a, 0xff, 0x04, 0x02, 0x10, 0xfe, 0x04, 0x02};
-/* What co_lines() of the same interpreter says, for each instruction. */
+/* What co_lines() of the same interpreter returns, for each instruction. */
 static const int PAIR_LINES[] = {2,   3,   2,   2,   4,   4,   4,   4,   4,   4,   5,   6,   6,
                                  6,   6,   6,   8,   8,   8,   8,   8,   8,   310, 311, 310, 310,
                                  312, 312, 312, 313, 313, 313, 312, 312, 312, 312, 312, 314, 314,
@@ -51,8 +51,8 @@ static void lines_are_the_compilers(void **state) {
     assert_int_equal(tide_python_line_of_pairs(WITHOUT_LINE, sizeof(WITHOUT_LINE), 1, 8), 3);
 }
 
-/* Cut off anywhere, and with every byte changed: no byte beside the table is read (a sanitizer sees
- * it), and a line is a line. */
+/* Truncated anywhere, and with every byte changed: no byte outside the table is read (a sanitizer
+ * checks), and each line is valid. */
 static void broken_tables_are_harmless(void **state) {
     (void)state;
     for (size_t n = 0; n <= sizeof(LOCATIONS); n++) {

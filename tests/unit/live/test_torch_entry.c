@@ -1,4 +1,4 @@
-/* What is read of PyTorch's entries, and which ones cannot be any. */
+/* What is read from PyTorch's entries, and which ones cannot be entries. */
 #include "programs/live/torch_entry.h"
 
 #include <setjmp.h>
@@ -70,7 +70,7 @@ static void test_sound(void **state) {
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         assert_false(tide_torch_entry_is_sound(&bad[i]));
     }
-    entry = (made_entry){.action = 8}; /* a device with nothing left */
+    entry = (made_entry){.action = 8}; /* a device with no free memory */
     assert_true(tide_torch_entry_is_sound(&entry));
 }
 

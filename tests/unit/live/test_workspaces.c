@@ -1,4 +1,4 @@
-/* Workspaces are told once as long as their block lives. */
+/* Workspaces are reported once, while their block lives. */
 #include "programs/live/workspaces.h"
 
 #include <setjmp.h>
@@ -45,7 +45,7 @@ static void test_told_once(void **state) {
     assert_int_equal(told.n, 1);
     tide_live_workspace_lent(block[1], "workspace of cuBLASLt");
     assert_int_equal(told.n, 2);
-    /* Another block at the address is another one. */
+    /* Another block at the address is another workspace. */
     tide_live_workspace_freed((uint64_t)(uintptr_t)block[0]);
     tide_live_workspace_lent(block[1], "workspace of cuBLASLt");
     assert_int_equal(told.n, 2);
@@ -60,7 +60,7 @@ static void test_nothing_to_tell(void **state) {
     told.is_open = false;
     tide_live_workspace_lent(&told, "workspace of cuBLAS");
     assert_int_equal(told.n, n);
-    told.is_open = true; /* what came before the log did is told in it */
+    told.is_open = true; /* memory from before the log is reported in it */
     tide_live_workspace_lent(&told, "workspace of cuBLAS");
     assert_int_equal(told.n, n + 1);
 }

@@ -1,5 +1,5 @@
-/* told_rows.h - stands in for the recording and the driver: what is told becomes an array, and the
- * driver answers what the test says.
+/* told_rows.h - stands in for the recording and the driver: reported rows go into an array, and the
+ * driver gives the test's answers.
  */
 #ifndef TIDE_TESTS_TOLD_ROWS_H
 #define TIDE_TESTS_TOLD_ROWS_H
@@ -20,14 +20,14 @@ extern struct told {
     int device;                     /* the current one */
     uint64_t pool_reserved, pool_used, graph_reserved;
     unsigned n_asked; /* for memory */
-    int capture_mode; /* of the calling thread: 2 is relaxed */
+    int capture_mode; /* capture mode of the calling thread; 2 is relaxed */
     int mode_when_asked;
     void *context; /* the current one */
 } told;
 
 void told_clear(void);
 
-/* What the rows say is held of the device; the host's if on_host. */
+/* The memory that the rows show as held on the device, or on the host if on_host. */
 int64_t told_bytes(int device, bool on_host);
 
 #endif

@@ -22,8 +22,8 @@ typedef struct eager_run {
     tide_eager_config config;
 } eager_run;
 
-/* The forecast on a device of that name, set up; its capacity exceeds the needs of any model, so
- * that the peak of a run that does not fit the card is known, too. */
+/* The forecast on a device of that name, set up; its capacity exceeds the needs of any model, to
+ * learn the peak of runs that do not fit the card. */
 eager_run eager_run_open(const char *device, const tide_eager_config *config);
 /* Fails the test if memory is still alive. */
 void eager_run_close(eager_run *r);
@@ -35,7 +35,7 @@ tide_eager_config eager_run_config(const char *size, size_t context, size_t batc
 
 /* The text of a page. The caller frees it. */
 char *eager_page_read(const char *path);
-/* Counts a row that the page lacks, and prints the row that it should have. */
+/* Counts a row missing from the page, and prints the expected row. */
 void eager_page_check_row(const char *page, const char *row, int *n_wrong);
 
 #endif

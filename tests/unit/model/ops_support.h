@@ -68,14 +68,14 @@ uint16_t nearest_bf16(double x);
 void assert_stored(const char *what, tide_array got, const double *want, size_t n,
                    double tolerance);
 
-/* |got - want| / |want| in the L2 norm; NaN if `got` holds one. */
+/* |got - want| / |want| in the L2 norm; NaN if `got` contains one. */
 double relative_error(const float *got, const double *want, size_t n);
 
 /* Fails the test unless the relative error is within the tolerance; the message names the array and
  * the error. */
 void assert_close(const char *what, const float *got, const double *want, size_t n,
                   double tolerance);
-/* The reverse, for seeded faults: the same comparison must reject it. */
+/* The reverse, for planted faults: the same comparison must reject it. */
 void assert_rejected(const char *what, const float *got, const double *want, size_t n,
                      double tolerance);
 

@@ -24,7 +24,7 @@ typedef struct recorded_run {
  */
 void recorded_run_start(recorded_run *run, const char *device, const tide_workload_config *config,
                         size_t limit_bytes, tide_status expected);
-/* One run per device, all started by one and the same call, so that their stacks are comparable. */
+/* One run per device, all started by the same call, to make their stacks comparable. */
 void recorded_runs_start(recorded_run *runs, const char *const *devices, size_t n_runs,
                          const tide_workload_config *config);
 void recorded_run_end(recorded_run *run);

@@ -1,6 +1,6 @@
 /* test_decode.c - language models that decode: the logits of prefill and of every pass on the cpu
  * device compared with a whole forward pass in double over the same tokens, without a cache; bytes
- * of real shapes against figures from elsewhere, and peaks of runs against the closed form. */
+ * of real shapes against published figures, and peaks of runs against the closed form. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -105,7 +105,7 @@ static void attention(const tide_decode *of, const tide_decode_layer *layer, siz
     }
 }
 
-/* Adds `share` of what expert e makes of norm to x. */
+/* Adds `share` of the output of expert e for norm to x. */
 static void add_expert(const tide_decode_layer *layer, size_t e, double share, const double *norm,
                        double *x) {
     double gate[MAX_HIDDEN];
@@ -123,7 +123,7 @@ static void add_expert(const tide_decode_layer *layer, size_t e, double share, c
 }
 
 /* The feed-forward layer of one token. An expert counts if fewer than A have a larger score; its
- * share is that of the softmax over all, divided by what those that count have together. */
+ * share is that of the softmax over all, divided by the sum of the shares that count. */
 static void feed_forward(const tide_decode *of, const tide_decode_layer *layer, double *x) {
     const tide_decode_config *config = &of->config;
     double norm[MAX_CHANNELS];
@@ -151,7 +151,7 @@ static void feed_forward(const tide_decode *of, const tide_decode_layer *layer, 
     }
 }
 
-/* The logits behind the last of T tokens. */
+/* The logits after the last of T tokens. */
 static void forward(const tide_decode *of, const int32_t *tokens, size_t T, double *logits) {
     static double x[MAX_TOKENS][MAX_CHANNELS];
     const tide_decode_config *config = &of->config;
@@ -180,11 +180,11 @@ typedef struct check {
     double worst;    /* largest difference */
 } check;
 
-/* The logits of pass i are those behind P + i tokens. The operators sum in double and round what
- * they store to fp32, which is off by 2^-24 of it at most. A layer stores some 12 tensors one
- * behind another, each of numbers around 1 to 10, and a product passes on the root of the sum of
- * squares of its inputs' errors, so L layers give about sqrt(12 L) 10 2^-24 = 4e-6, and a sum of
- * worst cases 12 L 10 2^-24 = 2e-5. A wrong operator is off by 0.01 and more. */
+/* The logits of pass i are those after P + i tokens. The operators sum in double and round their
+ * results to fp32, an error of at most 2^-24. A layer stores some 12 tensors one after another,
+ * each of numbers around 1 to 10, and a product passes on the root of the sum of squares of its
+ * inputs' errors, so L layers give about sqrt(12 L) 10 2^-24 = 4e-6, and a sum of worst cases 12 L
+ * 10 2^-24 = 2e-5. A wrong operator is off by 0.01 and more. */
 static const double TOLERANCE = 2e-5;
 
 static void compare(void *ctx, const tide_tensor *logits) {
@@ -267,7 +267,7 @@ static void real_shapes_have_published_figures(void **state) {
     assert_null(tide_decode_target_of(config.name, config.L));
     assert_int_equal(tide_decode_n_parameters(&config), UINT64_C(46702792704));
     assert_int_equal(tide_decode_cache_bytes(&config), 2 * 32 * 208 * 8 * 128 * 2);
-    /* One position further: a key and a value of each layer more. */
+    /* One position further: one more key and value in each layer. */
     assert_int_equal(tide_decode_token_bytes(&config, 9) - tide_decode_token_bytes(&config, 8),
                      2 * 32 * 8 * 128 * 2);
     /* The mean over the passes, added up. */
@@ -296,8 +296,8 @@ static tide_workload_config run_of(const char *model, size_t B, size_t P, size_t
 }
 
 /* Prompts long and short, few rows and many: the feed-forward layer or the logits set the peak; the
- * other sets of activations never do in these shapes. Bytes of weights and cache are those of the
- * closed forms. */
+ * other sets of activations never do for these shapes. Bytes of weights and cache equal the closed
+ * forms. */
 static void peaks_are_those_on_paper(void **state) {
     (void)state;
     static const size_t RUNS[][3] = {{1, 6, 200}, {1, 1, 1}, {5, 1, 3}, {2, 700, 2}, {64, 9, 8}};
@@ -367,7 +367,7 @@ static void bad_configurations_are_refused(void **state) {
     assert_int_equal(tide_decode_check(&config, NULL), TIDE_INVALID);
 }
 
-/* The cpu refuses large models; an out of memory on the way leaves nothing behind. */
+/* The cpu refuses large models; an out of memory on the way leaks nothing. */
 static void devices_without_operators_are_refused(void **state) {
     (void)state;
     tide_device *device = NULL;

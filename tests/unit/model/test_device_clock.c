@@ -32,7 +32,7 @@ static tide_status watched_range(tide_device *device, bool begins, tide_error *e
     return TIDE_OK;
 }
 
-/* Replaces the device's own function; NULL: it does not. */
+/* Replaces the device's own function; NULL: keep it. */
 static tide_status (*record_event)(tide_device *device, tide_device_event *event,
                                    tide_stream stream, tide_error *error);
 
@@ -110,8 +110,8 @@ static void every_scope_has_device_times(void **state) {
     assert_in_range(slack_ns, 1, 1000000);
     for (size_t i = 0; i < recording->n_scopes; i++) {
         const tide_scope_row *row = &recording->scopes[i];
-        /* This device works at once, so its times equal the host's up to the cost of reading the
-         * clock. */
+        /* This device executes work immediately, so its times equal the host's up to the cost of
+         * reading the clock. */
         assert_true(row->device_begin_ns >= row->begin_ns - slack_ns);
         assert_true(row->device_duration_ns >= 0);
         if (row->parent != TIDE_NONE) {
@@ -126,8 +126,8 @@ static void every_scope_has_device_times(void **state) {
     recorded_run_end(&run);
 }
 
-/* The clock of a device on which an event takes 20 us and all else nothing: how long a step takes
- * on it does not depend on what else the machine does. */
+/* The clock of a device on which an event takes 20 us and all else nothing: the time of a step does
+ * not depend on the load of the machine. */
 static int64_t made_ns;
 
 struct tide_device_event { /* as in device/host.c */
@@ -142,7 +142,7 @@ static tide_status slow_record(tide_device *device, tide_device_event *event, ti
     return status;
 }
 
-/* In a step this short even a few events would take too large a share: warm-up steps have times of
+/* In a step this short even a few events would take too large a share: warm-up steps have times for
  * all scopes, measured steps only those of their phases. */
 static void what_measured_steps_cannot_bear_is_timed_in_warmup(void **state) {
     (void)state;
@@ -233,7 +233,7 @@ static void the_profiler_sees_the_measured_steps(void **state) {
     }
 }
 
-/* How often the device was waited for, and the wait that each takes. */
+/* How often the host waited for the device, and the duration of each wait. */
 static size_t n_waits;
 static const int64_t WAIT_NS = 3000000;
 
@@ -247,7 +247,7 @@ static tide_status slow_wait(tide_device *device, tide_error *error) {
     return TIDE_OK;
 }
 
-/* Kernels run on behind the events of their phase, until the wait for the device: with sync_phases
+/* Kernels continue after the events of their phase, until the wait for the device: with sync_phases
  * the host's time of a phase contains that wait, and the device's does not. */
 static void a_phase_ends_when_the_device_is_done(void **state) {
     (void)state;

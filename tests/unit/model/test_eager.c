@@ -1,5 +1,5 @@
-/* test_eager.c - the forecast of PyTorch's memory: what forward keeps equals the closed forms to
- * the byte, for all sizes, contexts, batches, precisions and editions; also categories and
+/* test_eager.c - the forecast of PyTorch's memory: the memory that forward keeps equals the closed
+ * forms to the byte, for all sizes, contexts, batches, precisions and editions; also categories and
  * refusals. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -64,7 +64,7 @@ static tide_cache_state copy_of(const recorded *r) {
 
 /* ---- counts ---- */
 
-/* What a history says in sum. */
+/* A summary of a history. */
 typedef struct history {
     uint64_t n_allocs, n_frees, allocated_bytes; /* all that was ever requested */
     uint64_t peak_bytes, end_bytes;              /* requested and alive */
@@ -265,7 +265,7 @@ static bool is_of_scaler(const char *name) {
 }
 
 /* Lines "+ name bytes" of what GradScaler's calls request, "- name bytes" of what they release, and
- * "..." where other rows stand between. */
+ * "..." for other rows in between. */
 static void rows_of_scaler(const tide_recording *recording, char *text, size_t n_bytes) {
     bool skips = false;
     size_t n = 0;
@@ -284,8 +284,8 @@ static void rows_of_scaler(const tide_recording *recording, char *text, size_t n
     }
 }
 
-/* As PyTorch's history has them: the scale and its counter are made by the first scaled loss, and
- * the flag lives from unscale_ to update, with the whole step of AdamW in between. */
+/* As in PyTorch's history: the scale and its counter are made by the first scaled loss, and the
+ * flag lives from unscale_ to update, with the whole step of AdamW in between. */
 #define UNSCALE                                                                                    \
     "+ grad_scaler.scale.fp64 8\n"                                                                 \
     "+ grad_scaler.inverse_scale.fp64 8\n"                                                         \
@@ -368,8 +368,8 @@ static uint64_t first_request(const tide_recording *recording, const char *name)
     return 0;
 }
 
-/* The scratch of the last norm's gradient, from PyTorch's histories on virtual cards. The a100's
- * third row is the one where the card's multiprocessors bound the number of parts. */
+/* The scratch of the last norm's gradient, from PyTorch's histories on virtual cards. In the a100's
+ * third row the card's multiprocessors limit the number of parts. */
 static void test_scratch_of_sums(void **state) {
     (void)state;
     const struct {
@@ -382,7 +382,7 @@ static void test_scratch_of_sums(void **state) {
         {"virtual:a100-40", 64, 512, 2560, 2, 114032640, 80},
         {"virtual:h100-80", 64, 320, 198, 3, 8110080, 16},
         {"virtual:h100-80", 4, 33, 96, 6, 0, 0},
-        {"virtual", 3, 512, 768, 12, 0, 0}, /* no card, so that its processor is not known */
+        {"virtual", 3, 512, 768, 12, 0, 0}, /* no card, so its processor is unknown */
     };
     for (size_t i = 0; i < sizeof(RECORDED) / sizeof(RECORDED[0]); i++) {
         tide_eager_config config = odd_config(TIDE_PRECISION_FP32, TIDE_EDITION_2026, true);

@@ -1,7 +1,7 @@
-/* test_eager_launches.c - what model/eager says that PyTorch launches in a step, beside what
- * PyTorch 2.14.1 launched on a virtual card: kernels by family, bytes and elements, products by
- * shapes, types and layouts, in order. tests/pytorch/time/eager_launches.py made the lists; the
- * first line of each has precision, vocabulary, d_model, d_ff, layers, heads, context and batch.
+/* test_eager_launches.c - the launches that model/eager forecasts for a step, compared with those
+ * of PyTorch 2.14.1 on a virtual card: kernels by family, bytes and elements, products by shapes,
+ * types and layouts, in order. tests/pytorch/time/eager_launches.py made the lists; the first line
+ * of each has precision, vocabulary, d_model, d_ff, layers, heads, context and batch.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -109,7 +109,7 @@ static void fp32(void **state) {
     compare("fp32-small");
 }
 
-/* The long one has sums of several blocks, whose counters are cleared first. */
+/* The long list has sums over several blocks, whose counters are cleared first. */
 static void bf16_mixed(void **state) {
     (void)state;
     compare("bf16-mixed");

@@ -5,7 +5,7 @@
 
 #include "eager_run.h"
 
-/* ---- peaks above what is there before and after every step ---- */
+/* ---- peaks above the memory held before and after every step ---- */
 
 typedef struct measured {
     const char *device; /* for the workspaces */
@@ -14,7 +14,7 @@ typedef struct measured {
     tide_precision precision;
     tide_edition edition;
     tide_mode mode;
-    double mib; /* as read off a real snapshot, three digits after the point */
+    double mib; /* read from a real snapshot, three digits after the point */
 } measured;
 
 static uint64_t base_bytes(const eager_run *r, const measured *m) {

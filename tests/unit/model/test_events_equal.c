@@ -14,7 +14,7 @@
 #include "recorded_run.h"
 #include "support/same_recordings.h"
 
-/* The same call makes both runs, so even the return addresses agree. */
+/* The same call starts both runs, so even the return addresses agree. */
 static void expect_same_stack(const tide_recording *a, const tide_recording *b, uint32_t left,
                               uint32_t right) {
     assert_int_equal(left == TIDE_NONE, right == TIDE_NONE);
@@ -38,7 +38,7 @@ static void expect_same_runs(const tide_workload_config *config) {
     for (size_t i = 0; i < a->n_events; i++) {
         expect_same_stack(a, b, a->events[i].stack, b->events[i].stack);
     }
-    /* The cpu did compute: there are times (of a graph only the step's), and a loss near log(V),
+    /* The cpu really computed: it has times (with a graph only the step's), and a loss near log(V),
      * the loss of uniform guesses. */
     assert_true(runs[0].result.host_ms[TIDE_TIMED_STEP][0] > 0);
     assert_true(runs[0].result.device_ms[TIDE_TIMED_FORWARD][0] > 0 || config->cuda_graph);

@@ -52,7 +52,7 @@ static void first_losses_are_near(void **state) {
     }
 }
 
-/* At the size of 2.7B a wrong forward pass is noticed. */
+/* At the size of 2.7B a wrong forward pass is detected. */
 static void broken_passes_are_far(void **state) {
     (void)state;
     tide_model_config model;

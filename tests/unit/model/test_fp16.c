@@ -1,4 +1,4 @@
-/* test_fp16.c - half precision against its definition: every one of its values, and what lies
+/* test_fp16.c - half precision against its definition: every one of its values, and the numbers
  * between two of them. */
 #include <math.h>
 #include <setjmp.h>

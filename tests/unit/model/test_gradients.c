@@ -5,7 +5,7 @@
  * With u = g / |g|, the central difference (loss(p + h u) - loss(p - h u)) / 2h is |g| up to terms
  * of h^2. The loss is an fp32 mean near 5, known to about 5 x 2^-24 x a few = 1e-6; so with h =
  * 0.02 to 0.1 of |p| and slopes above 0.01 the quotient is good to 1 %, and a wrong factor, a
- * missing term or another tensor's gradient is seen.
+ * missing term or another tensor's gradient is detected.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -59,13 +59,13 @@ static void losses_are_those_without_a_graph(void **state) {
     expect_same_losses(&config);
 }
 
-/* Whether the path lies in this step. */
+/* Whether the path is in this step. */
 static bool lies_in(const char *path, const char *step) {
     return strncmp(path, step, strlen(step)) == 0;
 }
 
-/* What is allocated is recorded in the warm-up and in the capture, and in no replay; the step is
- * timed and its phases are not. */
+/* Allocations are recorded in the warm-up and in the capture, and not in replays; the step is timed
+ * and its phases are not. */
 static void replays_record_nothing(void **state) {
     (void)state;
     tide_workload_config config = graph_run(TIDE_TRAIN);
@@ -131,7 +131,7 @@ static void what_cannot_be_captured_is_refused(void **state) {
     refused(&config, "a language model that decodes");
 }
 
-/* The library refuses them, too, and not only the command line. */
+/* The library refuses them also, not only the command line. */
 static void a_workload_that_cannot_be_captured_is_not_made(void **state) {
     (void)state;
     tide_device *device = NULL;

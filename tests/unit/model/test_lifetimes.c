@@ -141,7 +141,7 @@ static const life TRAIN_BF16[] = {
     {"layers.1.ffn.w1.weight.grad", G, CF4 / 2, "backward/layer 1/ffn", "optimizer"},
 };
 
-/* The forward phase makes and releases it as if nothing were kept; backward makes it again. */
+/* The forward phase makes and releases it as if nothing were kept; backward recomputes it. */
 static const life TRAIN_RECOMPUTE[] = {
     {"layers.1.attn.q", A, N4, "forward/layer 1/attention", "forward/layer 1/attention"},
     {"layers.0.out", A, N4, "forward/layer 0/ffn", "backward/layer 1/ln1"},

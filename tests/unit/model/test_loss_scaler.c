@@ -68,7 +68,7 @@ static void it_is_1_where_nothing_is_scaled(void **state) {
 
 /* One row of 5000 logits: the gradient of the target's is (p - 1) times the scale, and at 65536
  * that rounds to infinity, because a probability p of a fresh model, about 1 / 5000, is below the
- * 16 / 65536 that would be needed. At 32768 it is a number. */
+ * required 16 / 65536. At 32768 it is finite. */
 static tide_transformer_config overflowing(void) {
     tide_transformer_config config;
     tide_transformer_config_init(&config);
@@ -109,7 +109,7 @@ static void a_step_that_overflows_is_skipped(void **state) {
     assert_true(is_scale(scaler, 32768));
     const tide_parameter *head =
         tide_transformer_parameter(run.transformer, tide_parameter_lm_head(&config.model));
-    const float *moment = head->exp_avg.array.data; /* it exists, but nothing has entered it */
+    const float *moment = head->exp_avg.array.data; /* it exists, but nothing was added to it */
     for (size_t i = 0; i < head->n_elements; i++) {
         assert_true(fabsf(moment[i]) <= 0);
     }
@@ -129,8 +129,8 @@ static void a_step_that_overflows_is_skipped(void **state) {
     training_end(&run);
 }
 
-/* AdamW counts the steps that it took: behind a skipped one it still corrects the bias of its first
- * step, so that each clear gradient moves its weight by all but lr. With t = 2 the step would be
+/* AdamW counts the steps that it performed: after a skipped one it still corrects the bias of its
+ * first step, so each clear gradient moves its weight by nearly lr. With t = 2 the step would be
  * sqrt(1 - 0.999^2) / (1 - 0.9^2) / (sqrt(1 - 0.999) / (1 - 0.9)) = 0.744 times as long. */
 static void a_skipped_step_is_not_counted(void **state) {
     (void)state;
@@ -153,7 +153,7 @@ static void a_skipped_step_is_not_counted(void **state) {
 }
 
 /* The norm at which gradients are clipped is that of the unscaled ones: after the optimizer's part
- * the gradients are gone, so AdamW's first moment, 0.1 of the clipped gradients, tells. */
+ * the gradients are gone, so the test reads AdamW's first moment, 0.1 of the clipped gradients. */
 static void clipping_sees_unscaled_gradients(void **state) {
     (void)state;
     tide_transformer_config config;
@@ -230,7 +230,7 @@ static void gradients_carry_the_scale(void **state) {
     assert_true(ratio > 0.99 && ratio < 1.01);
 }
 
-/* The whole run: a workload counts what was skipped, and a device that computes nothing says
+/* The whole run: a workload counts skipped steps, and reports none on a device that computes
  * nothing. */
 static void a_run_reports_scale_and_skipped_steps(void **state) {
     (void)state;

@@ -19,7 +19,7 @@
 
 enum { N_STEPS = 2 };
 
-/* The peak of requested bytes from the start up to the end of each step. */
+/* The peak of requested bytes from the start to the end of each step. */
 typedef struct peaks {
     tide_cache *cache;
     int64_t bytes[N_STEPS];
@@ -62,7 +62,7 @@ static void describe(const tide_workload_config *config, char text[256]) {
                    model->no_head ? ", no head" : "");
 }
 
-/* Instants that set a peak somewhere, so that the tests can name those that never did. */
+/* Instants that set a peak somewhere; the tests name those that never did. */
 typedef struct seen {
     const char *instants[64];
     size_t n_instants;
@@ -169,7 +169,7 @@ static void peaks_are_as_derived(void **state) {
     tide_device_close(device);
 }
 
-/* Shapes far from the presets, chosen so that instants which no preset peaks at get their turn. */
+/* Shapes far from the presets, chosen to peak at instants where no preset does. */
 static void peaks_of_odd_shapes_are_as_derived(void **state) {
     (void)state;
     seen seen_so_far = {.n_instants = 0};
@@ -195,7 +195,7 @@ static void peaks_of_odd_shapes_are_as_derived(void **state) {
             check_modes(device, &model, (tide_precision)precision, &seen_so_far);
         }
     }
-    /* Each instant that can set a peak has done so somewhere. */
+    /* Each instant that can set a peak did so in some run. */
     static const char *const INSTANTS[] = {"q, k, v projections",
                                            "attention",
                                            "gate and up projections",
@@ -391,7 +391,7 @@ static void the_table_of_winners_is_as_derived(void **state) {
         }
     }
     free(page);
-    /* The text below the table says where the backward pass of lm_head sets the peak. */
+    /* The text below the table states where the backward pass of lm_head sets the peak. */
     tide_memory_model_run run = {.mode = TIDE_TRAIN, .n_steps = 2};
     assert_int_equal(tide_model_config_preset("small", &run.model, NULL), TIDE_OK);
     for (run.model.context_length = 256; run.model.context_length <= 2048;

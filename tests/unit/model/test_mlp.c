@@ -112,7 +112,8 @@ static void gradients_are_slopes(void **state) {
     assert_true(fabs(loss) > 1e-3);
     assert_true(fabs(got - loss) < 1e-6 * fabs(loss) + 1e-7);
     assert_int_equal(tide_mlp_backward(on.mlp, NULL), TIDE_OK);
-    for (size_t i = 0; i < N_PARAMETERS; i += 3) { /* C * C is no multiple of 3: biases, too */
+    for (size_t i = 0; i < N_PARAMETERS;
+         i += 3) { /* C * C is not a multiple of 3: so biases are checked also */
         const size_t at = i % N_LAYER;
         const bool is_bias = at >= C * C;
         const size_t parameter = 2 * (i / N_LAYER) + (is_bias ? 1 : 0);
@@ -133,7 +134,7 @@ static void gradients_are_slopes(void **state) {
     tear_down(&on);
 }
 
-/* The mean of GELUs gets smaller when the weights are moved against its slope. */
+/* The mean of GELUs decreases when the weights are moved against its slope. */
 static void training_lowers_the_loss(void **state) {
     (void)state;
     fixture on;
@@ -370,7 +371,7 @@ static void any_allocation_may_fail(void **state) {
         assert_true(status == TIDE_OK || status == TIDE_NO_MEMORY);
     }
     assert_true(n_calls > 10);
-    /* Wide enough for several segments: each higher limit lets the run buy one more of them. */
+    /* Wide enough for several segments: each higher limit lets the run buy one more segment. */
     const size_t STEP = (size_t)2 << 20;
     size_t n_limits = 0;
     for (status = TIDE_DEVICE_OOM; status != TIDE_OK; n_limits++) {

@@ -1,5 +1,5 @@
-/* test_nvtx.c - a tool that listens sees scopes as NVTX ranges, correctly named and nested, and
- * none stays open; with and without a recorder. */
+/* test_nvtx.c - an attached tool sees scopes as NVTX ranges, correctly named and nested, and none
+ * stays open; with and without a recorder. */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,7 +40,7 @@ static void scopes_are_ranges(tide_recorder *recorder) {
     tide_scope_end(recorder, layer);
     tide_scope_end(recorder, layer); /* ended already */
     expect_log(recorder != NULL ? "-\n" : "-\n-\n");
-    if (recorder == NULL) { /* its ends carry no identity: each one ends the innermost range */
+    if (recorder == NULL) { /* range ends carry no identity: each ends the innermost range */
         return;
     }
     (void)tide_scope_begin(recorder, TIDE_SCOPE_OPERATOR, "left open", -1);
@@ -120,7 +120,7 @@ static void a_run_has_its_ranges(void **state) {
 }
 
 /* The ranges of the parts have the names that the assignment's scripts give them; the scopes keep
- * their own. Without warm-up there is no range of it. */
+ * their own. Without warm-up it has no range. */
 static void naive_attention_has_ranges_of_its_parts(void **state) {
     (void)state;
     static const char FORWARD[] =

@@ -58,7 +58,7 @@ static float *floats_of(tide_array array, size_t n) {
     return x;
 }
 
-/* What the operator works on. */
+/* The operator's arrays. */
 typedef struct attention_run {
     attention_shape s;
     tide_dtype dtype; /* of all but lse and scratch */
@@ -364,7 +364,8 @@ static void large_scores_do_not_overflow(void **state) {
     }
 }
 
-/* Without the factor 1 / sqrt(D), that is with q as much larger, no kind may pass in any type. */
+/* Without the factor 1 / sqrt(D), that is, with q larger by sqrt(D), no kind may pass in any
+ * type. */
 static void missing_scale_is_rejected(void **state) {
     attention_shape s = {2, 17, 4, 4}; /* sqrt(D) is 2, so that q times it is exact */
     size_t n = attention_elements(s);

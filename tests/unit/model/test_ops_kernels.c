@@ -15,7 +15,7 @@
 static const size_t SIZES[] = {0, 1, 15, 16, 17, 479, 480, 481, 5000};
 enum { N_SIZES = sizeof(SIZES) / sizeof(SIZES[0]), N_RUNS = 5 };
 
-/* Runs of n numbers, and one more that no kernel may touch; they begin at odd addresses. */
+/* Runs of n numbers, plus one that no kernel may touch; they begin at odd addresses. */
 typedef struct runs {
     const tide_cpu_kernels *kernels; /* under test */
     size_t n;                        /* of each run */

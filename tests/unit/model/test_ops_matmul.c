@@ -13,9 +13,9 @@
 static const size_t SIZES[][3] = {{1, 1, 1},     {1, 33, 7},    {31, 1, 257},    {33, 31, 1},
                                   {257, 33, 31}, {31, 257, 33}, {300, 520, 129}, {16, 1000, 64}};
 
-/* A matrix as both types hold it. */
+/* A matrix in both types. */
 typedef struct matrix {
-    tide_array array;  /* of the type asked for */
+    tide_array array;  /* of the requested type */
     float *values;     /* owned; exactly what the array holds */
     uint16_t *bf16;    /* owned; what a bf16 array points to */
     size_t n_elements; /* of each */
@@ -53,7 +53,7 @@ static double element(const matrix *x, size_t row, size_t column, size_t n_colum
     return (double)x->values[row * n_columns + column];
 }
 
-/* What a product is added to. */
+/* The addend of a product. */
 typedef enum adds_to { ADDS_TO_NOTHING = 0, ADDS_TO_OUT, ADDS_TO_ANOTHER, N_ADDS_TO } adds_to;
 
 /* want (m, n) = before + op(a) op(b) */
@@ -112,7 +112,7 @@ static void check(tide_ops *ops, tide_matmul_kind kind, const size_t size[3],
                    adds == ADDS_TO_OUT       ? " accumulate"
                    : adds == ADDS_TO_ANOTHER ? " addend"
                                              : "");
-    /* k products, and one rounding of the product and of what is added each. */
+    /* k products, and one rounding each of the product and of the addend. */
     assert_close(what, read_matrix(&out), want, m * n,
                  sum_tolerance(k, 2) + (types[0] == TIDE_BF16 ? BF16_ROUNDOFF : 0));
     free(want);
@@ -139,7 +139,7 @@ static const char *name_of(const tide_cpu_kernels *kernels) {
     return strcmp(kernels->name, "AVX-512") == 0 ? "avx512" : kernels->name;
 }
 
-/* On every instruction set that this machine has. */
+/* On every instruction set of this machine. */
 static void products(void **state) {
     ops_fixture *fixture = *state;
     const tide_cpu_kernels *const *available = tide_cpu_kernels_available();

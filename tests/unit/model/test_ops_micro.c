@@ -203,7 +203,7 @@ static void layernorm_of_equal_numbers_is_the_bias(void **state) {
 
 enum { MATRICES = 5, MOST_CHOSEN = 3 };
 
-/* A copy, rounded to out's type: what it takes is exact in fp32. */
+/* A copy, rounded to out's type: its inputs are exact in fp32. */
 static void check_bias_forward(tide_ops *ops, size_t R, size_t C, unsigned combination) {
     tide_array bias = random_stored(type_of(combination, 0), C, 1, 1);
     tide_array out = random_stored(type_of(combination, 1), R * C, 2, 1);
@@ -242,7 +242,7 @@ static void check_bias_backward(tide_ops *ops, size_t R, size_t C, unsigned comb
     free(dout.data);
 }
 
-/* Less and more than a piece, and than the channels that a thread sums up at a time. */
+/* Less and more than a piece, and than the channels that a thread sums at a time. */
 static void bias(void **state) {
     static const size_t SHAPES[][2] = {{1, 1}, {31, 33}, {65, 1000}, {300, 130}};
     for (size_t s = 0; s < 4; s++) {

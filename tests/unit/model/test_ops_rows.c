@@ -176,7 +176,8 @@ static void rmsnorm(void **state) {
     for (size_t s = 0; s < N_SHAPES; s++) {
         check_norm(fixture_ops(state), SHAPES[s][0], SHAPES[s][1]);
     }
-    check_norm(fixture_ops(state), 64 * 130 + 5, 3); /* more rows than partial sums take at first */
+    check_norm(fixture_ops(state), 64 * 130 + 5,
+               3); /* more rows than the partial sums begin with */
 }
 
 /* want (B, T, H, D) = x rotated by the angles of theta 10000. */

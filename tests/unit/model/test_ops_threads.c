@@ -294,7 +294,7 @@ static void check_same_bits(tide_device *device, tide_dtype dtype) {
     for (size_t t = 0; t < sizeof(N_THREADS) / sizeof(N_THREADS[0]); t++) {
         results many;
         run_all(device, dtype, N_THREADS[t], &many);
-        for (size_t i = 0; i < N_PARTS; i++) { /* four bytes each: 0 beyond what bf16 fills */
+        for (size_t i = 0; i < N_PARTS; i++) { /* four bytes each: 0 beyond the bf16 bytes */
             if (memcmp(one.arrays[i].data, many.arrays[i].data,
                        one.n_elements[i] * sizeof(float)) != 0) {
                 fail_msg("part %zu differs between 1 and %d threads", i, N_THREADS[t]);

@@ -1,5 +1,6 @@
 /* test_pairs.c - steps with and without recording after a run: every second step leaves rows,
- * scopes and stacks, the others leave nothing, and the allocator does the same in all of them. */
+ * scopes and stacks, the others leave nothing, and the allocator behaves the same in all of
+ * them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -92,7 +93,7 @@ static void every_other_step_is_recorded(void **state) {
     for (size_t i = 0; i < N_PAIRS; i++) {
         assert_true(pairs.recorded_ms[i] > 0.0 && pairs.unrecorded_ms[i] > 0.0);
     }
-    /* One step before them, one of each pair; the numbers of pairs start at 0. */
+    /* One step before the pairs, and one of each pair; the numbers of pairs start at 0. */
     assert_int_equal(tide_recorder_copy(run.recorder, NULL, &second, NULL), TIDE_OK);
     assert_int_equal(second.n_events, first.n_events + (N_PAIRS + 1) * n_step);
     assert_int_equal(second.n_scopes - first.n_scopes,

@@ -41,7 +41,7 @@ static void check_all_ways(tide_device *device, const char *path) {
             assert_int_equal(report.n_failed, 0);
             for (size_t i = 0; i < report.n_rows; i++) {
                 /* A tolerance that accepts everything tests nothing. The tolerances of "edge" are
-                 * the widest, because there rounding decides the sign of whole steps. */
+                 * the widest, because rounding decides the sign of whole steps there. */
                 bool whole = strncmp(report.rows[i].name, "param/", 6) == 0;
                 if (!(report.rows[i].tolerance < (whole ? 0.04 : 0.02))) {
                     fail_msg("%s: %s is allowed %g", path, report.rows[i].name,
@@ -61,7 +61,7 @@ static void golden_files(void **state) {
     check_all_ways(fixture->device, GOLDEN("edge_fp32"));
 }
 
-/* Wrong operators. Each is the right one with a fault; `right` is the table they came from. */
+/* Wrong operators. Each is the right one with a fault; `right` is the original table. */
 static const tide_ops_table *right;
 
 static tide_status wrong_swiglu_backward(tide_ops *ops, const tide_swiglu_backward *call,

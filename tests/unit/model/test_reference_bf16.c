@@ -49,8 +49,8 @@ static bool is_kind(const tide_reference_row *row, const char *kind) {
     return strncmp(row->name, kind, strlen(kind)) == 0;
 }
 
-/* A tolerance that no error comes near tests nothing: the errors of logits and of the worst
- * gradient are within a factor of 5 of theirs. No tolerance is as wide as the value that it bounds.
+/* A tolerance far above every error tests nothing: the errors of logits and of the worst gradient
+ * are within a factor of 5 of theirs. No tolerance is as wide as the value that it bounds.
  */
 static void check_tightness(const golden *file, const tide_reference_report *report) {
     double worst_gradient = 0;
@@ -123,7 +123,7 @@ static void stored_files_are_met_to_fp32(void **state) {
     }
 }
 
-/* Wrong operators. Each is the right one with a fault; `right` is the table they came from. */
+/* Wrong operators. Each is the right one with a fault; `right` is the original table. */
 static const tide_ops_table *right;
 
 static float get(tide_array array, size_t i) {
@@ -173,7 +173,7 @@ static tide_status wrong_mask(tide_ops *ops, const tide_attention_forward *call,
     return TIDE_OK;
 }
 
-/* The copy of a weight is never renewed: it stays the first one. */
+/* The copy of a weight is never updated: the first one stays. */
 enum { MAX_COPIES = 64 };
 typedef struct stale_copies {
     const void *masters[MAX_COPIES]; /* addresses of parameters */
@@ -218,7 +218,7 @@ static tide_status wrong_accumulator(tide_ops *ops, const tide_matmul *call, tid
     return TIDE_OK;
 }
 
-/* Weight gradients are rounded to bf16, as autocast does; fp32 ones are not here. */
+/* Weight gradients are rounded to bf16, as autocast does; fp32 gradients are not rounded here. */
 static tide_status wrong_gradient(tide_ops *ops, const tide_matmul *call, tide_error *error) {
     TIDE_TRY(right->matmul(ops, call, error));
     for (size_t i = 0; call->kind == TIDE_MATMUL_TN && i < call->m * call->n; i++) {
@@ -290,7 +290,7 @@ static const golden JUDGES[N_FILES] = {
     {GOLDEN("stored_true_naive"), TIDE_PRECISION_BF16_TRUE},
 };
 
-/* The files that a fault must show in, in the order of JUDGES: 'x', and those that cannot see it,
+/* The files in which a fault must show, in the order of JUDGES: 'x'; those that cannot detect it:
  * '.'. bf16's own tolerance hides gradients that are rounded once more, which is what autocast
  * does; bf16-true has no copies and rounds its gradients anyway, and loses a decay of lr 0.00001 in
  * the rounding of the parameter. */

@@ -164,7 +164,7 @@ static void damaged_numbers(void **state) {
     remove_copy(&file);
 }
 
-/* A file that holds only a header of n_bytes: this text, padded with blanks. */
+/* A file with only a header of n_bytes: this text, padded with blanks. */
 static scratch_file header_alone(const char *text, size_t n_bytes) {
     scratch_file file;
     (void)snprintf(file.path, sizeof(file.path), "/tmp/tidemark-reference-%ld", (long)getpid());

@@ -142,7 +142,7 @@ static void expect_step(const recorded_run *run, const char *step, size_t n_phas
         expect_call(at, 'R', spans[p].begin);
         expect_call(at, 'R', spans[p].end);
     }
-    /* Outside the step's interval: what it releases at its end. */
+    /* Outside the step's interval: the releases at its end. */
     int64_t end = spans[n_phases - 1].end;
     expect_call(at, 'R', end);
     if (n_phases > 1) {

@@ -1,5 +1,5 @@
-/* test_timing_core.c - the arithmetic of the timing core, on a device and a clock whose every
- * nanosecond is known, and the buffer that empties the caches. */
+/* test_timing_core.c - the arithmetic of the timing core, on a simulated device and clock whose
+ * times are exact, and the buffer that empties the caches. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,7 +42,7 @@ static tide_status note(machine *m, char letter, tide_error *error) {
                                     : TIDE_OK;
 }
 
-/* Submits work of n_ns nanoseconds. A cpu does it at once. */
+/* Submits work of n_ns nanoseconds. A cpu does it immediately. */
 static void submit(machine *m, int64_t work_ns) {
     m->host_ns += SUBMIT_NS;
     m->busy_until = (m->busy_until > m->host_ns ? m->busy_until : m->host_ns) + work_ns;

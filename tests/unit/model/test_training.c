@@ -1,5 +1,6 @@
 /* test_training.c - training on the cpu device as a whole: all ways to compute a step agree, the
- * loss falls, and a run repeats to the bit. Other tests check single operators and gradients. */
+ * loss falls, and a run is reproducible to the bit. Other tests check single operators and
+ * gradients. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,9 +46,9 @@ static void training_learns(void **state) {
     }
 }
 
-/* fp32 masters take steps that are far below the distance of bf16 numbers: with a learning rate of
- * 1e-4, elements above 0.06 would stand still in bf16. bf16-mixed follows fp32 to within the
- * roundings of a loss, 0.1 %; bf16-true lags further behind. */
+/* fp32 masters take steps far below the spacing of bf16 numbers: with a learning rate of 1e-4,
+ * elements above 0.06 would never change in bf16. bf16-mixed follows fp32 to within the roundings
+ * of a loss, 0.1 %; bf16-true lags further behind. */
 static void masters_keep_small_steps(void **state) {
     (void)state;
     tide_workload_config config = tiny_training(1);
@@ -80,7 +81,7 @@ static void variants_agree(void **state) {
     assert_true(fabs(loss_after(&config) - base) > 1e-4 * base);
 }
 
-/* Recompute repeats the same sums, so the same bits come out. */
+/* Recompute repeats the same sums, so the bits are the same. */
 static void runs_repeat_themselves(void **state) {
     (void)state;
     static const tide_precision COMPUTED[] = {TIDE_PRECISION_FP32, TIDE_PRECISION_BF16_MIXED,
@@ -97,7 +98,8 @@ static void runs_repeat_themselves(void **state) {
     }
 }
 
-/* The loss of a step does not depend on whether backward follows, only the later ones do. */
+/* The loss of a step does not depend on whether backward follows, only the losses of later steps
+ * do. */
 static void forward_backward_does_not_learn(void **state) {
     (void)state;
     tide_workload_config config = tiny_training(1);

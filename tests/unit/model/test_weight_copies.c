@@ -10,7 +10,7 @@
 #include "model/memory_model.h"
 #include "recorded_run.h"
 
-/* Requested bytes of the copies at the first instant at which those of all categories together are
+/* Requested bytes of the copies at the first instant when the total of all categories is
  * highest. */
 static uint64_t copies_at_peak(const tide_recording *recording, uint64_t *ret_peak_bytes) {
     uint64_t alive = 0;

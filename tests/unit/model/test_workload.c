@@ -70,9 +70,9 @@ static void scopes_are_nested_and_numbered(void **state) {
     recorded_run_end(&run);
 }
 
-/* A captured step runs no operator and its replays run all of them: the losses are those of the
- * run without a graph, bit by bit, and the peak of what was asked for is the same. Replays record
- * nothing, and the blocks of the private pool lie in its own segments. */
+/* A captured step runs no operator and its replays run all of them: the losses are those of the run
+ * without a graph, bit by bit, and the peak of requested bytes is the same. Replays record nothing,
+ * and the blocks of the private pool are in its own segments. */
 static void replays_are_the_steps(void **state) {
     (void)state;
     tide_workload_config config = tiny_run(TIDE_TRAIN);
@@ -147,8 +147,8 @@ static uint64_t alive_bytes(const tide_cache_state *state) {
     return bytes;
 }
 
-/* Wherever memory runs out, under every limit, the run says so, its allocations stay alive for the
- * snapshot, its scopes are closed, and destroying it leaks nothing. */
+/* Wherever memory runs out, under every limit, the run reports it, its allocations stay alive for
+ * the snapshot, its scopes are closed, and destroying it leaks nothing. */
 static void out_of_memory_leaves_a_snapshot_and_no_leak(void **state) {
     (void)state;
     tide_workload_config config;

@@ -103,9 +103,9 @@ twin_case *flash_forward_case(const flash_shape *s, flash_compared what) {
 
 enum { MOST_OF_ONE_TOKEN = 512 }; /* elements; B H D of the cases below */
 
-/* One key: its probability is 1 whatever q and k are, and dq and dk are 0 but for rounding: dP and
- * delta are sums of D products of at most 2, each off by sqrt(D) roundings of at most 2 D; q and k
- * are at most 2. */
+/* One key: its probability is 1 whatever q and k are, and dq and dk are 0 except for rounding: dP
+ * and delta are sums of D products of at most 2, each off by sqrt(D) roundings of at most 2 D; q
+ * and k are at most 2. */
 static void assert_no_gradient(const twin_side *side, const flash_shape *s, size_t gradient) {
     const size_t n = flash_n_elements(s);
     float wide[MOST_OF_ONE_TOKEN];
@@ -162,7 +162,7 @@ float *flash_numbers(tide_dtype dtype, size_t n, unsigned seed) {
     return x;
 }
 
-/* What the cpu's forward pass gives, in fp32, for inputs q, k, v. */
+/* The result of the cpu's forward pass, in fp32, for inputs q, k, v. */
 static void forward_on_cpu(const flash_shape *s, float *const *inputs, float *out, float *lse) {
     tide_device *device = NULL;
     tide_ops *cpu = NULL;

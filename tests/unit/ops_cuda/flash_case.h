@@ -1,9 +1,10 @@
-/* flash_case.h - calls of flash attention for test_attention.c: what both devices are given, and
- * how far their results may be from each other.
+/* flash_case.h - calls of flash attention for test_attention.c: the inputs of both devices, and how
+ * far their results may differ.
  *
  * Both devices read the same numbers; the backward pass reads what the cpu's forward pass wrote.
- * Both compute in fp32 and differ by the order of their sums, each of which is off by what
- * test_ops_attention.c of the cpu device derives: so twice that is allowed, of the largest number.
+ * Both compute in fp32 and differ by the order of their sums, each off by the error that
+ * test_ops_attention.c of the cpu device derives: so twice that error is allowed, relative to the
+ * largest number.
  *
  * Tensor cores multiply numbers of 8 significant bits in bf16 and of 11 in TF32. They compute out
  * from rounded probabilities, each off by at most u = 2^-8 or 2^-11 of itself, which moves out by
@@ -21,7 +22,7 @@
 /* How a call is made. */
 typedef enum flash_way {
     FLASH_PLAIN,
-    FLASH_SHIFTED, /* arrays begin one element behind an aligned address */
+    FLASH_SHIFTED, /* arrays begin one element after an aligned address */
     FLASH_IN_TF32, /* fp32 arrays may be multiplied as TF32 */
 } flash_way;
 

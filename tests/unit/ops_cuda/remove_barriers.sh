@@ -12,7 +12,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 git clone -q "$source" "$work/tree"
 cd "$work/tree"
-# Planted faults name the text that they replace, which is not there without its barrier.
+# Planted faults name the text that they replace, which is missing without its barrier.
 sed -i '/^add_subdirectory(faults)/d' tests/unit/ops_cuda/CMakeLists.txt
 cmake --preset dev >"$work/log"
 

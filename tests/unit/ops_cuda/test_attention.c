@@ -54,7 +54,7 @@ static void flash_fp32_matches_its_twin(void **state) {
     check_flash(TIDE_FP32, FLASH_PLAIN);
 }
 
-/* Not on tensor cores: a few shapes of few and many tokens. */
+/* Not on tensor cores: a few shapes with few and many tokens. */
 static void flash_fp16_matches_its_twin(void **state) {
     (void)state;
     for (size_t i = 1; i < N_SHAPES; i += 7) {
@@ -165,8 +165,8 @@ static void large_scores_do_not_overflow(void **state) {
 }
 
 /* Half of the channels add -80 to the scores of the first 65 keys and 80 to those of the others:
- * what the first queries must not see is e^160 times what they see, more than fp32 holds, and to be
- * left out, not multiplied by 0. */
+ * the masked part of the first queries is e^160 times the visible part, more than fp32 can
+ * represent, so it must be skipped, not multiplied by 0. */
 static void hidden_scores_may_overflow(void **state) {
     (void)state;
     for (int i = 0; i < N_KINDS; i++) {

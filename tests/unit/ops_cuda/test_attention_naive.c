@@ -1,11 +1,11 @@
-/* test_attention_naive.c - attention_naive.c and attention_softmax.cu beside their twins, with
- * plain loops in place of cuBLAS.
+/* test_attention_naive.c - attention_naive.c and attention_softmax.cu compared with their twins,
+ * with plain loops in place of cuBLAS.
  *
  * Tolerances as in test_attention.c. In bf16 a score is rounded before softmax sees it, and where
- * fp32 noise decides, differently on either side. Scores have a standard deviation of 4/3 here, so
- * three of them are within 4, where bf16 numbers are 2^-6 apart. A probability may differ by that
- * share of itself; twice the tolerance is allowed: 2 * 2^-8. dscores are made of dprobs that were
- * rounded before, likewise: 2 * 2^-8. */
+ * fp32 noise decides, the two sides may round differently. Scores have a standard deviation of 4/3
+ * here, so three of them are within 4, where bf16 numbers are 2^-6 apart. A probability may differ
+ * by that share of itself; twice the tolerance is allowed: 2 * 2^-8. dscores are made of dprobs
+ * that were rounded before, likewise: 2 * 2^-8. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -360,7 +360,8 @@ static void scores_are_rounded_once_when_scaled(void **state) {
 typedef tide_status (*recorded_call)(const twin_side *side, const void *shape,
                                      tide_recorder *recorder, tide_error *error);
 
-/* Calls, and expects the side to have opened and closed these three scopes, one after the other. */
+/* Calls the operator, and expects that the side opened and closed these three scopes, one after the
+ * other. */
 static tide_status expect_scopes(const twin_side *side, const void *shape, recorded_call call,
                                  const char *const names[3], tide_error *error) {
     tide_recorder *recorder = NULL;

@@ -1,9 +1,9 @@
 /* test_copies_ahead.c - the copies of weights that a second stream makes a layer ahead: whichever
- * of the two streams runs late, a training computes the same, bit for bit; and of the waits that
- * order them, none can be left out unseen.
+ * of the two streams runs late, training computes the same, bit for bit; and omitting any of the
+ * waits that order them is detected.
  *
- * The fake runtime has one order of launches at a time. What is not ordered by an event is tried in
- * both orders: once the operators' stream is as late as it may be, and once the casts' stream is.
+ * The fake runtime has one order of launches at a time. Work that no event orders is tried in both
+ * orders: once with the operators' stream as late as possible, and once with the casts' stream.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -90,9 +90,9 @@ static void both_orders_compute_the_same(void **state) {
 }
 
 /* In each step the casts of every block wait for the operators, and the operators for them, so odd
- * waits are the casts'. A missing one of these is seen only where earlier work of the operators
- * matters: at the first wait of a step, which waits for what has written the weights, and where
- * recompute has given back temporary tensors, whose memory the copies get. */
+ * waits are the casts'. A missing odd wait is detected only if earlier work of the operators
+ * matters: at the first wait of a step, which waits for the work that wrote the weights, and where
+ * recompute has released temporary tensors, whose memory the copies reuse. */
 static void every_wait_is_needed(void **state) {
     (void)state;
     for (int i = 0; i < 2; i++) {
@@ -128,9 +128,9 @@ static void sizes_of(const training *run, size_t n_elements[N_PARAMETERS]) {
 }
 
 /* Fills memory of the sizes of the copies, n_rounds of each, on the operators' stream, and expects
- * the same bytes there when the device is idle. One round takes what the cache gives to the next
- * step. Four have twice the bytes of the parameters, and so also take what a destroyed transformer
- * had. */
+ * the same bytes there when the device is idle. One round fills the memory that the cache gives to
+ * the next step. Four have twice the bytes of the parameters, and so also fill the memory of a
+ * destroyed transformer. */
 static void expect_own_memory(const training *run, const size_t n_elements[N_PARAMETERS],
                               size_t n_rounds) {
     tide_tensor taken[MOST_ROUNDS * N_PARAMETERS] = {{0}};
@@ -153,8 +153,8 @@ static void expect_own_memory(const training *run, const size_t n_elements[N_PAR
     }
 }
 
-/* The casts that were begun may still run when the step is given up: its end waits for them before
- * their memory goes to anybody else. */
+/* Casts may still run when the step is abandoned: its end waits for them before their memory is
+ * reused. */
 static void a_step_that_fails_leaves_nothing_behind(void **state) {
     (void)state;
     const tide_transformer_config config = mixed(TIDE_PRECISION_BF16_MIXED, TIDE_RECOMPUTE_NONE);
@@ -177,7 +177,7 @@ static void a_step_that_fails_leaves_nothing_behind(void **state) {
     assert_int_equal(n_failed, 2 * (N_LAYERS + 1));
 }
 
-/* Where the wait fails in the destructor, too, the host waits. */
+/* If the wait also fails in the destructor, the host waits. */
 static void a_transformer_that_cannot_wait_leaves_nothing_behind(void **state) {
     (void)state;
     const tide_transformer_config config = mixed(TIDE_PRECISION_BF16_MIXED, TIDE_RECOMPUTE_NONE);
@@ -218,9 +218,9 @@ static void train_as_graph(unsigned late, size_t ignored, double losses[N_LOSSES
     recorded_run_end(&run);
 }
 
-/* Within a graph only its edges order the two. A step of 2 blocks has 6 waits, so that the 14th and
- * the 16th are those of the operators in the capture; without one of them a block reads copies that
- * are not made yet. Without the last, the 18th, there would be no graph. */
+/* Within a graph only its edges order the two. A step of 2 blocks has 6 waits, so the 14th and the
+ * 16th are those of the operators in the capture; without one of them a block reads copies that do
+ * not exist yet. Without the last, the 18th, the capture yields no graph. */
 static void a_graph_has_both_streams(void **state) {
     (void)state;
     double right[N_LOSSES];

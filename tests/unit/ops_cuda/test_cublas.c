@@ -1,5 +1,5 @@
-/* test_cublas.c - how cuBLAS is found and its table filled; and, where the toolkit is installed,
- * that our declarations of it are the toolkit's and that its library opens.
+/* test_cublas.c - how cuBLAS is found and its table filled; and, if the toolkit is installed, that
+ * our declarations equal the toolkit's and that its library opens.
  */
 #define _POSIX_C_SOURCE 200809L /* setenv, mkdtemp, symlink */
 #include <setjmp.h>
@@ -63,7 +63,7 @@ SAME(sizeof(int), sizeof(cublasComputeType_t));
 SAME(sizeof(int), sizeof(cublasGemmAlgo_t));
 SAME(sizeof(int), sizeof(cublasMath_t));
 
-/* Each argument of each function. Nothing is linked: the functions are named alone. */
+/* Each argument of each function. Nothing is linked: only the functions' types are used. */
 #define TYPED(function, type)                                                                      \
     _Static_assert(_Generic(&(function), type : 1, default : 0), #function)
 TYPED(cublasCreate_v2, cublasStatus_t (*)(struct cublasContext **));
@@ -121,7 +121,7 @@ void *__wrap_dlopen(const char *path, int flags) {
                                                                     : NULL;
 }
 
-/* Nothing in the environment says where cuBLAS could be. */
+/* Nothing in the environment points to a cuBLAS. */
 static int forget(void **state) {
     (void)state;
     has_others = false;
@@ -230,7 +230,7 @@ static void usual_places_are_searched(void **state) {
     static const struct {
         const char *path;     /* of the library's folder */
         const char *variable; /* that leads there ... */
-        const char *value;    /* ... behind the folder's name */
+        const char *value;    /* ... after the folder's name */
     } PLACES[] = {
         {"lib64", "CUDA_HOME", ""},
         {"lib64", "CUDA_PATH", ""},

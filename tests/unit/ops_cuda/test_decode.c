@@ -1,7 +1,7 @@
 /* test_decode.c - language models that decode on the cuda device, whose kernels run in the
- * emulator: the logits of each pass and the tokens beside those of the cpu device, and the events
- * beside those of the virtual device. The cpu device itself is compared with a whole forward pass
- * in tests/unit/model/test_decode.c. */
+ * emulator: the logits of each pass and the tokens are compared with the cpu device, and the events
+ * with the virtual device. The cpu device itself is compared with a whole forward pass in
+ * tests/unit/model/test_decode.c. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@
 
 enum { MAX_LOGITS = 3 * 97 * 32, MAX_TOKENS = 3 * 64 };
 
-/* What a generation gave. */
+/* The results of a generation. */
 typedef struct given {
     tide_device *device;
     double logits[MAX_LOGITS]; /* of one pass after the other */
@@ -96,7 +96,7 @@ static double worst_difference(const tide_decode_config *config, const given *a,
     return worst;
 }
 
-/* Both devices store the same tensors in fp32. What is behind is test_decode.c's derivation of the
+/* Both devices store the same tensors in fp32. The bound follows test_decode.c's derivation for the
  * cpu device: 12 tensors a layer, each of numbers around 1 to 10, of which both devices round each
  * once: twice sqrt(12 L) 10 2^-24. The kernels' sums of k <= 80 numbers err by sqrt(80) 2^-24 of
  * their size more, ten times a rounding. As worst cases: 2e-5 * (2 + 10). A wrong operator is off
@@ -130,13 +130,13 @@ static void both_devices_generate_the_same_tokens(void **state) {
     }
 }
 
-/* In bf16 a number that lies near the middle of two is rounded to one side here and to the other
- * there, which differs by 2^-8 of it at most, so that the tensors behind it differ as if each
- * device rounded on its own: 12 L = 36 tensors of numbers around 1, each with a relative error of
- * 2^-9 on either device, and of the logits the last one, make sqrt(2 * 37) 2^-9 = 0.017 as a
- * standard deviation of a logit of size 1, and the largest of N B V = 1455 differences is 4 of
- * these: 0.07. Another expert, chosen by scores as close as that, would change a row: so the dense
- * models alone. Each operator is compared much closer in test_decode_operators.c. */
+/* In bf16 a number near the midpoint of two is rounded down on one device and up on the other, a
+ * difference of at most 2^-8 of it, so later tensors differ as if each device rounded
+ * independently: 12 L = 36 tensors of numbers around 1, each with a relative error of 2^-9 on
+ * either device, and of the logits the last one, make sqrt(2 * 37) 2^-9 = 0.017 as a standard
+ * deviation of a logit of size 1, and the largest of N B V = 1455 differences is 4 of these: 0.07.
+ * Scores this close could select another expert and change a row, so only dense models are
+ * compared. test_decode_operators.c compares each operator much more closely. */
 static const double BF16_TOLERANCE = 0.07;
 
 static void bf16_models_stay_close(void **state) {

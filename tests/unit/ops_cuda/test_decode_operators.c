@@ -1,5 +1,5 @@
-/* test_decode_operators.c - the operators of decode on the cuda device, beside their twins of the
- * cpu device, which are plain loops that sum in double. */
+/* test_decode_operators.c - the operators of decode on the cuda device, compared with their twins
+ * of the cpu device, plain loops that sum in double. */
 #include "twin.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 static const double U = 0x1p-24;
 
 /* A sum of n random numbers errs by u sqrt(n) of its own size, and the largest of an array is at
- * least as large. Tensor cores may drop what they ought to round, which errs by twice as much. */
+ * least as large. Tensor cores may truncate instead of rounding, which errs by twice as much. */
 static double sum_tolerance(size_t n) {
     return (2 * sqrt((double)n) + 4) * U;
 }
@@ -110,7 +110,7 @@ static twin_case *product_case(const product_shape *shape, tide_dtype type, tide
 static const tide_dtype TYPES[] = {TIDE_FP32, TIDE_BF16};
 
 /* One row, some, and those of a prompt, which tiles have in bf16; rows that choose one of several
- * matrices, with one row of x for each or for two; matrices that nobody chooses; rows and columns
+ * matrices, with one row of x for each or for two; matrices that no row chooses; rows and columns
  * that fill no warp, pack or tile. */
 static const product_shape PRODUCTS[] = {
     {1, 1, 1, 3, 1040, false, false, false}, {1, 1, 1, 33, 33, false, true, false},
@@ -195,9 +195,9 @@ static twin_case *attention_case(const heads_shape *shape, tide_dtype type) {
     return test;
 }
 
-/* A share errs as its score does, by u sqrt(D) of a number around 4, twice since the largest score
- * is taken away, and expf by 2 u; the sum over n positions, each joined by two products, errs by
- * u sqrt(n) and 4 u more. */
+/* A share errs as its score does, by u sqrt(D) of a number around 4, twice because the largest
+ * score is subtracted, and expf by 2 u; the sum over n positions, each joined by two products, errs
+ * by u sqrt(n) and 4 u more. */
 static double attention_tolerance(const heads_shape *shape) {
     double n = (double)(shape->position + shape->n);
     return (8 * sqrt((double)shape->D) + 2 * sqrt(n) + 8) * U;

@@ -9,7 +9,7 @@
 static const size_t SIZES[] = {1, 7, 33, 257, 7003};
 enum { N_SIZES = sizeof(SIZES) / sizeof(SIZES[0]) };
 
-/* Elements behind an aligned address: packs only where it is 0. */
+/* Elements after an aligned address: packs are used only if it is 0. */
 static const size_t SHIFTS[] = {0, 1};
 
 /* One unit in the last place of an fp32 number, relative to it. */

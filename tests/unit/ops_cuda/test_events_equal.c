@@ -1,7 +1,7 @@
 /* test_events_equal.c - the cuda device and the virtual device of its card record the same events,
  * row for row: order, sizes, categories, names, streams and scopes, and addresses as distances from
- * the first segment. Only times differ, and where the memory begins. The cpu device has the same
- * scopes, and the same rows of blocks once the workspace for products is left out.
+ * the first segment. Only times differ, and the address where the memory begins. The cpu device has
+ * the same scopes, and the same rows of blocks once the workspace for products is left out.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -108,7 +108,7 @@ static void a_larger_run(void **state) {
     every_variant(&model, TIDE_PRECISION_FP32, 16);
 }
 
-/* A captured step: on cuda a graph, elsewhere the same calls once more. */
+/* A captured step: on cuda a graph, elsewhere the same calls again. */
 static void captured_steps(void **state) {
     (void)state;
     const tide_model_config model = tiny_model();
@@ -137,7 +137,7 @@ static void mlps(void **state) {
         config.keep_graph = i % 4 == 3;
         config.clip_grad_norm = i % 8 == 2 ? 1 : 0;
         config.warmup_steps = 0;
-        config.steps = 6; /* so that the shortest has events enough to compare */
+        config.steps = 6; /* so that the shortest run has enough events to compare */
         expect_same_runs(&config);
     }
 }

@@ -1,5 +1,5 @@
-/* test_fake_cublaslt.c - the fake cuBLASLt refuses what the real one would: an algorithm of another
- * product, and a result that is laid out unlike what is added to it. */
+/* test_fake_cublaslt.c - the fake cuBLASLt refuses what the real one refuses: an algorithm of
+ * another product, and a result with another layout than its addend. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* test_faults.c - a training run on the cuda device in which the n-th call of the runtime, of
  * cuBLAS or the n-th launch fails: out of memory, for another reason, or with the device lost for
- * good. The status is clear, the cache holds its invariants, nothing leaks, and what can go on
- * does.
+ * good. The status is clear, the cache keeps its invariants, nothing leaks, and work that can
+ * continue does.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@
 
 /* One run: all owned. */
 typedef struct run {
-    tide_hostmem_fault heap; /* what everything comes from */
+    tide_hostmem_fault heap; /* the heap of everything else */
     tide_device *device;     /* NULL: not opened */
     tide_recorder *recorder; /* NULL: not created, as the two below */
     tide_cache *cache;
@@ -92,7 +92,7 @@ static void expect_whole_cache(run *on) {
     }
 }
 
-/* A lost device says so, and where it was lost. */
+/* A lost device reports that, and where it was lost. */
 static void expect_lost(run *on) {
     uint64_t address = 0;
     tide_error error = {""};
@@ -142,7 +142,7 @@ static bool run_once(size_t n, const char *function, cudaError_t failure, tide_s
     if (fake->failed_in == NULL) {
         assert_int_equal(fake->n_segments + fake->n_streams + fake->n_events + fake->n_graphs, 0);
     } else if (expected != TIDE_DEVICE_LOST) {
-        /* What could not be given back once is not tried again; all else was. */
+        /* A failed release is not tried again; everything else was released. */
         const size_t n_left = fake->n_segments + fake->n_streams + fake->n_events + fake->n_graphs;
         if (n_left > 2) {
             fail_msg("call %zu, %s: %zu things of the device are left", n, failed_in, n_left);
@@ -151,8 +151,8 @@ static bool run_once(size_t n, const char *function, cudaError_t failure, tide_s
     return fake->failed_in != NULL;
 }
 
-/* Fails every call at the begin, where the device, the operators and the model are made, then fewer
- * and fewer, because steps repeat the same calls. Returns how many failed. */
+/* Fails every call at the begin, where the device, the operators and the model are made, then ever
+ * fewer, because steps repeat the same calls. Returns how many failed. */
 static size_t sweep(const char *function, cudaError_t failure, tide_status expected) {
     size_t n_failed = 0;
     for (size_t n = 1; run_once(n, function, failure, expected);) {

@@ -33,7 +33,7 @@ static void run_it(recorded_run *run, const tide_workload_config *config) {
 }
 
 /* A size of the step that stays as it was in the capture gives other losses from the second replay
- * on; a launch outside the graph's stream would not happen again at all. */
+ * on; a launch outside the graph's stream would not be repeated at all. */
 static void expect_same_losses(tide_workload_config *config) {
     recorded_run run;
     double losses[5];
@@ -84,7 +84,7 @@ static void a_forward_pass_can_be_captured(void **state) {
     recorded_run_end(&run);
     config.cuda_graph = true;
     run_it(&run, &config);
-    /* One more: cuBLAS is told the stream. */
+    /* One more: cuBLAS gets the stream. */
     assert_int_equal(tide_fake_cudart_state()->n_launches[0], n_plain + 1);
     recorded_run_end(&run);
 }

@@ -1,7 +1,7 @@
-/* test_launches.c - what the virtual device says that our model would launch on a card, beside what
- * the cuda device launches in the emulator: launch for launch, by name and order, with the shapes,
- * types and layouts of products. Where the race detector watches the kernels, the bytes of each are
- * compared, too: it counts the device memory that a launch reads, and that it writes, once each.
+/* test_launches.c - the launches of our model that the virtual device reports, compared with those
+ * of the cuda device in the emulator: launch for launch, by name and order, with the shapes, types
+ * and layouts of products. If the race detector watches the kernels, the bytes of each are compared
+ * also: it counts the device memory that a launch reads and writes, each byte once.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ enum { MAX_LAUNCHES = 4096, NAME_BYTES = 96 };
 typedef struct seen {
     struct {
         char what[NAME_BYTES];
-        size_t bytes; /* that it touched; 0: not known */
+        size_t bytes; /* that it touched; 0: unknown */
     } launches[MAX_LAUNCHES];
     size_t n;
 } seen;
@@ -61,7 +61,7 @@ static const char *type_name(uint8_t type) {
                                    : "?";
 }
 
-/* A row in the words of `note`. */
+/* A row in the format of `note`. */
 static void say(const tide_launch_list *list, const tide_run_launch *row, char what[NAME_BYTES]) {
     if (row->kind == TIDE_RUN_PRODUCT) {
         (void)snprintf(what, NAME_BYTES, "GEMM %u x %u x %u, %u times, %c%c, %s to %s", row->m,
@@ -75,9 +75,9 @@ static void say(const tide_launch_list *list, const tide_run_launch *row, char w
     (void)snprintf(what, NAME_BYTES, "%.*s", (int)strcspn(name, "<"), name);
 }
 
-/* Kernels whose bytes follow from values, too: tokens may name one row of the table more than once,
- * and of the optimizer nothing is known where a loss was scaled, since an infinity of a gradient is
- * written down, and stops AdamW. */
+/* Kernels whose bytes also depend on values: tokens may name one row of the table more than once,
+ * and the bytes of the optimizer are unknown if the loss was scaled, because an infinite gradient
+ * sets a flag that stops AdamW. */
 static bool depends_on_values(const char *what, const tide_workload_config *config) {
     static const char *const OPTIMIZER[] = {"tide_unscale_kernel", "tide_clip_kernel",
                                             "tide_adamw_kernel"};
@@ -116,7 +116,7 @@ static void expect_same(const seen *cuda, const tide_launch_list *list,
     assert_int_equal(k, cuda->n);
 }
 
-/* Runs it on both devices; the caller finishes the list and releases what was seen. */
+/* Runs it on both devices; the caller finishes the list and releases the rows. */
 static seen *run_both(const tide_workload_config *config, tide_launch_list *ret_list) {
     recorded_run runs[2];
     tide_workload_config logged = *config;
@@ -165,7 +165,7 @@ static void every_precision(void **state) {
     }
 }
 
-/* Rows of whole packs, heads that tensor cores do not take, more than one group of rows and more
+/* Rows of whole packs, heads that tensor cores do not support, more than one group of rows and more
  * tensors than a list holds. */
 static void other_shapes(void **state) {
     (void)state;
@@ -213,8 +213,8 @@ static size_t n_launches_before(const tide_launch_list *list, const char *mark) 
     return 0;
 }
 
-/* The marks of phases: a step without its optimizer launches on cuda what a training step has
- * before that mark, and the loss of a step is the last that it launches before its backward pass.
+/* The marks of phases: on cuda a step without its optimizer launches what a training step launches
+ * before that mark, and the loss is the last launch before the backward pass.
  */
 static void marks(void **state) {
     (void)state;

@@ -1,5 +1,5 @@
-/* test_matmul.c - matrix products of the cuda device, over a fake cuBLAS, beside those of the cpu
- * device: every kind, shape and type; strict fp32 and TF32; batches; the workspace; and the
+/* test_matmul.c - matrix products of the cuda device, over a fake cuBLAS, compared with those of
+ * the cpu device: every kind, shape and type; strict fp32 and TF32; batches; the workspace; and the
  * messages when cuBLAS fails. */
 #include <limits.h>
 #include <math.h>
@@ -133,7 +133,7 @@ static const tide_dtype TYPES[][2] = {/* out, in */
                                       {TIDE_FP32, TIDE_BF16},
                                       {TIDE_BF16, TIDE_BF16}};
 
-/* What a product is added to. */
+/* The addend of a product. */
 typedef enum adds_to { ADDS_TO_NOTHING = 0, ADDS_TO_OUT, ADDS_TO_ANOTHER, N_ADDS_TO } adds_to;
 
 /* The difference of one product on both devices; `wrong` is the kind that the cuda device gets. */
@@ -246,7 +246,7 @@ static void an_addend_is_added_before_the_rounding(void **state) {
     const shape s = {33, 24, 65};
     for (int i = 0; i < 2; i++) {
         fake->lt_has_nothing = i == 1;
-        tide_ops_close(f->cuda_ops); /* forgets how a product was computed */
+        tide_ops_close(f->cuda_ops); /* clears how a product was computed */
         f->cuda_ops = open_ops(f->cuda, TIDE_PRECISION_FP32);
         const size_t n_before = fake->n_lt_products;
         assert_int_equal(n_unlike_separate(f, TIDE_FP32, s, false), 0);
@@ -257,7 +257,7 @@ static void an_addend_is_added_before_the_rounding(void **state) {
     }
 }
 
-/* cuBLASLt is asked once for each shape, and for a workspace that it got since. */
+/* cuBLASLt is asked once for each shape, and again after it got a workspace. */
 static void a_product_is_prepared_once(void **state) {
     fixture *f = *state;
     tide_fake_cublas *fake = tide_fake_cublas_state();
@@ -307,9 +307,9 @@ static void tf32_is_a_precision_of_its_own(void **state) {
     const double tf32 = product(f, TIDE_MATMUL_NT, TIDE_MATMUL_NT, s, TYPES[0], ADDS_TO_NOTHING);
     assert_int_equal(tide_fake_cublas_state()->compute_type, TIDE_CUBLAS_COMPUTE_32F_FAST_TF32);
     assert_true(strict <= tolerance(s.k, TIDE_FP32));
-    /* Two operands with 10 bits of fraction: far from strict, near to 2^-11. */
+    /* Two operands with 10 bits of fraction: far from strict, close to 2^-11. */
     assert_true(tf32 > 100 * strict && tf32 < 1e-3);
-    /* bf16 operands have nothing to lose by it and are computed as ever. */
+    /* TF32 does not affect bf16 operands. */
     assert_true(product(f, TIDE_MATMUL_NT, TIDE_MATMUL_NT, s, TYPES[1], ADDS_TO_NOTHING) <=
                 tolerance(s.k, TIDE_FP32));
     assert_int_equal(tide_fake_cublas_state()->compute_type, TIDE_CUBLAS_COMPUTE_32F);
@@ -416,7 +416,7 @@ static void old_cards_are_refused(void **state) {
     (void)f;
 }
 
-/* Operators are opened on their own device, whichever was opened or used since. */
+/* Operators are opened on their own device, whichever device was opened or used since. */
 static void each_device_has_its_operators(void **state) {
     (void)state;
     tide_device *devices[2] = {NULL, NULL};
@@ -442,7 +442,7 @@ static void every_call_may_fail(void **state) {
     fixture *f = *state;
     static const struct {
         cudaError_t failure;  /* of one call */
-        tide_status expected; /* what the operators say of it */
+        tide_status expected; /* the operators' status */
     } CASES[] = {{cudaErrorMemoryAllocation, TIDE_DEVICE_OOM},
                  {cudaErrorUnknown, TIDE_DEVICE_FAILED},
                  {cudaErrorLaunchFailure, TIDE_DEVICE_LOST}};

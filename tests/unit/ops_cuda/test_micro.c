@@ -1,5 +1,5 @@
-/* test_micro.c - the operators of the micro-benchmarks on the cuda device, beside their twins:
- * GELU, LayerNorm, the bias of linear layers, and products of matrices with one vector. */
+/* test_micro.c - the operators of the micro-benchmarks on the cuda device, compared with their
+ * twins: GELU, LayerNorm, the bias of linear layers, and products of matrices with one vector. */
 #include "twin.h"
 
 #include <string.h>

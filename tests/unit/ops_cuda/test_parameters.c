@@ -1,5 +1,5 @@
-/* test_parameters.c - the operators of the cuda device over all parameters, beside their twins:
- * AdamW, global norm, clipping, unscaling. */
+/* test_parameters.c - the operators of the cuda device over all parameters, compared with their
+ * twins: AdamW, global norm, clipping, unscaling. */
 #include "twin.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ enum { MANY = 150, MOST = 300 };
 typedef struct list_shape {
     size_t n_parameters;
     size_t n_elements[MOST]; /* of each */
-    double wrong;            /* that the cuda side's norm, or eps, is larger by */
+    double wrong;            /* how much larger the cuda side's norm, or eps, is */
 } list_shape;
 
 static size_t n_total(const list_shape *shape) {
@@ -36,8 +36,8 @@ static tide_array slice(tide_array array, size_t at) {
 /* Parameter, gradient and moments of one set, and numbers above 0 for the second moment. */
 enum { SET = 5 };
 
-/* Slices of the first set in turn; where there are two, every other parameter is of the second,
- * which may be of other types. */
+/* Slices of the first set in turn; if there are two, every other parameter is from the second,
+ * which may have other types. */
 static tide_status update(const twin_side *side, const list_shape *shape, size_t n_sets,
                           tide_error *error) {
     tide_parameter_arrays list[MOST];
@@ -94,7 +94,7 @@ static twin_case *adamw_case(const list_shape *shape, unsigned combination) {
     return test;
 }
 
-/* Sizes of chunks (8192) and more, and around packs; none is one of them. */
+/* Sizes of chunks (8192) and more, and around packs; 0 is one of them. */
 static const list_shape FEW = {7, {1, 8192, 7, 0, 2 * 8192 + 9, 33, 1000}, 0};
 
 /* A parameter's last step is some ten roundings on either side. */

@@ -1,13 +1,12 @@
-/* test_real_size.c - what small shapes cannot show, with no recorded result: flash attention
- * against naive attention, and the first loss of a transformer against what its initial values make
- * it. On a GPU at the shapes of size 2.7B; in the emulator at the largest that it can do.
+/* test_real_size.c - what small shapes cannot show, without recorded results: flash attention
+ * against naive attention, and the first loss of a transformer against the one its initial values
+ * imply. On a GPU at the shapes of size 2.7B; in the emulator at the largest that it can do.
  *
- * Flash and naive attention share neither kernels nor the order of their sums: one is tiles of
- * our own, the other products of cuBLAS with a softmax between. An error of either, such as an
- * index that overflows, a tile that is left out or a head that is taken for another, shows as a row
- * of D numbers that differs. Rows are compared by their L2 norm, each relative to its own and to
- * the root mean square of all rows, since rows that are 0 in exact arithmetic (dq of the first
- * token) are not.
+ * Flash and naive attention share neither kernels nor the order of their sums: one is tiles of our
+ * own, the other products of cuBLAS with a softmax between. An error of either, such as an index
+ * that overflows, a skipped tile or a confused head, shows as a row of D numbers that differs. Rows
+ * are compared by their L2 norm, each relative to its own and to the root mean square of all rows,
+ * since rows that are 0 in exact arithmetic (dq of the first token) are not.
  *
  * Tolerances. q, k, v are uniform in [-2, 2): scores have the standard deviation 4/3. bf16 rounds
  * by r = 2^-9 in the L2 norm (model/reference_tolerance_bf16.c). A row of out has these roundings:
@@ -55,7 +54,7 @@ typedef struct machine {
     tide_ops *ops;       /* owned; of strict fp32 */
     tide_ops *tf32;      /* owned */
     uint64_t segment;    /* of the arrays; 0: none */
-    size_t n_used;       /* bytes of it that are given out */
+    size_t n_used;       /* bytes of it in use */
     uint64_t workspace;  /* cuBLAS' */
 } machine;
 
@@ -266,8 +265,8 @@ static attention_arrays take_arrays(machine *m, tide_dtype dtype) {
     return a;
 }
 
-/* Where `turn` is set, 64 keys of the middle head are negated for naive attention alone: what a
- * kernel computes that takes another tile for its own. Returns the results that agree, by bit. */
+/* Where `turn` is set, 64 keys of the middle head are negated for naive attention alone: the result
+ * of a kernel that uses another tile as its own. Returns the results that agree, by bit. */
 static unsigned results_that_agree(machine *m, tide_precision precision, bool turn) {
     tide_ops *ops = precision == TIDE_PRECISION_TF32 ? m->tf32 : m->ops;
     m->n_used = 0;
@@ -332,14 +331,14 @@ static double sum_variance(void) {
     return (exp(logit_variance()) - 1) / VOCABULARY;
 }
 
-/* The mean of log sum exp z - z_target: ln V + s^2 / 2, or ln V + C / (C + V) but for the
- * truncation, less what the logarithm of a sum that varies loses. */
+/* The mean of log sum exp z - z_target: ln V + s^2 / 2, or ln V + C / (C + V) except for the
+ * truncation, less the loss by the logarithm of a varying sum. */
 static double expected_loss(void) {
     return log((double)VOCABULARY) + logit_variance() / 2 - sum_variance() / 2;
 }
 
 /* Five standard deviations of the mean of R rows, since tokens and targets are random. It must be
- * less than s^2 / 2, so that logits of 0 are seen. */
+ * less than s^2 / 2, to detect logits of 0. */
 static double loss_tolerance(void) {
     const double R = (double)BATCH * TOKENS;
     return 5 * sqrt((logit_variance() + sum_variance()) / R);

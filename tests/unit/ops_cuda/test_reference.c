@@ -36,7 +36,7 @@ static int setup(void **state) {
     return 0;
 }
 
-/* Nothing was left behind, and neither runtime, cuBLAS nor kernels were used wrongly. */
+/* Nothing leaked, and runtime, cuBLAS and kernels were used correctly. */
 static int teardown(void **state) {
     const tide_fake_cudart *fake = tide_fake_cudart_state();
     const tide_fake_cublas *cublas = tide_fake_cublas_state();
@@ -133,7 +133,7 @@ static double wrong_rows_in_tf32(tide_device *device, const char *path, tide_att
     return share;
 }
 
-/* Whichever way cuBLAS shortens its operands. */
+/* However cuBLAS shortens its operands. */
 static void fp32_files_in_tf32(void **state) {
     static const tide_precision TF32 = TIDE_PRECISION_TF32;
     static const tide_fake_tf32 WAYS[] = {TIDE_FAKE_TF32_NEAREST, TIDE_FAKE_TF32_CUT};

@@ -1,4 +1,4 @@
-/* test_rows.c - the operators of the cuda device that work row by row, beside their twins:
+/* test_rows.c - the operators of the cuda device that work row by row, compared with their twins:
  * embedding, RMSNorm, RoPE, cross-entropy. */
 #include "twin.h"
 
@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Half the distance between 1 and the next fp32 number: the largest relative error of a rounding.
- * Either side errs by as many as a bound counts. */
+ * Each side errs by as many as a bound counts. */
 static const double U = 0x1p-24;
 
 static tide_dtype type_of(unsigned combination, unsigned i) {

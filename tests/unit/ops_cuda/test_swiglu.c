@@ -1,4 +1,4 @@
-/* test_swiglu.c - swiglu.cu beside its twin. */
+/* test_swiglu.c - swiglu.cu compared with its twin. */
 #include "twin.h"
 
 /* Odd ones, and one that several turns of the loop over the grid handle. */

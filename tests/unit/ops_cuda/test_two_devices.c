@@ -108,7 +108,7 @@ static void work_goes_to_the_gpu_whose_it_is(void **state) {
             assert_int_equal(fake->n_launches[1 - own], before[1 - own]);
         }
     }
-    /* A call of the device alone also changes the current GPU, and so may other code. */
+    /* A mere device call also changes the current GPU, and so may other code. */
     assert_int_equal(tide_device_synchronize(sides[1].device, NULL), TIDE_OK);
     const size_t n_before = fake->n_launches[0];
     assert_int_equal(fill(&sides[0]), TIDE_OK);

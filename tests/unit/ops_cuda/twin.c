@@ -14,7 +14,7 @@ typedef struct twin_array {
     size_t n;           /* elements */
     size_t shift;       /* elements between an aligned address and the first */
     bool compared;      /* written by the operator */
-    unsigned char *fed; /* owned; what both sides find in it */
+    unsigned char *fed; /* owned; the initial contents on both sides */
 } twin_array;
 
 struct twin_case {
@@ -29,7 +29,7 @@ struct twin_case {
 /* The result of one run of an operator: its arrays, copied to the host. */
 typedef struct twin_run {
     twin_side side;
-    unsigned char *memory[TWIN_ARRAYS]; /* owned; arrays begin `shift` elements behind it */
+    unsigned char *memory[TWIN_ARRAYS]; /* owned; arrays begin `shift` elements after it */
 } twin_run;
 
 twin_case *twin_begin(const char *name) {
@@ -75,7 +75,7 @@ static void put(twin_array *array, size_t i, float x) {
     }
 }
 
-/* The i-th of a sequence of well mixed numbers, of its own for each array (SplitMix64). */
+/* The i-th of a sequence of well mixed numbers, a separate one for each array (SplitMix64). */
 static uint64_t mixed(size_t array, size_t i) {
     uint64_t x = (uint64_t)(i + 1) * UINT64_C(0x9E3779B97F4A7C15) + ((uint64_t)array << 48);
     x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
@@ -147,7 +147,7 @@ static size_t bytes_of(const twin_array *array) {
     return (array->shift + array->n) * tide_dtype_bytes(array->dtype);
 }
 
-/* Array i in memory of the device, with what the run's own memory holds. */
+/* Array i in device memory, with the contents of the run's own memory. */
 static void to_device(const twin_case *test, twin_run *made, size_t i, void *memory[]) {
     const twin_array *array = &test->arrays[i];
     const size_t n_bytes = bytes_of(array);
@@ -157,7 +157,7 @@ static void to_device(const twin_case *test, twin_run *made, size_t i, void *mem
     made->side.arrays[i].data = (char *)memory[i] + array->shift * tide_dtype_bytes(array->dtype);
 }
 
-/* Back, with what the operator wrote. */
+/* The reverse copy, with the operator's results. */
 static void from_device(const twin_case *test, twin_run *made, size_t i, void *memory[]) {
     const twin_array *array = &test->arrays[i];
     tide_emulator_read(made->memory[i], memory[i], bytes_of(array));

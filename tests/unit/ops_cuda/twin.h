@@ -15,9 +15,8 @@
  *   twin_check(test, forward, &n, tolerance);     frees everything too
  *
  * The cuda side runs in forward, reverse and shuffled thread order, and must write the same bits in
- * each. Its arrays are exactly as long as said; the memory around them is watched. They are memory
- * of the device: a test that touches them while the operator is called crashes, in the emulator
- * too. */
+ * each. Its arrays have exactly the stated lengths; the memory around them is watched. They are
+ * device memory: a test that touches them while the operator runs crashes, also in the emulator. */
 #ifndef TIDE_TESTS_TWIN_H
 #define TIDE_TESTS_TWIN_H
 
@@ -51,7 +50,7 @@ static inline int32_t *twin_int32(const twin_side *side, size_t i) {
     return (int32_t *)side->arrays[i].data;
 }
 
-/* The side with arrays i and j exchanged where it is the cuda one: a seeded fault. */
+/* The side with arrays i and j exchanged where it is the cuda one: a planted fault. */
 static inline twin_side twin_exchanged(const twin_side *side, size_t i, size_t j) {
     twin_side other = *side;
     if (side->is_cuda) {
@@ -61,8 +60,8 @@ static inline twin_side twin_exchanged(const twin_side *side, size_t i, size_t j
     return other;
 }
 
-/* Copies the first n_bytes of array i from, or to, the memory of the side's device: the host does
- * not reach into a GPU's. */
+/* Copies the first n_bytes of array i from, or to, the memory of the side's device: the host cannot
+ * access a GPU's memory. */
 void twin_load(const twin_side *side, size_t i, void *ret_bytes, size_t n_bytes);
 void twin_store(const twin_side *side, size_t i, const void *bytes, size_t n_bytes);
 
@@ -74,9 +73,9 @@ typedef struct twin_case twin_case;
 /* `name` is for messages. */
 twin_case *twin_begin(const char *name);
 
-/* Each adds one array of n elements and returns its number, counted from 0. What is written is
- * compared; numbers are uniform in [-scale, scale), other ones in each array; int8 ones are whole,
- * and their scale is 128 at most. */
+/* Each adds one array of n elements and returns its number, counted from 0. Written arrays are
+ * compared; numbers are uniform in [-scale, scale), different in each array; int8 numbers are
+ * whole, with a scale of at most 128. */
 size_t twin_written(twin_case *test, tide_dtype dtype, size_t n);
 size_t twin_read(twin_case *test, tide_dtype dtype, size_t n, double scale);
 size_t twin_updated(twin_case *test, tide_dtype dtype, size_t n, double scale); /* both */
@@ -85,18 +84,18 @@ size_t twin_tokens(twin_case *test, size_t n, int32_t bound);                   
 /* Given numbers: `values` (n) are copied, rounded to dtype. */
 size_t twin_given(twin_case *test, tide_dtype dtype, const float *values, size_t n);
 
-/* Later arrays begin n_elements behind an address that is a multiple of 16. */
+/* Later arrays begin n_elements after an address that is a multiple of 16. */
 void twin_shift(twin_case *test, size_t n_elements);
-/* The blocks of a grid that loops, 1 by default 3: few, so that loops are run through. */
+/* The maximum of blocks of a grid that loops, by default 3: few, so that the loops iterate. */
 void twin_max_blocks(twin_case *test, unsigned max_blocks);
 /* The cuda side may multiply fp32 arrays as TF32. */
 void twin_in_tf32(twin_case *test);
 
 /* Runs both sides and fails the test unless every written number is within tolerance * (|want| +
- * largest |want|), for bf16 one unit in its last place more: both sides round once, perhaps to
- * different sides. Tolerance 0 wants equal numbers, in bf16 too. Ends the case. */
+ * largest |want|), for bf16 plus one unit in its last place: both sides round once, perhaps in
+ * different directions. Tolerance 0 requires equal numbers, also in bf16. Ends the case. */
 void twin_check(twin_case *test, twin_call call, const void *shape, double tolerance);
-/* The reverse, for seeded faults: the comparison must fail. */
+/* The reverse, for planted faults: the comparison must fail. */
 void twin_reject(twin_case *test, twin_call call, const void *shape, double tolerance);
 
 #endif

@@ -13,8 +13,8 @@
 
 enum { N_LINES = 20 };
 
-/* One block of each of N_LINES lines, the k-th of (k + 1) * 512 bytes; the last line's is freed at
- * once, and one more block has no call stack. */
+/* One block of each of N_LINES lines, the k-th of (k + 1) * 512 bytes; the last line's block is
+ * freed immediately, and one more block has no call stack. */
 static tide_snapshot *snapshot_of_lines(void) {
     static char names[N_LINES + 1][32];
     static const char *strings[N_LINES + 1];
@@ -55,7 +55,7 @@ static void the_largest_lines_have_bands(void **state) {
         tide_picture_bands_init(&bands, snapshot, &lifetimes, 0, TIDE_PICTURE_BY_USUAL), TIDE_OK);
     assert_true(bands.is_by_line);
     assert_int_equal(bands.n_bands, 12);
-    /* Grey lies below, what is freed on top of what stays, the rest above all. */
+    /* Grey is lowest, freed blocks are above those that stay, and the rest is on top. */
     assert_string_equal(bands.bands[0].label, "no call stack");
     assert_int_equal(bands.bands[0].colour, 0x696969);
     assert_string_equal(bands.bands[1].label, "f10 (train.py:11)");
@@ -130,7 +130,7 @@ static void categories_have_the_colours_and_order_of_the_page(void **state) {
     tide_snapshot_destroy(snapshot);
 }
 
-/* What categoryColour of viewer/src/colours.js gives. */
+/* The colours that categoryColour of viewer/src/colours.js returns. */
 static void own_categories_have_the_colours_of_the_page(void **state) {
     (void)state;
     assert_int_equal(tide_picture_colour_category("a"), 0xa29c4b);

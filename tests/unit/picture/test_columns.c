@@ -1,5 +1,5 @@
-/* test_columns.c - the columns of a picture against a curve that is drawn naively: every state of
- * the recording by its blocks, every column by all states that hold in it. */
+/* test_columns.c - the columns of a picture against a naive curve: every state of the recording
+ * from its blocks, every column from all states that hold in it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ static uint32_t next_random(uint32_t *seed) {
     return *seed >> 8;
 }
 
-/* Random rows of two devices. Some stand at the same time, some far from the others. */
+/* Random rows of two devices. Some have the same time, some are far from the others. */
 static size_t make_events(uint32_t seed, tide_event *events, curve *ret) {
     struct {
         uint64_t n_bytes;
@@ -83,7 +83,7 @@ static bool holds(const tide_picture_axis *axis, size_t n_columns, size_t column
     int64_t from = (tide_picture_axis_place(axis, state - 1) - axis->begin) * n;
     int64_t to = (state < n_events ? tide_picture_axis_place(axis, state) - axis->begin : span) * n;
     if (from >= span * n) {
-        return column + 1 == n_columns; /* it stands at the very end */
+        return column + 1 == n_columns; /* it is at the very end */
     }
     return from < right && (to > left || (from == to && from >= left));
 }

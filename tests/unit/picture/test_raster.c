@@ -35,7 +35,7 @@ static void parts_of_pixels_are_shares(void **state) {
     (void)state;
     tide_raster raster = white();
     tide_raster_begin(&raster);
-    add_box(&raster, 10.25, 60.5, 2.5, 10.0); /* over the end of a strip of rows, too */
+    add_box(&raster, 10.25, 60.5, 2.5, 10.0); /* also across the end of a strip of rows */
     tide_raster_fill(&raster, 0x000000);
     assert_int_equal(red(&raster, 10, 65), 64); /* three quarters are black */
     assert_int_equal(red(&raster, 11, 65), 0);
@@ -48,7 +48,7 @@ static void parts_of_pixels_are_shares(void **state) {
     tide_raster_fini(&raster);
 }
 
-/* A triangle of random corners has the area that its corners say. */
+/* A triangle of random corners has the area that its corners imply. */
 static void areas_are_exact(void **state) {
     (void)state;
     uint32_t seed = 7;
@@ -78,7 +78,7 @@ static void areas_are_exact(void **state) {
     }
 }
 
-/* What lies outside of the picture is left out, and the rest is as it would be. */
+/* Parts outside the picture are clipped, and the rest is unchanged. */
 static void shapes_may_lie_outside(void **state) {
     (void)state;
     tide_raster raster = white();

@@ -166,7 +166,7 @@ static void what_cannot_be_is_refused(void **state) {
     tide_snapshot_destroy(snapshot);
 }
 
-/* Recordings with nothing in them have a picture, too. */
+/* Empty recordings also have a picture. */
 static void empty_recordings_are_drawn(void **state) {
     (void)state;
     static const made_tables TABLES = {.n_devices = 1};
@@ -182,7 +182,7 @@ static void empty_recordings_are_drawn(void **state) {
     tide_snapshot_destroy(snapshot);
 }
 
-/* Each call for memory fails once: nothing leaks, and no file is left. */
+/* Each call for memory fails once: nothing leaks, and no file remains. */
 static void memory_may_be_missing(void **state) {
     (void)state;
     for (int format = TIDE_PICTURE_SVG; format <= TIDE_PICTURE_PNG; format++) {

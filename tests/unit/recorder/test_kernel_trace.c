@@ -1,5 +1,5 @@
 /* test_kernel_trace.c - kernels count for the scope in which they were launched, and failures are
- * reported. A library of our own stands in for CUPTI and delivers made-up records.
+ * reported. Our own library replaces CUPTI and delivers made-up records.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
@@ -143,14 +143,13 @@ static void kernels_are_counted_where_they_were_launched(void **state) {
     expect_times(&recording, 1, 4, 28, 7, 7);
     expect_row(&recording, 2, "sm90_gemm", "forward", "forward");
     expect_times(&recording, 2, 2, 18, 9, 9);
-    expect_row(&recording, 3, "outside", "", ""); /* only the last collection can tell */
+    expect_row(&recording, 3, "outside", "", ""); /* only the last collection can decide */
     expect_times(&recording, 3, 1, 5, 5, 5);
     tide_recording_fini(&recording);
     tide_recorder_destroy(recorder);
 }
 
-/* Whichever of a kernel's two records comes a collection later, they find each other; and one that
- * comes at the very end, too. */
+/* A kernel's two records are matched whichever arrives a collection later, even at the very end. */
 static void records_may_come_late(void **state) {
     (void)state;
     for (int late = 0; late < 2; late++) {

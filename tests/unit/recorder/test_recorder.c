@@ -242,7 +242,7 @@ static void recorders_do_not_mix_up_their_scopes(void **state) {
     }
 }
 
-/* True: the heap refused nothing, so that everything was recorded. */
+/* True if the heap refused nothing and everything was recorded. */
 static bool record_a_little(const tide_hostmem *mem, bool *ret_created) {
     tide_recorder_config config;
     tide_recorder_config_init(&config);
@@ -401,8 +401,8 @@ static void expect_name(tide_recorder *recorder, const char *name) {
     assert_string_equal(tide_recorder_text(recorder, note.name), name);
 }
 
-/* A thread knows names by their place. There are more of them than it remembers, and the text in a
- * place changes. */
+/* A thread caches names by their address. Here it sees more names than it caches, and the text at
+ * an address changes. */
 static void names_are_read_where_they_lie(void **state) {
     (void)state;
     enum { N_NAMES = 6000 };
@@ -422,7 +422,7 @@ static void names_are_read_where_they_lie(void **state) {
     tide_recorder_destroy(recorder);
 }
 
-/* The same names at the same places have other numbers in another recorder. */
+/* The same names at the same addresses have other numbers in another recorder. */
 static void recorders_do_not_mix_up_their_names(void **state) {
     (void)state;
     static const char *const names[] = {"a", "b", "c"};

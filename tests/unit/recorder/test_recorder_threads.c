@@ -60,7 +60,7 @@ static void *work(void *argument) {
     return NULL;
 }
 
-/* Everything that a row refers to is in the copy, and each thread has its own scopes. */
+/* The copy contains everything that a row refers to, and each thread has its own scopes. */
 static void check(const tide_recording *recording) {
     int64_t last_ns = 0;
     for (size_t i = 0; i < recording->n_events; i++) {
@@ -175,7 +175,7 @@ typedef struct interner {
 static void *intern_all(void *argument) {
     interner *me = argument;
     for (uint64_t i = 0; i < N_STACKS; i++) {
-        /* Half of the threads go forwards and half backwards, so that they meet. */
+        /* Half of the threads go forwards and half backwards, so that they collide. */
         uint64_t stack = me->number % 2 == 0 ? i : N_STACKS - 1 - i;
         const uint64_t pcs[] = {stack, stack * 3, 17};
         me->numbers[stack] = tide_stack_depot_intern(me->depot, pcs, 3);

@@ -1,5 +1,5 @@
-/* test_scope_times.c - device times of scopes. The test's device does its work later than the host
- * submits it, and has a clock of another origin and speed. The recorded times must be within the
+/* test_scope_times.c - device times of scopes. The test's device does its work after the host
+ * submits it, and its clock has another origin and speed. The recorded times must be within the
  * stated uncertainty of the true ones.
  */
 #include <setjmp.h>
@@ -124,7 +124,7 @@ static void expect_near(int64_t actual_ns, int64_t expected_ns, int64_t toleranc
     }
 }
 
-/* Events for the anchor, and for measuring what an event costs. */
+/* Events for the anchor, and for measuring the cost of an event. */
 enum { N_STEPS = 12, WORK_NS = 3000000, N_RECORDS_BEFORE = 16 + 32 };
 
 /* A scope, and the times at which the device reached its events. */
@@ -167,8 +167,8 @@ static void recorded_times_are_within_their_uncertainty(void **state) {
         outer[i].end_ns = late.last_ns;
         inner[i].end_ns = i % 2 == 0 ? inner[i].end_ns : late.last_ns;
     }
-    /* A step that ends both scopes at once takes 2 events, other steps take 3 or 4: scopes that end
-     * together share one. */
+    /* A step that ends both scopes at the same time takes 2 events, other steps take 3 or 4: scopes
+     * that end together share one. */
     assert_int_equal(late.n_records, N_RECORDS_BEFORE + N_STEPS / 2 * 4 + N_STEPS / 2 * 3);
     assert_int_equal(tide_scope_times_finish(times, NULL), TIDE_OK);
     tide_scope_end(recorder, before);

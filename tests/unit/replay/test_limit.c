@@ -80,7 +80,7 @@ static void sums_above_the_largest_size_are_no_limit(void **state) {
     assert_no_limit(above, 2);
 }
 
-/* Segments alone exceed 2^63 bytes: the bytes left under it would wrap around to nearly 2^64. */
+/* Segments alone exceed 2^63 bytes: the remaining bytes would wrap around to nearly 2^64. */
 static void reserved_bytes_above_the_largest_size_are_no_limit(void **state) {
     (void)state;
     const tide_event events[] = {buy(LARGEST), buy(2 * MIB), run_out(MIB)};

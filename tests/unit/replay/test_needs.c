@@ -54,7 +54,7 @@ static void the_smallest_limit_is_found(void **state) {
                          .enough_bytes = {enough * MIB},
                          .peak_bytes = {(int64_t)(200 * MIB)}};
         assert_true(find_need(1).limit_bytes == enough * MIB);
-        assert_true(now.least_tried_bytes > 100 * MIB); /* that one has run out of memory already */
+        assert_true(now.least_tried_bytes > 100 * MIB); /* that one already ran out of memory */
         assert_true(now.n_runs <= 8);                   /* 50 steps are halved 6 times */
     }
 }
@@ -68,7 +68,7 @@ static void the_step_above_the_limit_in_use_counts(void **state) {
     assert_true(find_need(1).limit_bytes == 102 * MIB);
 }
 
-/* The limit made the run take more than it takes without one: its peak is no upper bound then. */
+/* The run used more memory than without a limit, so its peak is not an upper bound. */
 static void a_peak_below_the_limit_in_use_is_no_bound(void **state) {
     (void)state;
     for (uint64_t peak = 60; peak <= 100; peak += 20) {
@@ -79,7 +79,7 @@ static void a_peak_below_the_limit_in_use_is_no_bound(void **state) {
     }
 }
 
-/* The limit makes the run take more than its peak without a limit, up to three times as much. */
+/* With a limit the run needs up to three times its peak without one. */
 static void a_peak_that_is_not_enough_is_no_answer(void **state) {
     (void)state;
     for (uint64_t enough = 130; enough <= 360; enough += 46) {
@@ -90,7 +90,7 @@ static void a_peak_that_is_not_enough_is_no_answer(void **state) {
     }
 }
 
-/* Only a limit below the best one so far is of use, and the first setting needs less. */
+/* Only a limit below the best one so far helps, and the first setting needs less. */
 static void a_later_setting_that_needs_more_changes_nothing(void **state) {
     (void)state;
     now = (outcomes){.in_use_bytes = 100 * MIB,

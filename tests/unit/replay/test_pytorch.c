@@ -11,12 +11,12 @@
 #include "replay/replay.h"
 #include "support/pytorch_files.h"
 
-/* How many rows of each kind the traces of a file hold. */
+/* The number of rows of each kind in the traces of a file. */
 typedef struct expected {
     const char *name;
     size_t n_allocs;
     size_t n_segments; /* bought or mapped */
-    size_t n_returns;  /* given back or unmapped */
+    size_t n_returns;  /* released or unmapped */
     size_t n_ooms;
 } expected;
 
@@ -62,7 +62,8 @@ static void addresses_come_out(void **state) {
     assert_int_equal(n_allocs, SINGLE_ALLOCS);
 }
 
-/* Settings that the file was not recorded with: the comparison must notice, and say where. */
+/* Settings that the file was not recorded with: the comparison must detect that, and report
+ * where. */
 static void other_settings_do_not_come_out(void **state) {
     (void)state;
     static const char *const CONFS[] = {"roundup_power2_divisions:4", "expandable_segments:True"};

@@ -1,6 +1,6 @@
 /* test_replay.c - replays of made-up recordings. Verification finds every wrong number, other
- * settings give what a run under them gives, limits run out, files that contradict themselves are
- * refused, and nothing leaks when host memory runs out. */
+ * settings give the results of a run under them, memory runs out under limits, files that
+ * contradict themselves are refused, and nothing leaks when host memory runs out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -135,7 +135,7 @@ static size_t find_row(const tide_snapshot *snapshot, tide_action action, size_t
     return 0;
 }
 
-/* Puts another row in the place of one. */
+/* Replaces a row by another one. */
 static void set_row(tide_snapshot *snapshot, size_t row, tide_event event) {
     tide_event *rows = event_rows_of(snapshot);
     rows[row] = event;
@@ -225,7 +225,7 @@ static void same_texts(const tide_snapshot *a, uint32_t of_a, const tide_snapsho
     assert_string_equal(tide_snapshot_text(a, of_a), tide_snapshot_text(b, of_b));
 }
 
-/* A replay under other settings gives what the program gives under them: rows, names, start and
+/* A replay under other settings equals a run of the program under them: rows, names, start and
  * end. */
 static void replay_is_the_run_itself(void **state) {
     (void)state;
@@ -319,8 +319,8 @@ static void recorded_ooms_succeed(void **state) {
     tide_snapshot_destroy(snapshot);
 }
 
-/* If the program emptied the cache, that is a request and is replayed. What the allocator gave back
- * by itself is not. */
+/* Emptying the cache is a request of the program and is replayed. Releases by the allocator itself
+ * are not. */
 static void emptying_is_replayed(void **state) {
     (void)state;
     recording on;
@@ -414,7 +414,7 @@ static void fail_each_call(const tide_snapshot *snapshot, bool verify) {
     }
 }
 
-/* Each host allocation fails in turn; nothing leaks, and no run is left half done. */
+/* Each host allocation fails in turn; nothing leaks, and no run is left incomplete. */
 static void no_host_memory(void **state) {
     (void)state;
     tide_snapshot *snapshot = record("expandable_segments:True");

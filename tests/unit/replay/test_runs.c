@@ -1,5 +1,5 @@
 /* test_runs.c - several replays of one snapshot: which settings are added, which one is the base,
- * how they are ranked, and that a limit which is named as enough was replayed. */
+ * how they are ranked, and that a limit reported as sufficient was replayed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* Two allocations of 30 MiB that are live at once, on a device without a limit. */
+/* Two allocations of 30 MiB that are live at the same time, on a device without a limit. */
 static tide_snapshot *make_two(void) {
     static tide_event events[4];
     const uint64_t first = UINT64_C(1) << 32;
@@ -59,7 +59,7 @@ static void no_more_settings_than_there_is_room_for(void **state) {
     tide_snapshot_destroy(two);
 }
 
-/* Settings of a grid that need a limit are left out where there is none. */
+/* Without a memory limit, the grid skips the settings that need one. */
 static void a_grid_has_what_changes_something(void **state) {
     (void)state;
     tide_snapshot *two = make_two();
@@ -83,7 +83,7 @@ static void a_grid_has_what_changes_something(void **state) {
     tide_snapshot_destroy(two);
 }
 
-/* Rounding to powers of two reserves more, so it ranks behind; twins keep their order. */
+/* Rounding to powers of two reserves more, so it ranks lower; equal settings keep their order. */
 static void what_reserves_less_ranks_first(void **state) {
     (void)state;
     size_t order[TIDE_REPLAY_MAX_RUNS];

@@ -112,7 +112,7 @@ static void a_report_keeps_texts(void **state) {
     tide_report_fini(&report);
 }
 
-/* Without memory for a table there is none, and nothing that is put into it breaks. */
+/* Without memory the table is missing, and adding to it is harmless. */
 static void no_table_is_accepted(void **state) {
     const run known = {"a", "a.json", 1, 1, 1.0, 1.0, 1.0, 1.0};
     (void)state;

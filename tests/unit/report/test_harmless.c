@@ -10,7 +10,7 @@
 
 #include "report/harmless.h"
 
-/* The text as the stream writes it, given in pieces of n_piece bytes. */
+/* The text as the stream writes it, fed in pieces of n_piece bytes. */
 static const char *written(const char *text, size_t n_piece, bool is_terminal) {
     static char out[256];
     FILE *file = tmpfile();
@@ -42,7 +42,7 @@ static void control_characters_are_escaped(void **state) {
 
 static void other_text_is_unchanged(void **state) {
     (void)state;
-    /* U+00A0, U+0600, U+200D, U+2030, U+2065, U+206A, an emoji; then characters that break off. */
+    /* U+00A0, U+0600, U+200D, U+2030, U+2065, U+206A, an emoji; then truncated characters. */
     const char *text =
         "\xc2\xa0\xd8\x80\xe2\x80\x8d\xe2\x80\xb0\xe2\x81\xa5\xe2\x81\xaa\xf0\x9f\x98\x80"
         "\xe2\xe2\x80"
@@ -61,7 +61,7 @@ static void messages_are_escaped_everywhere(void **state) {
         {"\x7f\xc2\x9b\xe2\x80\xaa\xe2\x81\xa6\xe2\x80\x8f", "\\u007f\\u009b\\u202a\\u2066\\u200f"},
         {"\x9b\xff\xc0\xaf\xe2\x80", "\\x9b\\xff\\xc0\\xaf\\xe2\\x80"},
         {"\xed\xa0\x80", "\\xed\\xa0\\x80"},
-        /* A line of ours continues with blanks; a name that would begin a line does not. */
+        /* Our continuation lines begin with blanks; a name cannot begin a line. */
         {"out of memory\n  alive: 1\n", "out of memory\n  alive: 1\n"},
         {"file a\ntidemark: all is well", "file a\\u000atidemark: all is well"},
         {"", ""}};

@@ -1,5 +1,5 @@
-/* test_table.c - one report in five formats: the same rows, and nothing of a text that a terminal,
- * a table or a document would obey. */
+/* test_table.c - one report in five formats: the same rows, without any text that a terminal, a
+ * table or a document would interpret. */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <math.h>
@@ -15,7 +15,7 @@
 #include "report/harmless.h"
 #include "report/table.h"
 
-/* What a report prints of a table (NULL: of all); malloc's. */
+/* The output of a report for a table (NULL: for all); from malloc. */
 static char *printed_table(const tide_report *report, tide_format_kind kind, const char *table) {
     char *text = NULL;
     size_t n_bytes = 0;

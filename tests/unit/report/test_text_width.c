@@ -1,4 +1,5 @@
-/* test_text_width.c - the columns of a text, and texts and tables that are cut to a terminal. */
+/* test_text_width.c - the columns of a text, and texts and tables cut to the width of a
+ * terminal. */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +51,8 @@ static void texts_are_cut_in_the_middle(void **state) {
     assert_cut("abcdefghij", 8, "...", "abc...ij");
     assert_cut("abcdefghij", 3, "...", "abc");
     assert_cut("abcdefghij", 0, DOTS, "");
-    /* No half character, no wide one that does not fit, no accent without its letter. */
+    /* A cut leaves no partial character, no wide one that does not fit, no accent without its
+     * letter. */
     assert_cut("\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e\xe6\x96\x87", 6, DOTS,
                "\xe6\x97\xa5" DOTS "\xe6\x96\x87");
     assert_cut("abcde\xcc\x81xye\xcc\x81", 5, DOTS, "ab" DOTS "ye\xcc\x81");
@@ -153,7 +155,7 @@ static void excess_columns_continue_below(void **state) {
                        "  step[0] > setup                123456789012\n" HINT);
 }
 
-/* Rows that their names do not tell apart are numbered. */
+/* Rows that their names do not distinguish are numbered. */
 static void rows_of_one_name_are_numbered(void **state) {
     (void)state;
     tide_report report;
@@ -182,7 +184,7 @@ static void rows_of_one_name_are_numbered(void **state) {
     tide_report_fini(&report);
 }
 
-/* No line is wider than the terminal, from the width of a name's rest and a number's on. */
+/* No line is wider than the terminal, if it is wide enough for a cut name and a number. */
 static void no_line_is_too_long(void **state) {
     (void)state;
     for (size_t room = 23; room < 100; room++) {

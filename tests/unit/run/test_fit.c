@@ -1,5 +1,5 @@
-/* test_fit.c - the value that a search names fits, and the next one does not; so with the
- * bytes that the next one needs. */
+/* test_fit.c - the value that a search finds fits, and the next one does not; the same for the
+ * bytes that the next value needs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)
 
-/* What to find the largest of: on a card, or within a limit (0: none). */
+/* The quantity to maximise: on a card, or within a limit (0: none). */
 static tide_fit_question question_of(tide_run_quantity quantity, const char *device,
                                      uint64_t limit_bytes) {
     tide_fit_question question = {.quantity = quantity, .multiple_of = 1};
@@ -47,7 +47,7 @@ static bool fits(const tide_fit_question *question, const tide_run_limits *limit
     return is_fitting;
 }
 
-/* The largest one, by trying all values up to where none can fit. */
+/* The largest value, found by trying all values up to where none can fit. */
 static uint64_t largest_by_trying(const tide_fit_question *question, uint64_t usable_bytes) {
     uint64_t largest = 0;
     for (uint64_t value = question->multiple_of;; value += question->multiple_of) {
@@ -60,7 +60,7 @@ static uint64_t largest_by_trying(const tide_fit_question *question, uint64_t us
     }
 }
 
-/* The answer holds: to both sides, and so does what the next value needs. */
+/* The answer holds on both sides, and so does the need of the next value. */
 static tide_fit_answer check(const tide_fit_question *question) {
     tide_fit_answer answer;
     assert_int_equal(tide_fit_search(question, &answer, NULL), TIDE_OK);
@@ -119,7 +119,7 @@ static void the_named_batch_is_the_largest(void **state) {
 }
 
 /* Segments are multiples of 2 MiB, so that under pressure an even context may fit above odd ones
- * that do not: bisection alone ends far below. */
+ * that do not: bisection alone ends far below the answer. */
 static void a_value_above_those_that_do_not_fit_is_found(void **state) {
     (void)state;
     tide_fit_question question =
@@ -158,14 +158,14 @@ static void the_largest_preset_is_found(void **state) {
     assert_int_equal(answer.next_value, answer.value + 1);
     question.config.workload.of.model.mode = TIDE_FORWARD;
     question.config.workload.of.model.precision = TIDE_PRECISION_BF16_TRUE;
-    answer = check(&question); /* the largest there is */
+    answer = check(&question); /* the largest possible */
     assert_int_equal(answer.next_value, 0);
     assert_null(tide_model_preset_name((size_t)answer.value));
 }
 
 static void nothing_may_fit(void **state) {
     (void)state;
-    /* By the closed forms alone, and by a run that they do not rule out. */
+    /* With the closed forms only, and with runs of what they do not rule out. */
     tide_fit_question question = question_of(TIDE_RUN_QUANTITY_BATCH, "virtual:rtx4060", 0);
     set_size(&question, "2.7B");
     tide_fit_answer answer = check(&question);
@@ -201,7 +201,7 @@ static void everything_may_fit(void **state) {
     assert_non_null(strstr(error.message, "no end"));
 }
 
-/* The same questions of PyTorch's allocations, which are larger. */
+/* The same questions for PyTorch's allocations, which are larger. */
 static void pytorch_forecasts_are_searched_too(void **state) {
     (void)state;
     static const tide_run_quantity WHATS[] = {TIDE_RUN_QUANTITY_BATCH, TIDE_RUN_QUANTITY_CONTEXT};

@@ -1,5 +1,5 @@
-/* test_model_time.c - the forecast of time of our own model on a virtual card: in the result, and
- * in the snapshot. */
+/* test_model_time.c - the forecast of our own model's time on a virtual card: in the result, and in
+ * the snapshot. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,8 +32,8 @@ static bool is_near(double a, double b) {
     return fabs(a - b) <= 1e-6 * fabs(b) + 1e-6;
 }
 
-/* Nobody measured: kernels are those of our model, each phase has its time, and a step is the sum
- * of its phases where the card is never idle. */
+/* Without measurement: the kernels are our model's, each phase has its time, and a step is the sum
+ * of its phases if the card is never idle. */
 static void the_answer(void **state) {
     (void)state;
     tide_run_config config;
@@ -71,15 +71,15 @@ static size_t n_steps_named(const tide_snapshot *snapshot, const char *name, int
         if (scope->kind == TIDE_SCOPE_STEP &&
             strcmp(tide_snapshot_text(snapshot, scope->name), name) == 0) {
             assert_true(scope->device_duration_ns > 0);
-            /* A nanosecond is lost to rounding at either end. */
+            /* Rounding may lose a nanosecond at either end. */
             n += ns < 0 || llabs(scope->device_duration_ns - ns) <= 2;
         }
     }
     return n;
 }
 
-/* The steps of the warm-up and those behind it have the times of their own ranges of the log: all
- * steps behind the first take the same, and the first fills the optimizer's state besides. */
+/* Warm-up steps and later ones have the times of their own ranges of the log: all steps after the
+ * first take the same time, and the first also fills the optimizer's state. */
 static void the_snapshot(void **state) {
     (void)state;
     tide_run_config config;
@@ -168,7 +168,7 @@ static void pytorch(void **state) {
     tide_run_result_fini(&eager);
 }
 
-/* A graph takes one launch of the host, and the card as long as without it. */
+/* A graph costs the host one launch, and the card the same time as without it. */
 static void a_graph(void **state) {
     (void)state;
     tide_run_config config;

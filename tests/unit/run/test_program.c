@@ -1,5 +1,5 @@
-/* test_program.c - commands of the user's as workloads: names in braces, handing over, and the
- * search for the largest value that fits.
+/* test_program.c - the user's commands as workloads: names in braces, handing over, and the search
+ * for the largest value that fits.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -147,7 +147,7 @@ static void what_is_known_of_a_command_survives_as_json(void **state) {
 /* A card with room for `capacity`, and a program that takes base + cost * value, in pieces. */
 typedef struct world {
     uint64_t capacity, base, cost, piece;
-    int64_t hidden;      /* bytes that nobody sees but that are missing on the card */
+    int64_t hidden;      /* invisible bytes that are missing on the card */
     uint64_t fails_from; /* the program fails from that value on; 0: never */
     size_t n_runs, n_twice;
     bool was_run[5001];
@@ -181,7 +181,7 @@ static tide_status search(world *in, uint64_t low, uint64_t high, uint64_t unit,
     return tide_program_fit_search(&question, ret, error);
 }
 
-/* The answer equals that of trying every value, and no value is run twice. */
+/* The answer equals the result of trying every value, and no value is run twice. */
 static void the_largest_is_found_in_few_runs(void **state) {
     (void)state;
     static const uint64_t COSTS[] = {17, 90, 331, 999, 3777, 20011, 180007, 900001};
@@ -214,8 +214,8 @@ static void the_largest_is_found_in_few_runs(void **state) {
                 assert_int_equal(answer.next_value, refused);
                 assert_int_equal(answer.n_runs, in.n_runs);
                 assert_int_equal(in.n_twice, 0);
-                /* Bisection alone would take 12 after the low end, each of some seconds. Where a
-                 * fifth of the card is hidden, guesses mislead, and cost more runs. */
+                /* Bisection alone would take 12 runs after the low end, each of some seconds. If a
+                 * fifth of the card is hidden, guesses are wrong and cost more runs. */
                 assert_true(in.n_runs <= (hidden == 0 ? 9 : 26));
             }
         }

@@ -31,7 +31,7 @@ static void tiny(tide_run_config *config, const char *device) {
     config->limits.device = device;
 }
 
-/* Every key of the results that does not tell of the process itself. */
+/* Every key of the results that does not describe the process itself. */
 static void assert_same_result(const tide_run_result *left, const tide_run_result *right) {
     static const char *const OF_THE_PROCESS[] = {"host_peak_bytes", "started_unix_us"};
     cJSON *jsons[] = {tide_run_result_to_json(left), tide_run_result_to_json(right)};
@@ -70,7 +70,7 @@ static void a_subprocess_gives_equal_results(void **state) {
     assert_true(here.memory.requested_peak_bytes > 0 && there.host_peak_bytes > 0);
     assert_int_equal(there.n_tokens, 32);
     assert_true(there.flops > 0.0 && fabs(there.flops - here.flops) < 0.5);
-    /* Nothing was computed, and so nothing has a time. */
+    /* Nothing was computed, so nothing has a time. */
     assert_int_equal(there.n_samples, 0);
     assert_true(there.ms[TIDE_TIMED_STEP].mean < 0.0 && there.tokens_per_second < 0.0);
     assert_string_equal(there.environment.device_kind, "virtual");
@@ -135,7 +135,7 @@ static void unsupported_requests_are_reported(void **state) {
     tide_run_result_fini(&result);
 }
 
-/* Makes an executable script, which stands for the program. */
+/* Makes an executable script that replaces the program. */
 static void make_script(const char *text, char path[64]) {
     snprintf(path, 64, "/tmp/tidemark-run-XXXXXX");
     int fd = mkstemp(path);
@@ -212,7 +212,7 @@ static void a_snapshot_is_kept_or_saved(void **state) {
     assert_true(result.snapshot->n_events > 0);
     assert_string_equal(result.snapshot_path, "");
     tide_run_result_fini(&result);
-    make_script("", path); /* a name that is free */
+    make_script("", path); /* an unused name */
     config.recording.snapshot_path = path;
     tide_run_in_subprocess(&config, NULL, TIDEMARK_PROGRAM, &result);
     assert_int_equal(result.outcome, TIDE_OUTCOME_COMPLETED);
@@ -230,7 +230,7 @@ static void a_snapshot_is_kept_or_saved(void **state) {
 typedef struct heard {
     size_t n_progress; /* calls of each kind */
     size_t n_ticks;
-    size_t n_done; /* as it was told last */
+    size_t n_done; /* as last reported */
     size_t stop_after;
 } heard;
 
@@ -273,7 +273,7 @@ static void a_run_reports_progress_and_can_be_stopped(void **state) {
     assert_int_equal(result.n_steps_done, 2);
     assert_int_equal(result.n_steps, 3);
     assert_true(result.memory.allocated_peak_bytes > 0);
-    /* What was measured until then is in the snapshot. */
+    /* The snapshot contains the measurements up to then. */
     assert_string_equal(result.snapshot->run.outcome, "stopped");
     assert_true(result.snapshot->n_events > 0);
     tide_run_result_fini(&result);
@@ -328,7 +328,7 @@ static void a_search_gets_the_same_peaks(void **state) {
     config.limits.memory_limit_bytes = (uint64_t)1 << 20;
     assert_int_equal(tide_run_try(&config, &fits, &memory, NULL), TIDE_OK);
     assert_false(fits);
-    config.limits.ignores_device = true; /* a memory limit counts all the same */
+    config.limits.ignores_device = true; /* a memory limit applies nevertheless */
     assert_int_equal(tide_run_try(&config, &fits, &memory, NULL), TIDE_OK);
     assert_false(fits);
     config.limits.device = "nowhere";
@@ -376,7 +376,7 @@ static void what_the_card_cannot_hold_lies_in_the_host(void **state) {
     tide_run_result_fini(&result);
 }
 
-/* A card that is too small for the run, and a fraction of it that is even smaller. */
+/* A card that is too small for the run, and a fraction of it, smaller still. */
 static void limits_can_be_ignored(void **state) {
     (void)state;
     tide_run_config config;

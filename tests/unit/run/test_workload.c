@@ -1,5 +1,5 @@
 /* test_workload.c - the words of outcomes, the names and labels of workloads, and configurations
- * that are handed to a subprocess: reading restores what was written. */
+ * passed to a subprocess: reading restores what was written. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 static void the_words_of_outcomes_are_those_of_files(void **state) {
     (void)state;
-    /* These stand in files of sweeps and in snapshots: none of them may ever change. */
+    /* These words are in files of sweeps and in snapshots, so they must never change. */
     static const char *const NAMES[TIDE_N_OUTCOMES] = {
         "completed", "out of memory", "host too small", "not supported",
         "failed",    "crashed",       "stopped"};
@@ -102,7 +102,7 @@ static void a_configuration_survives_the_handover(void **state) {
     assert_true(back.recording.recorder.log_bytes == config.recording.recorder.log_bytes);
     assert_int_equal(back.recording.snapshot_every, 5);
     assert_memory_equal(&back.workload.of.model, model, sizeof(*model));
-    /* What no subprocess may take. */
+    /* Configurations that a subprocess must refuse. */
     cJSON_SetNumberValue(cJSON_GetObjectItem(json, "precision"), TIDE_N_PRECISIONS);
     tide_error error = {""};
     assert_int_equal(tide_run_config_from_json(json, &back, &error), TIDE_FORMAT);
@@ -112,7 +112,7 @@ static void a_configuration_survives_the_handover(void **state) {
     assert_int_equal(tide_run_subprocess_main("{", &error), TIDE_INVALID);
 }
 
-/* Rows that were written before these keys are read. */
+/* Rows from before these keys existed can be read. */
 static void a_result_without_the_newer_keys_is_read(void **state) {
     (void)state;
     tide_run_result result;
@@ -159,10 +159,10 @@ static void a_result_without_the_newer_keys_is_read(void **state) {
     cJSON_Delete(json);
 }
 
-/* What nothing is known of is -1, and not a number that somebody may take for an answer. */
+/* Unknown values are -1, not a number that could be mistaken for an answer. */
 static void a_new_result_knows_no_number(void **state) {
     (void)state;
-    static const char *const NUMBERS[] = {"signal", "tokens_per_step"}; /* 0: there was none */
+    static const char *const NUMBERS[] = {"signal", "tokens_per_step"}; /* 0: none */
     tide_run_result result;
     tide_run_result_init(&result);
     cJSON *json = tide_run_result_to_json(&result);

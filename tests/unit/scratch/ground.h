@@ -1,5 +1,5 @@
-/* ground.h - a folder of the user's and a view of it, for the tests of the view. A process has one
- * view, so a test program has one ground.
+/* ground.h - a user's folder and a view of it, for the tests of the view. A process has one view,
+ * so a test program has one ground.
  */
 #ifndef TIDE_TESTS_SCRATCH_GROUND_H
 #define TIDE_TESTS_SCRATCH_GROUND_H
@@ -22,7 +22,7 @@ enum { GROUND_PATH_BYTES = 4096 };
 
 static char ground[512]; /* /var/tmp/..., with user/ and run/ */
 
-/* A path of the user's folder; valid until the fourth call after this one. */
+/* A path in the user's folder; valid until the fourth call after this one. */
 static inline const char *user(const char *name) {
     static _Thread_local char paths[4][GROUND_PATH_BYTES];
     static _Thread_local unsigned n;
@@ -39,7 +39,7 @@ static inline void put_real(const char *path, const char *content) {
     assert_int_equal(fclose(file), 0);
 }
 
-/* What a descriptor, which is then closed, has to read. */
+/* Reads the contents of a descriptor, then closes it. */
 static inline const char *content_of(int fd) {
     static char text[256];
     assert_true(fd >= 0);
@@ -54,7 +54,7 @@ static inline void assert_real(const char *path, const char *content) {
     assert_string_equal(content_of(open(path, O_RDONLY)), content);
 }
 
-/* Makes the folders, and says in the environment where the view is. */
+/* Makes the folders, and sets the variables that point to the view. */
 static inline void make_ground(void) {
     char made[] = "/var/tmp/tide_scratch_XXXXXX";
     char path[GROUND_PATH_BYTES];
@@ -78,7 +78,7 @@ static inline void make_ground(void) {
     (void)setenv("TIDEMARK_SCRATCH", path, 1);
     (void)snprintf(path, sizeof(path), "%s/run/lib:/usr/local/lib", ground);
     (void)setenv("LD_LIBRARY_PATH", path, 1);
-    /* These do not exist, of which the loader complains. */
+    /* These do not exist, and the loader complains about that. */
     (void)setenv("LD_PRELOAD", "/x/libtidemark_a.so:/x/libtidemark_b.so", 1);
     (void)setenv("TIDEMARK_SCRATCH_REAL", user("folder/really"), 1);
 }

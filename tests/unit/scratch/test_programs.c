@@ -1,5 +1,5 @@
-/* test_programs.c - a program that is started with another environment gets ours with it, and one
- * that cannot see the view is noted.
+/* test_programs.c - a program started with another environment gets our variables added, and a
+ * program that cannot see the view is noted.
  */
 #define _GNU_SOURCE /* mkdtemp */
 #include <elf.h>
@@ -59,7 +59,7 @@ static void what_was_taken_out_comes_back(void **state) {
     free(copy);
 }
 
-/* A program file with one program header of this type, and what that holds. */
+/* A program file with one program header of this type, and its contents. */
 static void put_part(const char *path, unsigned char class, uint32_t type, const void *bytes,
                      size_t n_bytes) {
     struct {
@@ -89,7 +89,7 @@ static void put_program(const char *path, unsigned char class, uint32_t type) {
     put_part(path, class, type, NULL, 0);
 }
 
-/* What is noted so far. */
+/* The notes so far. */
 static const char *noted(void) {
     static char text[8 * GROUND_PATH_BYTES];
     char path[GROUND_PATH_BYTES];
@@ -131,7 +131,7 @@ static void a_program_that_sees_nothing_is_noted(void **state) {
     assert_string_equal(noted(), expected);
 }
 
-/* The sections are not alike in programs that Go's linker and gcc's have made. */
+/* Programs linked by Go and by gcc differ in their sections. */
 static void programs_of_go_are_noted(void **state) {
     (void)state;
     static const struct {
@@ -158,7 +158,7 @@ static void programs_of_go_are_noted(void **state) {
     assert_string_equal(noted() + n_before, expected);
 }
 
-/* A dynamic linker asks for none itself, but has the name of a library. */
+/* A dynamic linker requests no interpreter itself, but has the name of a library. */
 static void what_the_dynamic_linker_runs_decides(void **state) {
     (void)state;
     static const Elf64_Dyn ROWS[] = {{.d_tag = DT_SONAME, .d_un = {.d_val = 1}},

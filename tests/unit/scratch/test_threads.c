@@ -1,5 +1,5 @@
-/* test_threads.c - threads and processes that change the same names at once. Of those that make or
- * take one name, exactly one succeeds; nobody sees a state between two names.
+/* test_threads.c - threads and processes that change the same names at the same time. Of those that
+ * create or remove one name, exactly one succeeds; no intermediate state is visible.
  */
 #define _GNU_SOURCE /* mkdtemp */
 #include <pthread.h>
@@ -16,10 +16,10 @@ enum { N_THREADS = 4, N_ROUNDS = 40, N_TURNS = 20 };
 
 typedef struct race {
     atomic_int n_made, n_replaced, n_torn;
-    atomic_int n_again, n_away; /* how often the file that was there was made and taken away */
+    atomic_int n_again, n_away; /* how often the existing file was made and removed */
 } race;
 
-/* A real file goes and comes, so that a mark and a copy take each other's place. */
+/* A real file is removed and made again, so that a mark and a copy replace each other. */
 static void come_and_go(race *r, int number) {
     char path[GROUND_PATH_BYTES];
     (void)snprintf(path, sizeof(path), "%s/user/file", ground);
@@ -34,7 +34,7 @@ static void come_and_go(race *r, int number) {
     }
 }
 
-/* One round of a worker. `number` tells the workers apart. */
+/* One round of a worker. `number` identifies the worker. */
 static void play(race *r, int number, int round) {
     char name[64];
     (void)snprintf(name, sizeof(name), "folder/round_%d", round);
@@ -106,8 +106,8 @@ static void threads_share_the_view(void **state) {
     assert_real(user("folder/one"), "one");
 }
 
-/* Children take the file "one" away: one of them can. A child that is killed while it holds the
- * lock leaves it to the others. */
+/* Children remove the file "one": exactly one can. A child that is killed while it holds the lock
+ * leaves it to the others. */
 static void processes_share_the_view(void **state) {
     (void)state;
     pid_t children[N_THREADS];

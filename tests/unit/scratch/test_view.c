@@ -1,5 +1,5 @@
-/* test_view.c - the view answers as the kernel would, and what really lies there stays as it was.
- * The tests build on each other only through the view, which is why each has names of its own.
+/* test_view.c - the view answers as the kernel would, and the real files stay unchanged. The tests
+ * share the view, so each uses its own names.
  */
 #define _GNU_SOURCE /* O_TMPFILE, mkdtemp */
 #include "ground.h"
@@ -19,7 +19,7 @@ static void write_view(const char *name, int flags, const char *content) {
     (void)close(fd);
 }
 
-/* What is seen at a path: its kind, or the negative errno. */
+/* The kind of file seen at a path, or the negative errno. */
 static int kind_of(const char *name) {
     tide_scratch_place place;
     struct stat status;
@@ -28,7 +28,7 @@ static int kind_of(const char *name) {
     return result == 0 ? (int)(status.st_mode & S_IFMT) : result;
 }
 
-/* Names of a folder, sorted as they come from the copies first. */
+/* Names of a folder, sorted because those of the copies come first. */
 static void assert_lists(const char *name, const char *expected) {
     tide_scratch_place place;
     tide_scratch_listing listing;

@@ -1,6 +1,6 @@
 #define _DEFAULT_SOURCE /* mkstemp */
-/* test_category_rules.c - which category a rule gives to what a training run makes and releases;
- * files of rules; and no host memory. */
+/* test_category_rules.c - the categories that rules give to the blocks of a training run; files of
+ * rules; and no host memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -199,8 +199,8 @@ static const char *category_in_phase(int64_t duration_ns) {
     return category;
 }
 
-/* A recording that ends within the optimizer's call, as one of a running program, does not tell its
- * scratch from its state. */
+/* A recording that ends within the optimizer's call, as one of a running program, does not
+ * distinguish its scratch from its state. */
 static void an_optimizers_call_that_has_not_ended(void **state) {
     (void)state;
     assert_string_equal(category_in_phase(1000), "optimizer_state");

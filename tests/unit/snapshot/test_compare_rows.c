@@ -1,5 +1,5 @@
 /* test_compare_rows.c - tensors alive at the peaks, aligned by meaning: compared with a second way
- * to count them, on made-up and stored snapshots, and where the difference is known. */
+ * to count them, on made-up and stored snapshots, and for known differences. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

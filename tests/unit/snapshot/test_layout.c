@@ -97,7 +97,7 @@ static void expandable_segments_join_and_split(void **state) {
         assert_int_equal(layout.n_segments, N_SEGMENTS[i]);
         assert_int_equal(layout.account.unexplained_bytes, 0);
         assert_int_equal(sum_of(&layout.account), layout.account.reserved_bytes);
-        if (i == 3) { /* granules behind the block; the first is held in part */
+        if (i == 3) { /* granules after the block; the first is held in part */
             assert_int_equal(layout.segments[0].releasable_bytes, 60 * MIB);
             assert_int_equal(layout.account.splittable_bytes, 10 * MIB);
             assert_int_equal(layout.account.releasable_bytes, 80 * MIB);

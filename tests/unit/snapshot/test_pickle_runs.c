@@ -190,7 +190,7 @@ static void a_memo_number_changes(void **state) {
     frames memo = begin(&to);
     EVENT(&to, memo.one, memo.two);
     EVENT(&to, memo.one, memo.two);
-    get(&to, memo.two); /* BINPUT, POP: the first number stands for the second frame */
+    get(&to, memo.two); /* BINPUT, POP: the first number now refers to the second frame */
     const char again[] = {'q', (char)memo.one, '0'};
     put(&to, again, sizeof(again));
     EVENT(&to, memo.one, memo.two);

@@ -158,7 +158,7 @@ static void memory_stays_below_12_times_the_file(void **state) {
     }
 }
 
-/* The trace of the next dump tells how many bytes were in use when this one was taken. It counts
+/* The trace of the next dump shows how many bytes were in use when this one was made. It counts
  * whole blocks, so the sizes of all blocks alive then must be right. */
 static void derived_block_sizes_add_up_at_each_dump(void **state) {
     (void)state;

@@ -99,7 +99,7 @@ static void odd_values_are_counted(void **state) {
     (void)state;
     static const struct {
         const char *after, *from, *to; /* of changed() */
-        const char *place;             /* "": nothing to tell */
+        const char *place;             /* "": nothing to report */
     } CASES[] = {
         {"'time_us'", "'line': 3", "'line': 4294967296", ""},
         {"'time_us'", "'line': 3", "'line': -1", ""},

@@ -187,7 +187,7 @@ static void what_stood_at_the_start_counts(void **state) {
         made_event(TIDE_ACTION_FREE, 8192, KIB, KIB),
         made_event(TIDE_ACTION_FREE_COMPLETED, 8192 + KIB, KIB, KIB),
         made_event(TIDE_ACTION_SEGMENT_FREE, 8192, 4 * KIB, 4 * KIB),
-        made_event(TIDE_ACTION_FREE, 77, KIB, KIB), /* nobody knows it */
+        made_event(TIDE_ACTION_FREE, 77, KIB, KIB), /* an unknown block */
     };
     tide_snapshot *made = recording(events, sizeof(events) / sizeof(events[0]));
     made->start_segments = &segment;

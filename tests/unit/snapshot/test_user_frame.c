@@ -1,4 +1,4 @@
-/* test_user_frame.c - which frame of a call stack stands for the user's code. */
+/* test_user_frame.c - which frame of a call stack represents the user's code. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 
 enum { TEXT_BYTES = 4096 };
 
-/* Asserts the text of the frame that stands for a stack with these frames, innermost first. */
+/* Asserts the text of the frame that represents a stack with these frames, innermost first. */
 static void assert_frame_below(const char *user_path, const char *frames, const char *expected) {
     char text[TEXT_BYTES];
     tide_snapshot *snapshot = NULL;

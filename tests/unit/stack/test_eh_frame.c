@@ -133,7 +133,7 @@ static void malformed_programs_have_no_rule(void **state) {
 enum { TEXT = 0x401000, TEXT_BYTES = 0x40 };
 
 /* A section: a CIE, an FDE for TEXT, and the header that finds it, with addresses relative to it;
- * absolute addresses in the FDE, since TEXT lies nowhere. */
+ * absolute addresses in the FDE, since TEXT is not a real place. */
 typedef struct section {
     uint8_t bytes[160];
     size_t n_bytes;
@@ -224,12 +224,13 @@ static void strange_entries_have_no_rule(void **state) {
     s.bytes[s.fde + 4] = 0; /* a CIE where an FDE should be */
     expect_other(rule_at(&s, TEXT + 8));
     s = build("", NULL, 0);
-    s.bytes[s.fde + 5] = 0xff; /* its CIE would lie before the section */
+    s.bytes[s.fde + 5] = 0xff; /* its CIE would be before the section */
     expect_other(rule_at(&s, TEXT + 8));
 }
 
-/* Each byte of the section replaced by each of a few values, and the section cut at each byte: a
- * rule or none, but no access outside of it, which the sanitizers and valgrind would see. */
+/* Each byte of the section replaced by each of a few values, and the section cut at each byte: the
+ * reader returns a rule or none, but never reads outside of it; sanitizers and valgrind would
+ * report that. */
 static void damaged_entries_do_no_harm(void **state) {
     (void)state;
     static const uint8_t data[] = {11, 0x00, 1, 2, 3, 4, 5, 6, 7, 8, 0x1b, 0x00};
@@ -253,8 +254,8 @@ static void damaged_entries_do_no_harm(void **state) {
     }
 }
 
-/* Five functions of 0x40 bytes with a gap behind the third; entries of the table name offsets 100,
- * 101, ... in place of entries, which nobody reads here. */
+/* Five functions of 0x40 bytes with a gap after the third; the table names offsets 100, 101, ...
+ * instead of entries, which are not read here. */
 static void the_table_finds_the_last_one_that_begins_before(void **state) {
     (void)state;
     section s = {.n_bytes = 8, .header = 8};

@@ -1,5 +1,6 @@
-/* test_known_walks.c - the tree of known walks, on an array that stands for a stack: each word of a
- * walk counts, walks that branch off from one another are told apart, and a full tree is emptied.
+/* test_known_walks.c - the tree of known walks, on an array that represents a stack: each word of a
+ * walk counts, walks that branch off from one another are distinguished, and a full tree is
+ * emptied.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,8 +25,8 @@ static uint64_t rsp(void) {
     return address_of(0) + sizeof(stack[0]);
 }
 
-/* A walk of the words 0..n_words - 1 as they are now: searches for it, and adds it where it is not
- * known. The number that was found; TIDE_NONE: it was added, or the tree rests. */
+/* A walk of the words 0..n_words - 1 as they are now: searches for it, and adds it if unknown.
+ * Returns the number found; TIDE_NONE: it was added, or the tree rests. */
 static uint32_t walk(tide_known_walks *known, size_t n_words, uint32_t number) {
     tide_known_search search;
     tide_known_walks_find(known, rsp(), EPOCH, &search);
@@ -77,8 +78,8 @@ static void each_word_counts(void **state) {
 }
 
 /* Changes one word after the other, from the innermost to the outermost and back, and keeps each
- * walk. The third round visits them in another order, so that the walk which came next before is
- * the wrong one. */
+ * walk. The third round visits them in another order, so the walk that came next before is now
+ * wrong. */
 static void walks_that_branch_off_are_told_apart(void **state) {
     tide_known_walks *known = *state;
     for (uint32_t round = 0; round < 4; round++) {
@@ -139,7 +140,7 @@ static void a_full_tree_is_emptied(void **state) {
     tide_known_walks *known = *state;
     fill(known, N_WORDS - 1, TIDE_KNOWN_RUNS, 2);
     assert_int_equal(known->n_runs, TIDE_KNOWN_RUNS);
-    fill(known, N_WORDS - 2, 1, 1); /* there is no room for this one */
+    fill(known, N_WORDS - 2, 1, 1); /* no room for this one */
     assert_int_equal(known->n_runs, 0);
     fill(known, N_WORDS - 1, 10, 2);
     assert_int_equal(known->n_runs, 10);
@@ -147,7 +148,7 @@ static void a_full_tree_is_emptied(void **state) {
 }
 
 /* The walks branch off at their first word, so there are too many words before there are too many
- * walks. They do not come again: the tree then rests, and begins again later. */
+ * walks. They do not recur: the tree then rests, and begins again later. */
 static void a_tree_that_finds_nothing_rests(void **state) {
     tide_known_walks *known = *state;
     uint32_t n_fitting = TIDE_KNOWN_WORDS / N_WORDS;

@@ -1,4 +1,4 @@
-/* test_attention.c - times of fused attention, beside figures worked out by hand. */
+/* test_attention.c - times of fused attention, compared with figures computed by hand. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@ static tide_work_time time_of(const tide_run_launch *row) {
 }
 
 /* 4096 queries and keys of 132 heads of 128 channels: 32 blocks of each head, a whole number of
- * waves. 1.1337e12 FLOP at 35 % of 989.4e12 a second; half of it where it is causal. */
+ * waves. 1.1337e12 FLOP at 35 % of 989.4e12 a second; half of it if it is causal. */
 static tide_run_launch whole_waves(void) {
     return (tide_run_launch){.kind = TIDE_RUN_ATTENTION,
                              .m = 4096,
@@ -79,7 +79,7 @@ static void test_one_token(void **state) {
     assert_true(time.us < 12.0);
 }
 
-/* Three products of TF32 stand for one of fp32. */
+/* Three products of TF32 replace one of fp32. */
 static void test_fp32(void **state) {
     (void)state;
     tide_run_launch row = whole_waves();
@@ -91,8 +91,8 @@ static void test_fp32(void **state) {
     assert_int_equal(time_of(&row).basis, TIDE_TIME_GUESSED);
 }
 
-/* Kernels of our own: as many products as they say, in blocks of 64, never with the keys in parts,
- * and those in fp32 with the fp32 lanes. */
+/* Our own kernels: the stated number of products, in blocks of 64, never with split keys, and in
+ * fp32 on the fp32 lanes. */
 static void test_own(void **state) {
     (void)state;
     tide_time_card card;

@@ -1,4 +1,4 @@
-/* test_calibration.c - calibrations: the file, untrusted, and the arithmetic of what follows. */
+/* test_calibration.c - calibrations: the untrusted file, and the arithmetic on its values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -176,7 +176,7 @@ static void the_log_gives_the_hosts_time(void **state) {
     tide_time_log_fini(&log);
 }
 
-/* Of our own model: what the log states, and around it the range of published hosts, 0.19 to 0.99,
+/* For our own model: the log's value, and around it the range of published hosts, 0.19 to 0.99,
  * whose middle is 0.54. */
 static void test_stated(void **state) {
     (void)state;

@@ -57,9 +57,9 @@ static void chips_are_told_apart(void **state) {
 }
 
 /* A large product on the cards of the published table that the shares come from: the forecast is
- * within 10 % of what was measured. The shares are round, the cards differ by 5 % among each other,
+ * within 10 % of the measurement. The shares are round, the cards differ by 5 % among each other,
  * and the last wave of tiles costs some per cent. In bf16 the cards with the highest clocks are 13
- * % above the stated rate, and the forecast leaves that out. */
+ * % above the stated rate, which the forecast ignores. */
 static void large_products_take_what_was_measured(void **state) {
     static const struct {
         const char *card;
@@ -88,7 +88,7 @@ static void a_card_without_tf32_computes_in_fp32(void **state) {
     assert_int_equal(rates_of("v100-16"), TIDE_OK);
     assert_float_equal(tide_time_card_flops(&rates, TIDE_RUN_TF32), 15.7e12, 1e9);
     assert_true(tide_time_card_flops(&rates, TIDE_RUN_BF16) < 0.0);
-    /* It has TF32, but no source of the rate: that of fp32 counts. */
+    /* It has TF32, but no source for the rate: the fp32 rate applies. */
     assert_int_equal(rates_of("rtx3060-12"), TIDE_OK);
     assert_float_equal(tide_time_card_flops(&rates, TIDE_RUN_TF32), 12.7e12, 1e9);
 }
@@ -111,7 +111,7 @@ static void a_card_without_a_source_is_refused(void **state) {
     expect_refusal(&card, "its rate of floating point operations");
 }
 
-/* Whoever adds a card sources its rates, or lists it here and in docs/virtual-time.md. */
+/* A new card needs sources for its rates, or an entry here and in docs/virtual-time.md. */
 static void each_card_has_all_rates_or_is_listed(void **state) {
     (void)state;
     static const char *const REFUSED[] = {"rtxpro6000"};
@@ -142,7 +142,7 @@ static void each_card_has_all_rates_or_is_listed(void **state) {
     assert_int_equal(n_refused, sizeof(REFUSED) / sizeof(REFUSED[0]));
 }
 
-/* The bandwidths that the vendor states, in GB/s, beside clocks and buses that come from other
+/* The bandwidths that the vendor states, in GB/s, compared with clocks and buses from other
  * reports. The vendor rounds to its last digit, and a clock is rounded to a MHz. */
 static void the_bandwidth_is_that_which_the_vendor_states(void **state) {
     (void)state;

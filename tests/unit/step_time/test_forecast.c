@@ -1,4 +1,4 @@
-/* test_forecast.c - the answer: its step, its range, what binds it, and what is guessed of it. */
+/* test_forecast.c - the answer: its step, its range, its bottleneck, and its guessed share. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,7 +78,7 @@ static void the_quiet_step_behind_the_first_counts(void **state) {
     assert_float_equal(forecast.phase_us[TIDE_TIME_BETWEEN], 0.0, 1e-9);
 }
 
-/* Four eager steps and a replayed one: the eager ones are quicker here, and do not count. */
+/* Four eager steps and a replayed one: the eager ones are faster here, and do not count. */
 static void steps_before_a_graph_do_not_count(void **state) {
     (void)state;
     static const tide_run_launch GRAPH = {.kind = TIDE_RUN_GRAPH_LAUNCH};
@@ -96,8 +96,8 @@ static void steps_before_a_graph_do_not_count(void **state) {
     assert_float_equal(forecast.likely.host_us, 250.0, 1e-9);
 }
 
-/* Two steps, one of them with another graph, the capture of a step, and three replays, of which the
- * last one's end is not known. */
+/* Two steps, one of them with another graph, the capture of a step, and three replays, the last one
+ * with an unknown end. */
 static void replays_of_a_captured_step_count(void **state) {
     (void)state;
     tide_run_launch captured = made_kernel(TIDE_RUN_VECTORISED, 20);
@@ -149,7 +149,7 @@ static void the_kernels_of_a_graph_are_those_of_its_launches(void **state) {
     }
     made_launches_mark(&made, "step ends");
     assert_int_equal(make(0.0, NULL), TIDE_OK);
-    /* Five times the inner graph, and twice what the outer one has beside it. */
+    /* Five times the inner graph, and twice the rest of the outer one. */
     assert_float_equal(forecast.likely.busy_us, 160.0, 1e-9);
     assert_int_equal(forecast.n_launches, 3);
     assert_int_equal(forecast.kernels.n, 3);
@@ -203,7 +203,7 @@ static void kernels_that_were_never_compared_widen_it(void **state) {
     assert_float_equal(forecast.high.total_us, 2000.0, 1e-9);
 }
 
-/* Of twenty launches one may be guessed, and of the time a twentieth. */
+/* One launch in twenty may be guessed, and a twentieth of the time. */
 static void more_than_five_percent_guessed_is_a_lower_bound(void **state) {
     (void)state;
     made_launches_mark(&made, "step begins");
@@ -253,7 +253,7 @@ static tide_run_launch made_attention(unsigned flags) {
                              .flags = (uint8_t)flags};
 }
 
-/* Attention has no names in the log; two rows of the same name could not be told apart. */
+/* Attention has no names in the log; two rows of the same name could not be distinguished. */
 static void attention_says_its_direction(void **state) {
     (void)state;
     made_launches_mark(&made, "step begins");

@@ -1,4 +1,4 @@
-/* test_link.c - times of collectives and copies, beside figures worked out by hand: 78 % of a
+/* test_link.c - times of collectives and copies, compared with figures computed by hand: 78 % of a
  * link's stated rate, 5 us a step, 2.18 us a kernel, 4 us a copy. */
 #include <math.h>
 #include <setjmp.h>
@@ -94,7 +94,7 @@ static void test_nodes(void **state) {
     assert_int_equal(alone.bound, TIDE_TIME_BY_LAUNCH);
 }
 
-/* Rank 7 and rank 8 lie in two nodes, and one network card is between them: 1e9 / 39e3. */
+/* Rank 7 and rank 8 are in two nodes, and one network card is between them: 1e9 / 39e3. */
 static void test_pairs_between_nodes(void **state) {
     (void)state;
     tide_time_card card = card_of("h100-80");
@@ -123,8 +123,8 @@ static void test_copies(void **state) {
     is(time_of("h100-80", TIDE_RUN_COPY, TIDE_RUN_COPY_BETWEEN_CARDS, 0, 1e9), 6.18 + 2849.003);
 }
 
-/* Cards that no row of the links names: published tables of each say PCIe 4.0 with 16 lanes.
- * Whoever adds a card looks its links up, and lists it here or there. */
+/* Cards without a row of links: published tables state PCIe 4.0 with 16 lanes for each. For a new
+ * card, look up its links, and list it here or there. */
 static bool is_of_the_others(const char *card) {
     static const char *const NAMES[] = {"a40",        "a10",        "l40s-48", "rtx6000ada",
                                         "l4",         "rtx4090",    "rtx4080", "rtx4070",
@@ -137,7 +137,7 @@ static bool is_of_the_others(const char *card) {
     return false;
 }
 
-/* Each card whose time is forecast has links with a source that says something. */
+/* Each card whose time is forecast has links with a meaningful source. */
 static void test_sources(void **state) {
     (void)state;
     size_t n = 0;

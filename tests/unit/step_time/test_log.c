@@ -89,7 +89,7 @@ static void rows_without_sense_are_refused_by_number(void **state) {
     refuse("row 1 of the launch log: its time is before the clock's start");
 }
 
-/* Whatever a log ends with, it is read up to there or refused. */
+/* Wherever a log ends, it is read up to there or refused. */
 static void a_log_may_end_anywhere(void **state) {
     (void)state;
     made_launches_begin(&made, "h100-80");
@@ -106,7 +106,8 @@ static void a_log_may_end_anywhere(void **state) {
     }
 }
 
-/* A program without marks, such as one without Python, may end anywhere; one with marks says where.
+/* A program without marks, such as one without Python, may end anywhere; one with marks states its
+ * end.
  */
 static void test_a_log_is_whole_up_to_the_end_of_the_program(void **state) {
     (void)state;
@@ -125,7 +126,7 @@ static void test_a_log_is_whole_up_to_the_end_of_the_program(void **state) {
     }
 }
 
-/* A list in memory is taken over with its texts, and is empty then. */
+/* A list in memory is moved with its texts, and is empty afterwards. */
 static void test_take(void **state) {
     (void)state;
     tide_launch_list list;

@@ -1,4 +1,4 @@
-/* test_product.c - times of kernels and products, worked out by hand for round constants. */
+/* test_product.c - times of kernels and products, computed by hand for round constants. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +10,8 @@
 #include "programs/step_time/work.h"
 #include "support/made_launches.h"
 
-/* Every share is 1 and nothing has a fixed time, so that the figures follow from the card's alone.
- */
+/* Every share is 1 and nothing has a fixed time, so that the figures follow from the card's
+ * only. */
 static const tide_time_constants PLAIN = {.vectorised_share = 1.0,
                                           .casting_share = 1.0,
                                           .strided_share = 1.0,

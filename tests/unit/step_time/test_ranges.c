@@ -14,7 +14,7 @@ static made_launches made;
 static tide_time_log read_log;
 static tide_time_ranges ranges;
 
-/* Marks, and a kernel behind each. */
+/* Marks, and a kernel after each. */
 static void make(const char *const *marks) {
     made_launches_begin(&made, "h100-80");
     for (size_t i = 0; marks[i] != NULL; i++) {
@@ -143,7 +143,7 @@ static void expect_step(size_t i, size_t first, size_t last) {
     assert_int_equal(ranges.steps[i].last, last);
 }
 
-/* The last replay, whose end is not known, is left out. */
+/* The last replay is left out, because its end is unknown. */
 static void replays_of_a_captured_step_are_steps(void **state) {
     (void)state;
     static const char *const ROWS[] = {
@@ -179,7 +179,8 @@ static void a_replayed_call_is_a_step(void **state) {
     expect_step(3, 6, 8);
 }
 
-/* Only the passes are captured, and the optimizer's steps go on; or the program tells its steps. */
+/* Only the passes are captured, and the optimizer's steps continue; or the program reports its
+ * steps. */
 static void replays_within_steps_are_none(void **state) {
     (void)state;
     static const char *const ROWS[][12] = {

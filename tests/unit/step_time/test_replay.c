@@ -1,4 +1,4 @@
-/* test_replay.c - the clocks of host and streams, worked out by hand. */
+/* test_replay.c - the clocks of host and streams, computed by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,7 +71,7 @@ static void the_card_waits_for_the_host(void **state) {
     made_launches_add(&made, kernel(2), 10);
     made_launches_add(&made, kernel(3), 10);
     replay(&AS_IT_IS);
-    /* Launched at 1 and at 1 + 10 + 1, done at 15; the host's last row has nothing behind it. */
+    /* Launched at 1 and at 1 + 10 + 1, done at 15; nothing follows the host's last row. */
     expect(15.0, 5.0, 12.0);
     assert_float_equal(places[1].begin_us, 12.0, 1e-9);
     const tide_time_factors half = {0.5, 1.0, 1.0, false};
@@ -141,7 +141,7 @@ static void kernels_may_be_taken_not_to_overlap(void **state) {
     assert_float_equal(places[1].begin_us, 51.0, 1e-9);
     assert_float_equal(places[4].end_us, 81.0, 1e-9);
     assert_float_equal(places[5].begin_us, 4.0, 1e-9);
-    /* Another card has kernels of its own. */
+    /* Another card has its own kernels. */
     made_launches_begin(&made, "h100-80");
     made_launches_add(&made, on(1, kernel(50)), 0);
     tide_run_launch elsewhere = on(2, kernel(20));
@@ -177,7 +177,7 @@ static void a_captured_kernel_runs_when_its_graph_is_launched(void **state) {
     expect(121.0, 120.0, 2.0);
 }
 
-/* A graph whose event 7 lies between two of its kernels is launched in two parts. */
+/* A graph whose event 7 is between two of its kernels is launched in two parts. */
 static void an_event_inside_a_graph_is_recorded_between_its_parts(void **state) {
     (void)state;
     made_launches_begin(&made, "h100-80");
@@ -199,7 +199,7 @@ static void an_event_inside_a_graph_is_recorded_between_its_parts(void **state) 
     assert_float_equal(places[6].begin_us, 32.0, 1e-9);
 }
 
-/* A graph that is launched in a capture becomes a piece of that one. */
+/* A graph that is launched in a capture becomes a piece of that graph. */
 static void a_graph_inside_another_runs_with_it(void **state) {
     (void)state;
     made_launches_begin(&made, "h100-80");

@@ -1,6 +1,5 @@
-/* cuda_names.h - prototypes of the functions under test, as NVIDIA's headers have them, with plain
- * types.
- */
+/* cuda_names.h - prototypes of the functions under test, as in NVIDIA's headers, with plain
+ * types. */
 #ifndef TIDE_TESTS_CUDA_NAMES_H
 #define TIDE_TESTS_CUDA_NAMES_H
 

@@ -1,5 +1,4 @@
-/* nccl_ranks.h - the processes of a test of NCCL: one for each rank, in a run's folder of their
- * own.
+/* nccl_ranks.h - the processes of a test of NCCL: one for each rank, in their own run folder.
  *
  * The test's process makes no context.
  */
@@ -67,7 +66,7 @@ int ncclRedOpCreatePreMulSum(int *ret_operation, const void *scalar, int type, i
 int tidemark_values_read(void *to, uint64_t from, size_t n_bytes);
 void tidemark_ranks_group(const int64_t *ranks, size_t n, const char *name);
 
-/* What the processes of a test share. */
+/* The memory shared by the processes of a test. */
 typedef struct job {
     unique_id id;
     int failed_line; /* where the first check failed */
@@ -78,7 +77,7 @@ typedef struct member {
     job *job;
     int rank, n_ranks;
     void *comm;
-    unsigned char *from, *to; /* N_BYTES each, of the card */
+    unsigned char *from, *to; /* N_BYTES each, on the card */
 } member;
 
 static char folder[] = "/tmp/tidemark-test-XXXXXX";

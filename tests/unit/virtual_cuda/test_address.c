@@ -1,6 +1,5 @@
-/* test_address.c - addresses of 64 large cards, in a process that may have little address space of
- * its own; and what happens where the machine has no memory for the card's tables: that is not the
- * card's failure.
+/* test_address.c - addresses of 64 large cards, in a process that may have little address space;
+ * and a machine without memory for the card's tables, which is not the card's failure.
  */
 #define _DEFAULT_SOURCE /* RLIMIT_AS */
 #include <setjmp.h>
@@ -55,7 +54,7 @@ static tide_run_device account_of(int card) {
     return device;
 }
 
-/* Addresses go down, by chunks of 128 MiB for large requests. */
+/* Addresses descend, by chunks of 128 MiB for large requests. */
 static void sixty_four_cards_are_filled_by_one_process(void **state) {
     uint64_t last = UINT64_MAX;
     void *all[N_CARDS];
@@ -75,7 +74,7 @@ static void sixty_four_cards_are_filled_by_one_process(void **state) {
     }
 }
 
-/* What a kernel's arguments hold beside addresses must not be taken for one. */
+/* Other values in a kernel's arguments must not be mistaken for an address. */
 static void what_was_not_given_out_is_no_address(void **state) {
     void *some = NULL;
     (void)state;
@@ -97,12 +96,12 @@ static void more_addresses_than_there_are_is_not_the_cards_failure(void **state)
     assert_int_equal(cuMemAddressFree(first, 3072 * TIB), OK);
 }
 
-/* In a process of its own, as its heap is full at the end. 0: as it should be. */
+/* Runs in its own process, because its heap is full at the end. Returns 0 on success. */
 static int fill_tables(void) {
     uint64_t address = 0;
     int status = OK;
     uint64_t n_refused = account_of(0).n_refused;
-    limit_addresses(MIB); /* less than it has: nothing more is mapped */
+    limit_addresses(MIB); /* less than the process has: nothing more can be mapped */
     assert_int_equal(cudaSetDevice(0), OK);
     for (size_t i = 0; i < 1000000 && status == OK; i++) {
         status = cuMemAlloc_v2(&address, 512);
@@ -131,7 +130,7 @@ static void a_full_host_is_not_the_cards_failure(void **state) {
 }
 
 int main(void) {
-    /* The fork comes first: a child of a process with a context has none. */
+    /* Fork first: a child of a process with a context has none. */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_host_is_not_the_cards_failure),
         cmocka_unit_test(sixty_four_cards_are_filled_by_one_process),

@@ -1,7 +1,7 @@
-/* test_clock.h - a test that sees the forecast's clock.
+/* test_clock.h - for a test that sees the forecast's clock.
  *
- * Every piece of work takes 10 s of the card and next to none of this machine, so that a forecast
- * is told from real time whatever else the machine does.
+ * Each piece of work takes 10 s on the card and almost none on this machine, which distinguishes
+ * the forecast from real time on a busy machine.
  */
 #ifndef TIDE_TESTS_TEST_CLOCK_H
 #define TIDE_TESTS_TEST_CLOCK_H
@@ -18,8 +18,8 @@
 #include "programs/step_time/pace.h"
 
 #define WORK_S 10.0
-/* Work for some hours: whoever takes the program's clock for the real one is off by more than the
- * busiest machine takes for a test. */
+/* Work for some hours: confusing the program's clock with the real one gives an error longer than
+ * any test on a busy machine. */
 enum { N_AHEAD = 1000 };
 #define AHEAD_S (N_AHEAD * WORK_S)
 #ifndef HOST     /* a test may have defined another */
@@ -35,7 +35,7 @@ static const tide_time_pace PACE = {.host = HOST,
                                                   .cache_factor = 1.0,
                                                   .launch_us = LAUNCH_S * 1e6}};
 
-/* What a clock shows the program; NAN: it does not exist. */
+/* The program's reading of a clock; NAN if the clock does not exist. */
 static inline double seconds(clockid_t clock) {
     struct timespec now;
     return clock_gettime(clock, &now) != 0 ? (double)NAN
@@ -46,8 +46,8 @@ static inline double real_seconds(void) {
     return 1e-9 * (double)tide_clock_now_ns();
 }
 
-/* The clock is chosen before main: the program begins again with it, and with a folder for its
- * launch log, which the caller removes. False: that failed. */
+/* The clock is chosen before main: the program starts itself again with it, and with a folder for
+ * its launch log, which the caller removes. False on failure. */
 static inline bool clock_begin(char **argv, char ret_folder[CLOCK_FOLDER]) {
     char text[TIDE_TIME_PACE_TEXT];
     char made[] = "/tmp/tidemark-clock-XXXXXX";

@@ -1,6 +1,6 @@
 /* test_cubin.c - registers and shared memory of kernels, read from machine code.
  *
- * The image is made here as a compiler makes one: texts, two symbols, the records of .nv.info, and
+ * The image is built here like a compiler's: texts, two symbols, the records of .nv.info, and
  * sections of shared memory.
  */
 #include <elf.h>
@@ -102,7 +102,7 @@ static void registers_and_shared_memory_are_read(void **state) {
     assert_both_kernels();
 }
 
-/* Read from memory of exactly that size, where a sanitizer sees a byte too many. */
+/* Read from memory of exactly that size, so that a sanitizer sees a read past the end. */
 static void read_copy(size_t n_bytes) {
     tide_vc_use *uses = NULL;
     unsigned char *copy = malloc(n_bytes > 0 ? n_bytes : 1);

@@ -1,5 +1,5 @@
 /* test_cudnn_work.c - rows of the launch log for cuDNN: its older calls, and graphs whose
- * descriptors are gone when the plan is executed. */
+ * descriptors are destroyed before the plan is executed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -119,7 +119,7 @@ static void test_older_convolutions(void **state) {
     destroy_convolution(&of);
 }
 
-/* Lengths that do not fit each other, or a type that is none of the log's: a guess. */
+/* Inconsistent lengths, or a type unknown to the log: a guess. */
 static void test_older_convolutions_without_sense(void **state) {
     (void)state;
     static const int MORE_FILTERS[] = {4, 20, 10, 11}, X[] = {4, 12, 20, 24};
@@ -203,7 +203,8 @@ static void *new_operation(int type, const int *attributes, void *const *named, 
 
 static bool allows_tf32 = true, times_plans;
 
-/* Whether the engine of a configuration says that it uses tensor cores, asked as PyTorch does. */
+/* Whether the engine of a configuration reports that it uses tensor cores, queried as PyTorch
+ * does. */
 static bool has_tensor_cores(void *configuration) {
     int notes[9] = {-1};
     int64_t n = 0;
@@ -213,8 +214,8 @@ static bool has_tensor_cores(void *configuration) {
     return n == 1 && notes[0] == 0;
 }
 
-/* Makes the plan as PyTorch does, and destroys all that it was made from. Of several engines it
- * takes the first that it may, or times all and takes the last, as this chance has it. */
+/* Makes the plan as PyTorch does, and destroys everything it was made from. Of several engines it
+ * uses the first allowed one, or times all and uses the last. */
 static void *new_plan(void *const *operations, int64_t n) {
     void *graph = new_descriptor(GRAPH);
     cudnnBackendSetAttribute(graph, 801, TYPE_DESCRIPTOR, n, operations);
@@ -224,7 +225,7 @@ static void *new_plan(void *const *operations, int64_t n) {
     int64_t n_found = 0;
     void *plan = NULL;
     cudnnBackendGetAttribute(heuristics, 202, TYPE_DESCRIPTOR, 1, &n_found, found);
-    assert_int_equal(n_found, 1); /* as many as there is room for */
+    assert_int_equal(n_found, 1); /* as many as fit */
     cudnnBackendGetAttribute(heuristics, 202, TYPE_DESCRIPTOR, 2, &n_found, found);
     for (int64_t i = 0; i < n_found; i++) {
         bool is_allowed = allows_tf32 || !has_tensor_cores(found[i]);
@@ -251,7 +252,7 @@ static const tide_run_launch *execute(void *plan) {
     return &launches[0];
 }
 
-/* The engine that a program takes tells whether it allows TF32. */
+/* The engine that a program chooses shows whether it allows TF32. */
 static void test_convolution_graphs_of_fp32(void **state) {
     (void)state;
     for (int way = 0; way < 4; way++) {
@@ -349,7 +350,7 @@ static void test_attention_of_products(void **state) {
     assert_int_equal(row->bytes, 3 * 30 * 640 * 64 * 2); /* each tensor in memory once */
 }
 
-/* Nothing but a tensor's bytes, and not even that. */
+/* Only a tensor's bytes, or not even those. */
 static void test_other_plans(void **state) {
     (void)state;
     void *tensor = new_tensor(FLOAT, 2, 8, 8, 0, 0);

@@ -1,5 +1,5 @@
-/* test_device.c - what a virtual card says of itself: to the runtime in the layouts of two versions
- * of CUDA, to the driver, and to NVML. The cards are an H100 and a T4.
+/* test_device.c - what a virtual card reports about itself: to the runtime in the layouts of two
+ * versions of CUDA, to the driver, and to NVML. The cards are an H100 and a T4.
  */
 #define _POSIX_C_SOURCE 200809L /* setenv */
 #include <setjmp.h>
@@ -93,7 +93,7 @@ static void blocks_fit_by_threads_and_shared_memory(void **state) {
     assert_int_equal(n, 2);
 }
 
-/* The runtime and NVML look at one account, card by card. */
+/* The runtime and NVML read the same account, card by card. */
 static void one_account_serves_all(void **state) {
     (void)state;
     unsigned long long before[3];
@@ -109,14 +109,14 @@ static void one_account_serves_all(void **state) {
     assert_int_equal(after[2] - before[2], 8 << 20);
     assert_int_equal(before[1] - after[1], 8 << 20);
     assert_int_equal(cudaSetDevice(0), OK);
-    assert_int_equal(cudaFree(address), OK); /* refunds the card that it was taken of */
+    assert_int_equal(cudaFree(address), OK); /* refunds the card that was charged */
     assert_int_equal(nvmlDeviceGetMemoryInfo(handle, after), OK);
     assert_memory_equal(after, before, sizeof(after));
     assert_int_not_equal(nvmlDeviceGetHandleByIndex_v2(2, &handle), OK);
 }
 
-/* The runtime and the driver share a context's limits, each card has its own, and one that nobody
- * has is refused. */
+/* The runtime and the driver share a context's limits, each card has its own, and an unknown limit
+ * is refused. */
 static void limits_are_what_the_program_set(void **state) {
     (void)state;
     enum { PRINTF = 1, NONE = 8 };

@@ -59,7 +59,7 @@ static void *capture(const char *work) {
     return graph;
 }
 
-/* The result of updating the one to the other; 0: it was updated. */
+/* The result of updating the one to the other; 0: success. */
 static int update_of(const char *before, const char *after) {
     update of = {77, NULL, NULL};
     void *executable = NULL;
@@ -120,7 +120,7 @@ static void the_driver_says_the_same(void **state) {
     assert_int_equal(cudaGetLastError(), OK);
 }
 
-/* A program that was built for an older CUDA means the older form by the same name. */
+/* In a program built for an older CUDA the same name means the older form. */
 static void names_mean_the_form_of_the_programs_version(void **state) {
     (void)state;
     static const struct {

@@ -98,7 +98,7 @@ static void an_image_is_missing_if_no_entry_serves_the_card(void **state) {
     assert_false(tide_vc_image_is_missing(other.bytes, 120));
 }
 
-/* What could not be read may hold an image. */
+/* An unreadable part may contain an image. */
 static void an_unreadable_fat_binary_refuses_no_kernel(void **state) {
     (void)state;
     const entry linkable[] = {{BINARY, 80}, {8, 70}};
@@ -125,7 +125,7 @@ static void a_damaged_fat_binary_ends_the_search(void **state) {
     assert_true(tide_vc_image_choose(made.bytes, 86, &image));
     assert_int_equal(image.binary_version, 80);
     made = make_fat(entries, 2);
-    put(made.bytes + HEADER_BYTES + 4, 0, 4); /* an entry of no bytes would never end */
+    put(made.bytes + HEADER_BYTES + 4, 0, 4); /* an entry of 0 bytes would loop for ever */
     assert_true(tide_vc_image_choose(made.bytes, 86, &image));
     put(made.bytes, 0, 4);
     assert_false(tide_vc_image_choose(made.bytes, 86, &image));

@@ -1,7 +1,6 @@
-/* test_ipc.c - memory and events that one process offers and another opens.
+/* test_ipc.c - memory and events that one process exports and another opens.
  *
- * This process makes no context. Each test forks a process that offers; this one's other child
- * opens.
+ * This process makes no context. Each test forks two processes: one exports, the other opens.
  */
 #define _GNU_SOURCE /* mkdtemp, nftw */
 #include <setjmp.h>
@@ -41,7 +40,7 @@ int cuMemExportToShareableHandle(int *ret_file, unsigned long long handle, int t
                                  unsigned long long flags);
 int cuMemImportFromShareableHandle(unsigned long long *ret_handle, void *file, int type);
 
-/* What the two processes of a test share: a page, and a socket to take turns. */
+/* Shared by the two processes of a test: a page, and a socket to take turns. */
 typedef struct pair {
     ipc_handle handle;
     void *address;
@@ -57,7 +56,7 @@ static size_t in_use(void) {
     return cudaMemGetInfo(&n_free, &n_total) == OK ? n_total - n_free : 0;
 }
 
-/* Checks of a child: the first that fails is told to the test. */
+/* A check in a child: the first failure is reported to the test. */
 #define CHECK(of, condition)                                                                       \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
@@ -75,8 +74,8 @@ static void wait_for_other(pair *of, int end) {
     CHECK(of, read(of->sockets[end], &byte, 1) == 1);
 }
 
-/* Runs both, each in a process of its own. A process that fails ends its end of the socket, so that
- * the other does not wait for ever. */
+/* Runs both, each in its own process. A failing process closes its end of the socket, so the other
+ * does not wait for ever. */
 static void run(void (*offer)(pair *of), void (*open)(pair *of)) {
     pair *of = mmap(NULL, sizeof(*of), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     void (*const parts[2])(pair *) = {offer, open};
@@ -158,10 +157,10 @@ static void open_of_the_dead(pair *of) {
     void *address = NULL;
     char byte = 0;
     int status = OK;
-    CHECK(of, in_use() > 0); /* it does not take the slot of the dead */
+    CHECK(of, in_use() > 0); /* it does not reuse the slot of the dead process */
     wait_for_other(of, 1);
     CHECK(of, read(of->sockets[1], &byte, 1) == 0); /* it has ended */
-    while (status == OK) {                          /* until the system has seen it */
+    while (status == OK) {                          /* until the system notices */
         status = cudaIpcOpenMemHandle(&address, of->handle, 1);
         CHECK(of, status != OK || cudaIpcCloseMemHandle(address) == OK);
     }
@@ -220,7 +219,7 @@ static void physical_memory_is_shared(void **state) {
         size_t n_bytes[2] = {0, 0};
         char byte = 0;
         char path[64];
-        /* The offering process tells what it has open; this one opens it through /proc. */
+        /* The exporting process passes its descriptor's number; this one opens it through /proc. */
         bool is_good = read(go[0], &file, sizeof(file)) == (ssize_t)sizeof(file);
         (void)snprintf(path, sizeof(path), "/proc/%ld/fd/%d", (long)getppid(), file);
         FILE *opened = fopen(path, "r");

@@ -1,5 +1,4 @@
-/* test_known.c - what the virtual card knows of the bytes that lie on it, and when it forgets.
- */
+/* test_known.c - which bytes in its memory the virtual card knows, and when it forgets them. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,7 +58,7 @@ static void send(size_t at, size_t n_bytes) {
     assert_int_equal(cudaMemcpy(card + at, sent + at, n_bytes, TO_DEVICE), OK);
 }
 
-/* The card gives n_bytes as they were sent. */
+/* The card returns n_bytes as they were sent. */
 static bool has(size_t at, size_t n_bytes) {
     unsigned char got[N];
     memset(got, 0xAB, sizeof(got));
@@ -80,9 +79,9 @@ static void what_the_host_sent_comes_back(void **state) {
     send(0, 100);
     assert_true(has(0, 100));
     assert_true(has(40, 7));
-    send(100, 100); /* two ranges, side by side, are one to a reader */
+    send(100, 100); /* two adjacent ranges are one to a reader */
     assert_true(has(50, 100));
-    assert_true(reads_zero(50, 151)); /* its last byte is not known: nothing is given */
+    assert_true(reads_zero(50, 151)); /* its last byte is unknown: nothing is returned */
     assert_true(reads_zero(200, 1));
 }
 
@@ -143,7 +142,7 @@ static void the_limit_of_a_copy(void **state) {
     free(bytes);
 }
 
-/* 65 copies of 1 MiB: the first goes, the others stay. */
+/* 65 copies of 1 MiB: the first is dropped, the others stay. */
 static void the_oldest_go_first(void **state) {
     (void)state;
     const size_t unit = TIDE_VC_KNOWN_COPY_BYTES;
@@ -226,7 +225,7 @@ static void arguments_on_the_heap_or_packed(void **state) {
     free(list);
 }
 
-/* A list of matrices lies on the card itself, as batched products have it. */
+/* A list of matrices is on the card itself, as in batched products. */
 static void what_a_list_leads_to_is_unknown_too(void **state) {
     (void)state;
     unsigned char *matrices[] = {card + 1024, card + 2048};
@@ -261,7 +260,7 @@ static void pytorch_fills_are_known(void **state) {
     assert_true(reads_zero(0, sizeof(got)));
 }
 
-/* A functor with a name reads what it reads; a lambda may hold an address that it writes to. */
+/* A named functor only reads its operands; a lambda may contain an address that it writes to. */
 static void elementwise_kernels_write_one_result(void **state) {
     (void)state;
     static const char NAMED[] = "add";
@@ -333,7 +332,7 @@ static void answers_go_to_unknown_numbers_in_order(void **state) {
     tidemark_values_answer(7);
     tidemark_values_answer(8);
     tidemark_values_answer(9);
-    assert_true(has(0, 8)); /* known: no answer is taken */
+    assert_true(has(0, 8)); /* known: no answer is used */
     assert_int_equal(cudaMemcpy(&byte, card + 16, 1, TO_HOST), OK);
     assert_int_equal(byte, 0);
     assert_int_equal(cudaMemcpy(&number, card + 16, 8, TO_HOST), OK);

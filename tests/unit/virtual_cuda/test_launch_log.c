@@ -1,5 +1,5 @@
-/* test_launch_log.c - the launch log of a process: what is written, by whom, and what of it is left
- * when the process is killed. */
+/* test_launch_log.c - the launch log of a process: what is written, by which process, and what
+ * remains after the process is killed. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 #include "unit/virtual_cuda/test_folder.h"
 #include "common/run_launches.h"
 
-/* --- prototypes as NVIDIA's headers have them --- */
+/* --- prototypes as in NVIDIA's headers --- */
 
 typedef struct extent {
     unsigned x, y, z;
@@ -71,7 +71,7 @@ typedef struct read_log {
 static char folder[] = "/tmp/tidemark-launches-XXXXXX";
 static read_log found;
 
-static const char KERNEL[] = "a kernel"; /* its address is what counts */
+static const char KERNEL[] = "a kernel"; /* only its address counts */
 static const char NAME[] = "_Z10own_kernelv";
 static const char READABLE[] = "own_kernel"; /* in the log */
 
@@ -130,7 +130,7 @@ static void *on_card(size_t n_bytes) {
     return address;
 }
 
-/* Runs `body` in a process of its own, whose log is read; the process ends by itself. */
+/* Runs `body` in its own process, which ends normally, and reads its log. */
 static void in_child(void (*body)(void)) {
     pid_t child = fork();
     int status = 0;
@@ -306,7 +306,8 @@ static void test_collectives_have_their_ranks(void **state) {
     assert_true(found.rows[last].elements != 0); /* the communicator */
 }
 
-/* More rows than a piece of the file holds, and texts so long that some lie where a piece ends. */
+/* More rows than fit in a piece of the file, and texts so long that some cross the end of a
+ * piece. */
 enum { MANY = 40000, N_TEXTS = 200, LONG = 20000 };
 
 static void many_launches(void) {
@@ -328,7 +329,7 @@ static void test_a_log_grows_by_pieces(void **state) {
     assert_int_equal(found.n_all, MANY + N_TEXTS);
 }
 
-/* Kills a process in the middle: what it had launched is whole. */
+/* Kills a process in the middle: its launches so far are intact. */
 static void test_a_killed_process_leaves_its_log(void **state) {
     int ends[2];
     char byte = 0;

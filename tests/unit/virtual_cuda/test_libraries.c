@@ -1,5 +1,6 @@
 /* test_libraries.c - functions of NVIDIA's libraries as a program calls them, with the core of the
- * virtual card replaced by counters: outputs are written, handles are made, refusals are said. */
+ * virtual card replaced by counters: outputs are written, handles are made, refusals are
+ * reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -13,7 +14,7 @@
 #include "unit/virtual_cuda/fake_core.h"
 #include "programs/virtual_cuda/libraries/list.h"
 
-/* --- prototypes as NVIDIA's headers have them --- */
+/* --- prototypes as in NVIDIA's headers --- */
 
 typedef struct file_error {
     int status, cuda;
@@ -366,7 +367,7 @@ static void check_product(size_t i, const tide_run_launch *wanted, void *stream)
     assert_ptr_equal(launch_streams[i], stream);
 }
 
-/* The upper halves of 32-bit arguments are the caller's, and what a handle was told counts. */
+/* The upper halves of 32-bit arguments are undefined, and the settings of a handle count. */
 static void test_products_are_logged(void **state) {
     void *handle = NULL, *stream = &handle;
     float *c = (float *)(void *)card;

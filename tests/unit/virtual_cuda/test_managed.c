@@ -1,6 +1,6 @@
-/* test_managed.c - managed memory: bringing it somewhere changes no allocation, what was asked last
- * is what a program hears, and cudaFree frees it. The forms of CUDA 13; CUDA 12 has its own test of
- * the runtime (test_runtime.c).
+/* test_managed.c - managed memory: moving it changes no allocation, the last request is reported
+ * back, and cudaFree frees it. The forms of CUDA 13; CUDA 12 has its own test of the runtime
+ * (test_runtime.c).
  */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
@@ -56,7 +56,7 @@ static void prefetching_allocates_nothing(void **state) {
     assert_int_equal(asked(address, LAST_PREFETCH), 0);
     assert_int_equal(cudaMemGetInfo(&after, &total), OK);
     assert_int_equal(after, before);
-    *(char *)address = 1; /* it is still the host's, too */
+    *(char *)address = 1; /* the host can still access it */
     assert_int_equal(cudaFree(address), OK);
     assert_int_equal(cudaFree(address), INVALID_VALUE);
 }

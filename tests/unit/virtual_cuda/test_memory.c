@@ -1,5 +1,5 @@
-/* test_memory.c - device memory of the virtual card: what is charged, where it lies, what an
- * address is, and that everything is free again at the end.
+/* test_memory.c - device memory of the virtual card: what is charged, where it is, what an address
+ * is, and that everything is free again at the end.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -118,7 +118,7 @@ static void host_memory_is_registered_once(void **state) {
     (void)cudaGetLastError();
 }
 
-/* test_known.c has what the card knows of its bytes. */
+/* test_known.c tests which bytes the card knows. */
 static void copies_between_host_addresses(void **state) {
     (void)state;
     void *device = NULL;
@@ -135,7 +135,7 @@ static void copies_between_host_addresses(void **state) {
     assert_int_equal(cudaFree(device), OK);
 }
 
-/* Physical memory is refunded once its handle is released and it is mapped nowhere. */
+/* Physical memory is refunded after its handle is released and all its mappings end. */
 static void mapped_memory_is_charged_once(void **state) {
     (void)state;
     size_t before = free_bytes();
@@ -158,7 +158,7 @@ static void mapped_memory_is_charged_once(void **state) {
                      OUT_OF_MEMORY);
 }
 
-/* Many blocks in a random order: nothing overlaps, and all bytes come back. The seed is fixed. */
+/* Many blocks in a random order: nothing overlaps, and all bytes are freed. The seed is fixed. */
 static void random_blocks_never_overlap(void **state) {
     (void)state;
     enum { N = 400, ROUNDS = 4000 };

@@ -7,7 +7,7 @@
 
 /* ---- reductions ---- */
 
-/* Small whole numbers, which every type has: rank + 1 in the first place and 2 in the second. */
+/* Small whole numbers, exact in every type: rank + 1 in the first place and 2 in the second. */
 static void put_as(int type, const double *values, size_t n, void *ret_bytes) {
     for (size_t i = 0; i < n; i++) {
         static const uint16_t HALVES[] = {0,      0x3C00, 0x4000, 0x4200, 0x4400, 0x4500,
@@ -74,7 +74,7 @@ static void test_each_type_is_reduced(void **state) {
     run(reduce_each_type);
 }
 
-/* 1 + 2^-11 lies between two fp16 numbers: the even one is 1. 65504 + 65504 is too large. */
+/* 1 + 2^-11 is between two fp16 numbers: the even one is 1. 65504 + 65504 is too large. */
 static void round_halves(member *of) {
     const uint16_t given[][3] = {{0x3C00, 0x7BFF, 0x0001}, {0x1000, 0x7BFF, 0x0001}};
     const uint16_t wanted[] = {0x3C00, 0x7C00, 0x0002};
@@ -101,7 +101,8 @@ static void reduce_to_some(member *of) {
     CHECK(of, has(of, (int32_t[]){of->rank == 0 ? 6 : of->rank * 40}, 4));
     CHECK(of, cudaMemcpy(of->to, given, sizeof(given), TO_DEVICE) == OK);
     CHECK(of, ncclReduce(of->from, of->to, 1, INT32, SUM, 2, of->comm, NULL) == OK);
-    CHECK(of, has(of, (int32_t[]){of->rank == 2 ? 6 : of->rank}, 4)); /* the others keep theirs */
+    CHECK(of,
+          has(of, (int32_t[]){of->rank == 2 ? 6 : of->rank}, 4)); /* the others keep their values */
 }
 
 static void test_reductions_to_parts_and_to_one(void **state) {
@@ -109,8 +110,8 @@ static void test_reductions_to_parts_and_to_one(void **state) {
     run(reduce_to_some);
 }
 
-/* What a kernel may have written is unknown, and so is a sum with it; so are sums of a kind that is
- * not worked out. */
+/* Memory that a kernel may have written is unknown, and so is a sum with it; so are sums of a kind
+ * that is not computed. */
 static void reduce_unknown(member *of) {
     int32_t given = of->rank;
     int operation = 0;
@@ -164,7 +165,7 @@ static void test_each_exchange(void **state) {
     run(exchange);
 }
 
-/* A part of a promise, in a copy, after the whole was overwritten. */
+/* Copies a part of a promise, then reads it after the whole was overwritten. */
 static void copy_promise(member *of) {
     int32_t mine = of->rank + 1;
     int32_t got = 0;
@@ -183,7 +184,7 @@ static void test_a_promise_can_be_copied(void **state) {
     run(copy_promise);
 }
 
-/* Nobody waits for a message before it reads it: each receives first. */
+/* A rank waits for a message only when it reads the bytes: each receives first. */
 static void send_around(member *of) {
     int next = (of->rank + 1) % N_RANKS;
     int before = (of->rank + N_RANKS - 1) % N_RANKS;
@@ -201,7 +202,7 @@ static void test_messages_keep_their_order(void **state) {
     run(send_around);
 }
 
-/* Nobody reads what is posted, and the folder does not grow with it. */
+/* The folder does not grow with posts that are never read. */
 static void post_much(member *of) {
     enum { N_MIB = 100 };
     unsigned char *large = NULL;
@@ -237,7 +238,7 @@ static void test_files_are_bounded(void **state) {
 
 enum { N_CARDS = 2, N_ROUNDS = 20 };
 
-/* One card's part of a group of calls, by a thread of its own. */
+/* One card's part of a group of calls, in its own thread. */
 typedef struct card {
     member *of;
     void *comm;

@@ -1,4 +1,4 @@
-/* test_nccl_communicators.c - splits, ranks that end or do not run, and what is left for the
+/* test_nccl_communicators.c - splits, ranks that end or do not run, and what remains for the
  * answer. */
 #include "nccl_ranks.h"
 
@@ -6,7 +6,7 @@
 
 #include "common/run_communicators.h"
 
-/* As nccl.h 2.27 has it. */
+/* As in nccl.h 2.27. */
 typedef struct config {
     size_t n_bytes;
     unsigned magic, version;
@@ -56,7 +56,7 @@ static void test_shrink(void **state) {
     run(shrink);
 }
 
-/* Rank 1 ends without a word: the others read unknown bytes and go on. */
+/* Rank 1 exits silently: the others read unknown bytes and continue. */
 static void lose_one(member *of) {
     int32_t given = of->rank;
     put(of, &given, sizeof(given));
@@ -72,7 +72,7 @@ static void test_a_rank_that_ends(void **state) {
     run(lose_one);
 }
 
-/* Ranks 0 and 2 of a world of 4: the others are taken to have what the reader has. */
+/* Ranks 0 and 2 of a world of 4: the others are assumed to have the reader's values. */
 static void miss_some(member *of) {
     const int64_t with_absent[] = {of->rank, 3};
     int32_t given = of->rank + 1;
@@ -102,8 +102,8 @@ static void test_ranks_that_do_not_run(void **state) {
     unsetenv("TIDEMARK_PRESENT_RANKS");
 }
 
-/* Communicators of three ranks of which only number 0 and 2 of the world run. Whom one has is told
- * by its name, or by the only group that fits, or by who comes. */
+/* Communicators of three ranks, of which only ranks 0 and 2 of the world run. Their members follow
+ * from the name, or from the only group that fits, or from the ranks that arrive. */
 static void *named_communicator(member *of, int number, int n_ranks, int rank, const char *name) {
     config named = {.n_bytes = sizeof(named), .magic = 0xcafebeef, .name = name};
     unique_id id = of->job->id;
@@ -125,7 +125,7 @@ static void find_members(member *of) {
     void *both = named_communicator(of, 1, 3, place, "of both:7");
     CHECK(of, ncclAllGather(of->from, of->to, 1, INT32, both, NULL) == OK);
     CHECK(of, has(of, (int32_t[]){1, 3, given}, 12));
-    if (of->rank == 0) { /* nobody of the others runs: nobody is waited for */
+    if (of->rank == 0) { /* none of the others runs, so it does not wait */
         void *alone = named_communicator(of, 2, 3, 0, "alone:8");
         CHECK(of, ncclAllGather(of->from, of->to, 1, INT32, alone, NULL) == OK);
         CHECK(of, has(of, (int32_t[]){1, 1, 1}, 12));
@@ -139,7 +139,7 @@ static void find_members(member *of) {
     CHECK(of, has(of, (int32_t[]){1, 3, given}, 12));
 }
 
-/* Nobody else comes, and nothing says why: two members are waited for as long as one. */
+/* No other rank arrives, for an unknown reason: it waits no longer for two members than for one. */
 static void miss_nameless(member *of) {
     const int64_t one[] = {0, 1, 3}, other[] = {0, 2, 1};
     int32_t given = of->rank + 1;
@@ -171,7 +171,7 @@ static void test_members_are_found(void **state) {
     run_two_of_four(miss_nameless);
 }
 
-/* What a communicator takes is the user's word, and given back at its end. */
+/* The user states the memory of a communicator; it is freed at the communicator's end. */
 static void charge(member *of) {
     size_t n_free = 0, n_total = 0, n_after = 0;
     void *comm = NULL;
@@ -193,7 +193,7 @@ static void test_bytes_of_communicators(void **state) {
     unsetenv("TIDEMARK_NCCL_BYTES");
 }
 
-/* ---- what is left for the answer ---- */
+/* ---- what remains for the answer ---- */
 
 static void leave_list(member *of) {
     static tide_run_communicators read;

@@ -1,4 +1,4 @@
-/* test_occupancy.c - how many blocks a multiprocessor holds, beside NVIDIA's own calculator.
+/* test_occupancy.c - how many blocks a multiprocessor holds, compared with NVIDIA's own calculator.
  *
  * cuda_occupancy.h is a header of the CUDA toolkit that computes it from the figures of a device.
  */

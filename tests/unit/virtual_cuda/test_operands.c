@@ -1,6 +1,6 @@
 /* test_operands.c - what PyTorch's kernels of softmax, norms, dropout, gathers, concatenation and
- * lists of tensors move, told from their names and from arguments that are laid out by hand. The
- * expected bytes are counted by hand. */
+ * lists of tensors move, derived from their names and from arguments laid out by hand. The expected
+ * bytes are counted by hand. */
 #define _GNU_SOURCE /* setenv */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -114,7 +114,7 @@ static void test_counts_are_products_of_parameters(void **state) {
     check(SOFTMAX, arguments, TIDE_RUN_SOFTMAX, 2 * 7 * 50 * 4, 350, 0);
     mask = card; /* a byte for each element */
     check(SOFTMAX, arguments, TIDE_RUN_SOFTMAX, 2 * 7 * 50 * 4 + 350, 350, 0);
-    mask = &rows; /* no address of the card */
+    mask = &rows; /* not an address of the card */
     check_guess(SOFTMAX, arguments, TIDE_RUN_SOFTMAX);
     mask = NULL;
     rows = -1;
@@ -162,7 +162,7 @@ typedef struct tensor_info {
     int n_dimensions;
 } tensor_info;
 
-/* More rows are chosen than there are: each is read once. */
+/* More rows are chosen than exist: each is read once. */
 static void test_the_smaller_of_two_counts(void **state) {
     tensor_info out = {card, {64, 1}, {1, 64}, 2}, in = {card, {64, 1}, {1, 64}, 2};
     tensor_info indices = {card, {9}, {1}, 1};
@@ -235,7 +235,7 @@ static void test_a_concatenation_copies_its_inputs(void **state) {
     assert_int_equal(row.flags, 0);
 }
 
-/* The lambda of a kernel with three operands, of which the first address is behind the strides. */
+/* The lambda of a kernel with three operands, whose first address follows the strides. */
 typedef struct lambda {
     int n_dimensions;
     struct {
@@ -268,7 +268,7 @@ static void test_chosen_elements_are_sectors(void **state) {
     check_guess(GATHER_ELEMENTS, of_gather, TIDE_RUN_GATHER_ROWS);
 }
 
-/* TensorListMetadata<1> as it is with CUDA 13, and before. */
+/* TensorListMetadata<1> as in CUDA 13, and in earlier versions. */
 typedef struct lists {
     const void *addresses[770];
     int64_t n_elements[770];
@@ -334,7 +334,7 @@ static void test_a_fused_optimizer(void **state) {
     assert_int_equal(row.bytes, 1500 * 4 * (4 + 4));
 }
 
-/* A kernel of the name that has other parameters is another version, of which nothing is known. */
+/* A kernel of that name with other parameters is another, unknown version. */
 static void test_another_version_is_a_guess(void **state) {
     static const char OTHER[] = "_ZN2at6native20softmax_warp_forwardIffEEvPT_PKT0_ii";
     (void)state;

@@ -32,7 +32,7 @@ static void *new_stream(unsigned flags) {
     return stream;
 }
 
-/* An event that was recorded in the stream now. */
+/* An event, recorded in the stream now. */
 static void *event_of(void *stream) {
     void *event = NULL;
     assert_int_equal(cudaEventCreateWithFlags(&event, 0), OK);
@@ -90,7 +90,7 @@ static void a_stream_is_idle_until_it_works(void **state) {
     assert_int_equal(cudaStreamDestroy(stream), OK);
 }
 
-/* Who waits for a stream waits for what the stream waits for, but no more than that. */
+/* Waiting for a stream includes what the stream waits for, but no more. */
 static void waiting_goes_through_streams(void **state) {
     (void)state;
     void *streams[N];
@@ -107,7 +107,7 @@ static void waiting_goes_through_streams(void **state) {
     for (size_t i = 0; i < N; i++) {
         after[i] = event_of(streams[i]);
     }
-    /* Back again: nothing waits for ever where streams wait for each other by turns. */
+    /* And back to the first: streams that wait for each other in turns do not hang. */
     assert_int_equal(cudaStreamWaitEvent(streams[0], after[N - 1], 0), OK);
     void *last = event_of(streams[0]);
     assert_int_equal(cudaEventSynchronize(before[3]), OK);
@@ -115,7 +115,7 @@ static void waiting_goes_through_streams(void **state) {
         assert_int_equal(is_done(before[i]), i <= 3);
         assert_false(is_done(after[i]));
     }
-    for (size_t i = 0; i < N - 1; i++) { /* the streams are gone, their work is not */
+    for (size_t i = 0; i < N - 1; i++) { /* destroying the streams keeps their work */
         assert_int_equal(cudaStreamDestroy(streams[i]), OK);
     }
     assert_int_equal(cudaEventSynchronize(last), OK);
@@ -162,7 +162,7 @@ static void the_null_stream_waits_for_blocking_ones(void **state) {
     assert_int_equal(cudaStreamDestroy(other), OK);
 }
 
-/* A loop that asks only would never end. */
+/* A loop that only queries would otherwise never end. */
 static void who_polls_is_answered_in_the_end(void **state) {
     (void)state;
     size_t n_asked = 0;

@@ -1,5 +1,4 @@
-/* test_pools.c - memory pools: what they hold and give back, and what is recorded of their calls.
- */
+/* test_pools.c - memory pools: what they hold and release, and the recording of their calls. */
 #define _GNU_SOURCE /* mkdtemp, nftw */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -177,7 +176,7 @@ static void either_call_frees_either_block(void **state) {
     assert_int_equal(n_free(), before);
 }
 
-/* Memory that a pool holds and does not use is no reason to refuse a request. */
+/* Unused memory of a pool never makes a request fail. */
 static void a_short_card_takes_back_what_is_unused(void **state) {
     (void)state;
     void *pool = default_pool();
@@ -190,7 +189,7 @@ static void a_short_card_takes_back_what_is_unused(void **state) {
     assert_int_equal(cudaMalloc(&large, before / (2 * MIB) * (2 * MIB) - 10 * MIB), OK);
     assert_int_equal(get(pool, RESERVED), 0);
     assert_int_equal(cudaFree(large), OK);
-    /* So it is with physical memory. */
+    /* The same for physical memory. */
     unsigned long long handle = 0;
     const int on_device_0[8] = {1, 0, 1, 0};
     give(take(1000 * MIB));
@@ -199,7 +198,7 @@ static void a_short_card_takes_back_what_is_unused(void **state) {
     assert_int_equal(get(pool, RESERVED), 0);
     assert_int_equal(cuMemRelease(handle), OK);
     assert_int_equal(cudaMalloc(&large, before / (2 * MIB) * (2 * MIB) - 10 * MIB), OK);
-    /* Less than a piece is left: the pool takes the pages that it needs. */
+    /* Less than a piece is free: the pool allocates only the pages that it needs. */
     void *small = take(4 * MIB);
     assert_int_equal(get(pool, RESERVED), 4 * MIB);
     void *none = &none;
@@ -244,7 +243,7 @@ static void a_program_makes_pools(void **state) {
     assert_int_equal(cudaMemPoolDestroy(default_pool()), INVALID_VALUE);
 }
 
-/* A program of a run: what it asks is in its file, also when it is killed. */
+/* A program of a run: its file contains its requests, even if it is killed. */
 static int calls_of_a_program(void) {
     uint64_t all = UINT64_MAX;
     void *address = NULL;
@@ -302,7 +301,7 @@ static void calls_are_recorded(void **state) {
         assert_true(second.address == call.address && second.n_bytes == call.n_bytes);
         call = next_call(file);
     }
-    /* The refused request made the pool give back what it held. */
+    /* The refused request made the pool release what it held. */
     assert_true(call.action == TIDE_RUN_SHRINK && call.n_bytes == 32 * MIB);
     assert_int_equal(call.reserved_bytes, 0);
     call = next_call(file);

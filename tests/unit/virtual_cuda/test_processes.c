@@ -1,7 +1,7 @@
 /* test_processes.c - the account that the processes of a run share, and the files that they leave.
  *
- * This process makes no context. It forks the programs of a run, which take memory, and looks at
- * the account as NVML shows it and as the file has it.
+ * This process makes no context. It forks the programs of a run, which allocate memory, and reads
+ * the account through NVML and from the file.
  */
 #define _GNU_SOURCE /* mkdtemp, nftw */
 #include <setjmp.h>
@@ -41,7 +41,7 @@ int nvmlDeviceGetComputeRunningProcesses_v3(const void *handle, unsigned *n, nvm
 int nvmlDeviceGetUUID(const void *handle, char *ret_text, unsigned n_bytes);
 
 static char folder[] = "/tmp/tidemark-test-XXXXXX";
-static uint64_t context_bytes; /* what a context takes on a card of this test */
+static uint64_t context_bytes; /* the memory of a context on a card of this test */
 
 static unsigned long long used(unsigned number) {
     void *handle = NULL;
@@ -52,7 +52,7 @@ static unsigned long long used(unsigned number) {
     return memory[2];
 }
 
-/* The account's file, as another program reads it. */
+/* The account's file, read as another program does. */
 static const tide_run_account *account(void) {
     static tide_run_account copy;
     char path[128];
@@ -65,7 +65,7 @@ static const tide_run_account *account(void) {
     return &copy;
 }
 
-/* A program of the run: it does `work`, says so, and lives until the test lets it go on. */
+/* A program of the run: it does `work`, reports that, and lives until the test lets it continue. */
 typedef struct program {
     pid_t pid;
     int said, go_on; /* ends of pipes */
@@ -147,7 +147,7 @@ static bool run_another(size_t wanted) {
     return waitpid(pid, &status, 0) == pid && status == 0;
 }
 
-/* That program: it takes 20 MiB, and then as much is in use as it was told. */
+/* That program: it allocates 20 MiB, and then the stated number of bytes must be in use. */
 static int another(const char *wanted) {
     return take(20 * MIB) && used(0) == strtoull(wanted, NULL, 10) ? 0 : 1;
 }
@@ -160,7 +160,7 @@ static void another_program_sees_it_too(void **state) {
     end(first);
 }
 
-/* It is gone as soon as it is dead, although nobody has waited for it yet. */
+/* Its memory is free as soon as it is dead, even before it is waited for. */
 static void what_a_killed_process_had_is_free(void **state) {
     (void)state;
     unsigned long long before = used(0);
@@ -204,7 +204,7 @@ static void what_one_has_others_do_not_get(void **state) {
     close(first.said);
 }
 
-/* Two programs, one after the other, are no peak of both. On a card of its own. */
+/* The peaks of two consecutive programs do not add up. Uses its own card. */
 static bool take_on_second(size_t n_bytes) {
     return cudaSetDevice(1) == OK && take(n_bytes);
 }
@@ -226,7 +226,7 @@ static void a_peak_is_of_those_that_live(void **state) {
     end(second);
 }
 
-/* A process that has its context takes much more after another has ended. */
+/* A process with a context allocates much more after another one has ended. */
 static bool grow_after_another(size_t n_bytes) {
     int go_on[2];
     char byte = 0;
@@ -251,7 +251,7 @@ static void a_peak_forgets_who_has_ended(void **state) {
     end(of);
 }
 
-/* The holder of the lock dies between its slot and the sum of the device. */
+/* The holder of the lock dies after writing its slot and before updating the device's sum. */
 static bool die_with_the_lock(size_t n_bytes) {
     if (take(n_bytes)) {
         tide_run_account *all = tide_vc_account_lock();
@@ -276,7 +276,8 @@ static void a_holder_of_the_lock_may_die(void **state) {
     end(of);
 }
 
-/* CUDA does not support a fork after a context was made; before, the child is as any other. */
+/* CUDA does not support a fork after a context was made; before that, the child is like any
+ * other. */
 static bool fork_too_late(size_t n_bytes) {
     void *address = NULL;
     int status = -1;
@@ -336,8 +337,8 @@ static bool two_threads(size_t seed) {
     return is_good;
 }
 
-/* Programs with threads take and give back; others are killed in the middle. What is left is what
- * contexts take, and then nothing. */
+/* Programs with threads allocate and free; others are killed in the middle. Only the memory of
+ * contexts remains, and finally nothing. */
 static void many_processes_leave_nothing(void **state) {
     (void)state;
     enum { N = 4 };
@@ -386,7 +387,7 @@ static bool sees_none(size_t unused) {
            cudaMalloc(&address, 1) == NO_DEVICE;
 }
 
-/* Numbers of a process are not those of the machine, and the account has the machine's. */
+/* The account uses the machine's device numbers, which differ from the process's. */
 static void visible_devices_are_numbered_anew(void **state) {
     (void)state;
     for (size_t wanted = 1; wanted <= 2; wanted++) {

@@ -104,7 +104,7 @@ static tide_time_log read_log(void) {
     return log;
 }
 
-/* What a replay of this process' log says from the first record to the last wait. */
+/* The time from the first record to the last wait, by a replay of this process' log. */
 static double replayed_seconds(void) {
     tide_time_log log = read_log();
     tide_time_model model;
@@ -129,7 +129,7 @@ static double replayed_seconds(void) {
 
 static void events_have_the_times_of_a_replay(void **state) {
     (void)state;
-    double real_before = real_seconds(); /* first, so that the real span holds the program's */
+    double real_before = real_seconds(); /* first, so that the real span contains the program's */
     double before = seconds(CLOCK_MONOTONIC);
     a_scene();
     double program = seconds(CLOCK_MONOTONIC) - before;
@@ -144,7 +144,7 @@ static void events_have_the_times_of_a_replay(void **state) {
     assert_true(program < elapsed + HOST * real + FLOAT_S);
 }
 
-/* An event that a graph records has the time of the launch, at its place in the graph; the log says
+/* An event that a graph records has the time of the launch, at its place in the graph; the log has
  * the same. */
 static void an_event_of_a_graph_has_the_time_of_its_launch(void **state) {
     void *graph = NULL, *executable = NULL;
@@ -246,7 +246,7 @@ static void a_wait_moves_every_clock_and_real_time_stays_real(void **state) {
     static const clockid_t CLOCKS[] = {CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME,
                                        CLOCK_REALTIME, CLOCK_REALTIME_COARSE};
     enum { N = sizeof(CLOCKS) / sizeof(CLOCKS[0]) };
-    /* Not by its name: the header says that the first argument is not NULL. */
+    /* Not by its name: the header declares that the first argument is not NULL. */
     int (*volatile ask_day)(struct timeval *, void *) = gettimeofday;
     struct timeval day;
     struct timezone zone;
@@ -289,9 +289,8 @@ static void a_launch_alone_does_not_wait(void **state) {
     assert_true(seconds(CLOCK_MONOTONIC) - before >= LAUNCH_S * HOST + WORK_S - 1e-6);
 }
 
-/* How much more the program's clock counted for many calls than the log says of the host's time
- * between them, over the time that the calls took: 0 but for what lies before the first and behind
- * the last. */
+/* The time of many calls on the program's clock beyond the log's host time between them, as a share
+ * of the real time of the calls: 0 except for the time before the first and after the last. */
 static double share_of_calls_counted(void) {
     enum { N_CALLS = 5000 };
     double before = seconds(CLOCK_MONOTONIC);
@@ -308,8 +307,8 @@ static double share_of_calls_counted(void) {
     return (passed - HOST * between) / (HOST * (real - between));
 }
 
-/* What this machine takes for a call of the virtual card is no time of the program's. Another
- * program may run just before the first or behind the last, so that the best of some tries counts.
+/* The time that this machine spends in calls of the virtual card is not program time. Another
+ * process may run just before the first or after the last call, so the best of some tries counts.
  */
 static void time_in_calls_does_not_count(void **state) {
     double least = 1.0;
@@ -326,9 +325,8 @@ enum { N_THREADS = 4, N_LOOKS = 20000 };
 static _Atomic int64_t latest_ns;
 static atomic_int n_back;
 
-/* `argument`: an event to record, which gives back the time that the call took; NULL: it looks
- * only.
- */
+/* `argument`: an event to record, which takes the call's time off the clock again; NULL: only read
+ * the clock. */
 static void *look(void *argument) {
     for (int i = 0; i < N_LOOKS; i++) {
         struct timespec now;
@@ -377,7 +375,7 @@ static void a_fork_goes_on(void **state) {
     assert_int_equal(status, 0);
 }
 
-/* Who asks the kernel by the number of a call sees the program's time, and the kernel's errors. */
+/* System calls by number return the program's time, and the kernel's errors. */
 static void the_kernel_tells_the_time_of_the_program(void **state) {
     struct timespec now;
     struct timeval day;

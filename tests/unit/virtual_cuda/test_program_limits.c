@@ -1,5 +1,5 @@
-/* test_program_limits.c - what the C library and the kernel are asked for where a program waits
- * with a limit: nothing waits here.
+/* test_program_limits.c - the limits passed to the C library and the kernel when a program waits:
+ * nothing waits here.
  *
  * The program is linked so that the library finds the functions below instead of the C library's.
  */
@@ -34,7 +34,7 @@ static struct timespec asked; /* the limit of the last call */
 static clockid_t asked_clock;
 static int sleep_status; /* of the next sleep */
 
-/* ---- in place of the C library's ---- */
+/* ---- instead of the C library's ---- */
 
 static int told_select(int n_files, fd_set *read, fd_set *write, fd_set *except,
                        struct timeval *limit) {
@@ -141,19 +141,19 @@ static double asked_seconds(void) {
     return (double)asked.tv_sec + 1e-9 * (double)asked.tv_nsec;
 }
 
-/* 2.5 s as 0 s and 2500000 us: Linux carries them. */
+/* 2.5 s as 0 s and 2500000 us: Linux carries the excess over. */
 static void microseconds_may_be_more_than_a_second(void **state) {
     struct timeval limit = {.tv_usec = 2500000};
     (void)state;
     assert_int_equal(select(0, NULL, NULL, NULL, &limit), 0);
     assert_float_equal(asked_seconds(), 2.5 / HOST, 1e-6);
-    assert_true(limit.tv_sec == 2 && limit.tv_usec == 500000); /* told_select left all of it */
+    assert_true(limit.tv_sec == 2 && limit.tv_usec == 500000); /* told_select leaves all of it */
     limit = (struct timeval){INT64_MAX, 1000000};
     assert_int_equal(select(0, NULL, NULL, NULL, &limit), 0);
     assert_true(asked.tv_sec == INT64_MAX);
     limit = (struct timeval){-1, 3000000};
     assert_int_equal(select(0, NULL, NULL, NULL, &limit), 0);
-    assert_true(asked.tv_sec == -1); /* an error, which the C library tells */
+    assert_true(asked.tv_sec == -1); /* an error, which the C library reports */
 }
 
 static void our_own_pauses_are_real(void **state) {
@@ -189,9 +189,8 @@ static void processor_times_are_slept_as_they_are(void **state) {
     assert_float_equal(asked_seconds(), 1.0 / HOST, 1e-9);
 }
 
-/* A limit that lies as far ahead on the program's clock is asked for that far, over the factor,
- * ahead of the real one, which is hours behind. A date in seconds is a double that is good to 0.3
- * us. */
+/* A limit ahead on the program's clock becomes one that far ahead, divided by the factor, on the
+ * real clock, which is hours earlier. A date in seconds is a double, precise to 0.3 us. */
 #define FAR_S 5.0
 static double real_before;
 

@@ -32,11 +32,11 @@ static void no_wait_is_too_short(void **state) {
     assert_int_equal(real_ns(3000), 10000);
     for (long ns = 1; ns < 1000; ns++) {
         assert_true(HOST * (double)real_ns(ns) >= (double)ns - 1e-9);
-        assert_int_equal(program_ns(real_ns(ns)), ns); /* a timer tells the interval that it got */
+        assert_int_equal(program_ns(real_ns(ns)), ns); /* a timer reports its own interval */
     }
 }
 
-/* For a timer 0 means that it stands. */
+/* For a timer 0 means stopped. */
 static void only_nothing_is_0(void **state) {
     (void)state;
     assert_int_equal(program_ns(1), 1);
@@ -47,7 +47,7 @@ static void only_nothing_is_0(void **state) {
     assert_int_equal(real_ns(0), 0);
 }
 
-/* What is no span is an error, which the C library tells. */
+/* An invalid span is an error, which the C library reports. */
 static void others_stay_as_they_are(void **state) {
     const struct timespec LONGEST = {.tv_sec = INT64_MAX};
     (void)state;

@@ -1,5 +1,5 @@
-/* test_program_waits.c - whoever waits for a time, or for a span of it, waits so long by the clock
- * that the program sees, and nobody waits for ever. */
+/* test_program_waits.c - waits until a time, or for a span, last that long on the clock that the
+ * program sees, and no wait hangs. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
@@ -58,7 +58,7 @@ static wait_begin begin_wait(void) {
 }
 
 /* The wait ended at its time on the program's clock, which is far ahead of the real one by now. A
- * date in seconds is a double that is good to 0.3 us. */
+ * date in seconds is a double, precise to 0.3 us. */
 static void expect_waited(wait_begin began) {
     assert_true(seconds(CLOCK_MONOTONIC) - began.program >= SPAN_S - 1e-6);
     assert_true(real_seconds() - began.real >= SPAN_S / HOST - 1e-6);
@@ -152,7 +152,7 @@ static void the_kernel_is_asked_for_real_times(void **state) {
     (void)close(file);
 }
 
-/* A timer that repeats, and begins with a span: it says what is left in spans of the program's
+/* A repeating timer that begins with a span: it reports the remaining time on the program's
  * clock. */
 static void timers_count_spans_of_the_clock(void **state) {
     const struct timespec span = {.tv_nsec = (long)(SPAN_S * 1e9)};
@@ -184,7 +184,7 @@ static void timers_count_spans_of_the_clock(void **state) {
 
 enum { SPAN_MS = 50 };
 static const struct timespec SPAN = {.tv_nsec = SPAN_MS * 1000000L};
-static int pipe_files[2]; /* nobody ever writes */
+static int pipe_files[2]; /* never written to */
 static int poll_file;
 
 static int limited_poll(void) {
@@ -258,8 +258,8 @@ static void waits_for_files_end_at_their_limit(void **state) {
     }
 }
 
-/* No limit, one that is over and one that is wrong stay what they are, and a file that is ready
- * ends the wait with what is left of the limit, in spans of the program's clock. */
+/* Missing, expired and invalid limits keep their meaning, and a ready file ends the wait with the
+ * rest of the limit, measured on the program's clock. */
 static void other_limits_mean_what_they_meant(void **state) {
     struct pollfd file = {.fd = pipe_files[1], .events = POLLOUT};
     struct timeval left = {.tv_sec = 100, .tv_usec = 1};

@@ -1,4 +1,4 @@
-/* test_promise.c - bytes of the card that are worked out when somebody reads them. */
+/* test_promise.c - bytes of the card that are computed when they are read. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <setjmp.h>
@@ -18,7 +18,7 @@
 
 enum { N_BYTES = 4, PATIENCE_S = 120 };
 
-/* How far a promise is. */
+/* The progress of a promise. */
 typedef struct progress {
     atomic_bool has_begun, may_end;
     atomic_int n_worked_out, n_released;
@@ -67,7 +67,7 @@ static void a_promise_is_worked_out_once(void **state) {
     assert_int_equal(of.n_released, 1);
 }
 
-/* The card's bytes are those of the promise, while a thread of the parent works it out. */
+/* The card's bytes are those of the promise, while a thread of the parent computes it. */
 static int read_in_child(const void *card) {
     unsigned char bytes[N_BYTES] = {1, 1, 1, 1};
     (void)alarm(PATIENCE_S);

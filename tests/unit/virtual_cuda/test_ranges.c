@@ -1,5 +1,5 @@
-/* test_ranges.c - ranges of addresses beside a plain list of them: every answer is the same in a
- * long random walk, and many of them make a flat tree.
+/* test_ranges.c - address ranges compared with a plain list: every answer is the same in a long
+ * random walk, and many ranges make a flat tree.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 enum { UNIT = 512, N_PLACES = 200, N_STEPS = 20000 };
 
-/* The range that begins at each place; n_bytes 0: none does. */
+/* The range that begins at each place; n_bytes 0: none. */
 static tide_vc_range at_place[N_PLACES];
 
 static uint64_t next_number(uint64_t *seed) {
@@ -79,8 +79,8 @@ static void answers_are_those_of_a_list(void **state) {
 }
 
 /* A random tree of n nodes is some 2 ln n = 26 high on average for 400,000, and its longest branch
- * some 4.3 ln n = 56. Kept in a list, or in a tree that degenerates, a branch would have as many
- * nodes as there are ranges. */
+ * some 4.3 ln n = 56. In a list, or in a degenerate tree, a branch would have as many nodes as
+ * there are ranges. */
 static void many_ranges_make_a_flat_tree(void **state) {
     enum { N = 400000, HIGHEST = 2 * 56 };
     (void)state;

@@ -1,5 +1,5 @@
-/* test_real_function.c - where the C library lacks a function that waits, the error is told as that
- * function tells its errors: by errno and -1, or as the result.
+/* test_real_function.c - if the C library lacks a function that waits, the error is returned as
+ * that function returns its errors: by errno and -1, or as the result.
  *
  * The program is linked so that the library's dlsym and dlvsym are those below. */
 #define _GNU_SOURCE
@@ -36,7 +36,7 @@ void *__wrap_dlvsym(void *handle, const char *name, const char *version) {
     return is_missing ? NULL : __real_dlvsym(handle, name, version);
 }
 
-/* These say so by errno. */
+/* These set errno. */
 #define EXPECT_ERRNO(call)                                                                         \
     errno = 0;                                                                                     \
     assert_int_equal(call, -1);                                                                    \
@@ -93,7 +93,7 @@ static void a_missing_function_of_c11_is_told_by_its_errors(void **state) {
     assert_true(thrd_sleep(&OVER, NULL) < -1);
 }
 
-/* A function that is there is found, also where it was not when it was first called. */
+/* An existing function is found, even if it was missing at the first call. */
 static void functions_that_are_there_are_called(void **state) {
     (void)state;
     is_missing = false;

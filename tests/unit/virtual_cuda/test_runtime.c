@@ -1,5 +1,5 @@
-/* test_runtime.c - which CUDA runtime a program has: by the name of its library, and those that are
- * not served are refused by name. Each case is a process of its own, as programs are. */
+/* test_runtime.c - which CUDA runtime a program has: by the name of its library; unsupported ones
+ * are refused by name. Each case is its own process, like programs. */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -60,8 +60,8 @@ static int count(void) {
     return cudaGetDeviceCount(&n) == 0 && n == 1 ? 0 : OTHERWISE;
 }
 
-/* Any name that the dynamic linker knows will do. A runtime of CUDA 11 passes three arguments: what
- * is in the fourth's register is no address. */
+/* Any name that the dynamic linker knows will do. A runtime of CUDA 11 passes three arguments: the
+ * register of the fourth does not contain an address. */
 static int entry_point_of_11(void) {
     void *function = NULL;
     int untouched = 7;

@@ -1,5 +1,5 @@
-/* test_spill.c - a virtual card that gives out more than it has, as Windows' driver does: what
- * cudaMemGetInfo tells, where it ends, and what the account of the run says of it.
+/* test_spill.c - a virtual card that allocates more than it has, as Windows' driver does: what
+ * cudaMemGetInfo reports, where it ends, and what the run's account contains.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>

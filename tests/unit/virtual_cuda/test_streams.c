@@ -108,8 +108,8 @@ static void a_waiting_stream_joins_the_capture(void **state) {
     assert_int_equal(cudaStreamDestroy(side), OK);
 }
 
-/* Nothing is known of an event that a capture recorded, not even when the graph was launched, until
- * it is recorded again. */
+/* An event that a capture recorded is unknown, even after the graph's launch, until it is recorded
+ * again. */
 static void an_event_of_a_capture_cannot_be_asked(void **state) {
     (void)state;
     void *stream = new_stream();
@@ -180,7 +180,7 @@ static void an_external_event_is_recorded_by_each_launch(void **state) {
     assert_int_equal(cudaStreamDestroy(stream), OK);
 }
 
-/* The flag means nothing outside of a capture, and there is no other. */
+/* The flag is refused outside a capture; no other flag exists. */
 static void an_external_event_is_refused_outside_of_a_capture(void **state) {
     (void)state;
     void *stream = new_stream();

@@ -1,5 +1,5 @@
-/* test_work.c - what kernels read and write, told from PyTorch's names and from arguments that are
- * laid out by hand as its kernels take them. The expected bytes are counted by hand. */
+/* test_work.c - what kernels read and write, derived from PyTorch's names and from arguments laid
+ * out by hand as its kernels expect them. The expected bytes are counted by hand. */
 #define _GNU_SOURCE /* setenv */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -81,7 +81,7 @@ static void test_contiguous_kernels_by_their_types(void **state) {
     check_vectorised(CLAMP, 4 + 4, 0);
     check_vectorised(TO_HALF, 4 + 2, 0);
     check_vectorised(OLD_ADD, 2 + 2 + 2, 0);
-    check_vectorised(WHERE, 1 + 8 + 8 + 8, 0); /* the mask is no result */
+    check_vectorised(WHERE, 1 + 8 + 8 + 8, 0); /* the mask is not a result */
     check_vectorised(OWN_FUNCTOR, 4 + 4, TIDE_RUN_ESTIMATED);
     check_vectorised(COMPARE, 2 + 2 + 1, 0); /* remembered by the kernel */
 }
@@ -101,7 +101,7 @@ static void test_casts_tell_their_sizes(void **state) {
     (void)state;
     tide_run_launch row = work_of(CAST, arguments);
     check(&row, TIDE_RUN_CASTING, N * (2 + 8), N, 0);
-    load.n_bytes = 77; /* no type has so many */
+    load.n_bytes = 77; /* no type has that many */
     row = work_of(CAST, arguments);
     check(&row, TIDE_RUN_CASTING, UINT64_C(8) * 4 * 128, 4 * 128, TIDE_RUN_GUESSED);
 }
@@ -128,7 +128,7 @@ static void test_strides_tell_broadcasts_and_gaps(void **state) {
     (void)state;
     tide_run_launch row = work_of(STRIDED, arguments);
     check(&row, TIDE_RUN_STRIDED, 600 * 4 + 20 * 4 + 30 * 32, 600, 0);
-    of.pointers[1] = &n; /* no address of the card: the layout is another */
+    of.pointers[1] = &n; /* not an address of the card: the layout differs */
     row = work_of(STRIDED, arguments);
     check(&row, TIDE_RUN_STRIDED, UINT64_C(8) * 4 * 128, 4 * 128, TIDE_RUN_GUESSED);
 }
@@ -156,7 +156,7 @@ static void test_a_reduction_reads_its_inputs(void **state) {
     check(&row, TIDE_RUN_REDUCTION, UINT64_C(8) * 4 * 128, 4 * 128, TIDE_RUN_GUESSED);
 }
 
-/* An argument ends where the next one begins: what lies behind it is not read as its own. */
+/* An argument ends where the next one begins: data after it is not read as part of it. */
 static void test_nothing_beyond_an_argument_is_read(void **state) {
     struct {
         int n;

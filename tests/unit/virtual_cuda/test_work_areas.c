@@ -1,5 +1,5 @@
-/* test_work_areas.c - sizes of work areas that only a library knows: what is given, and the bound
- * that is said with it. The figures follow from the shapes. */
+/* test_work_areas.c - sizes of work areas that only a library knows: the returned size, and the
+ * bound reported with it. The figures follow from the shapes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 
 #include "unit/virtual_cuda/fake_core.h"
 
-/* --- prototypes as NVIDIA's headers have them --- */
+/* --- prototypes as in NVIDIA's headers --- */
 
 int cudnnCreateTensorDescriptor(void **tensor);
 int cudnnDestroyTensorDescriptor(void *tensor);
@@ -146,7 +146,7 @@ static uint64_t bound_of_plan(void *config) {
     return last_bound;
 }
 
-/* By the heuristics, and by an engine of the caller's. */
+/* By the heuristics, and by the caller's engine. */
 static void test_a_plan_names_the_bound_of_its_graph(void **state) {
     void *parts[] = {graph_tensor(X, false), graph_tensor(W, false), graph_tensor(Y, true)};
     void *operation = make(FORWARD), *graph = make(GRAPH), *heuristics = make(HEURISTICS);
@@ -262,8 +262,8 @@ static void test_transforms_move_their_values(void **state) {
     assert_int_equal(launches[0].flags, TIDE_RUN_GUESSED);
 }
 
-/* Copies of the matrix, as LAPACK's own work areas are; upper halves of 32-bit arguments are not
- * looked at. */
+/* Copies of the matrix, as LAPACK's own work areas are; upper halves of 32-bit arguments are
+ * ignored. */
 static void test_linear_algebra_names_a_bound(void **state) {
     int n_values = 7;
     size_t device_bytes = 7, host_bytes = 7;

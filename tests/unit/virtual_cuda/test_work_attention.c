@@ -1,5 +1,5 @@
-/* test_work_attention.c - rows of fused attention, from the arguments of PyTorch's kernels as they
- * lie in memory: sizes, types, masks and bytes; and layouts that make no sense. */
+/* test_work_attention.c - rows of fused attention, from the arguments of PyTorch's kernels as laid
+ * out in memory: sizes, types, masks and bytes; and invalid layouts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -168,7 +168,7 @@ static void test_flash_backward(void **state) {
     assert_int_equal(row.bytes, ACCUMULATED + 30 * 333 * 64 * 2);
 }
 
-/* Another layout: the row says that it is a guess, and has no sizes. */
+/* Another layout: the row is marked as a guess, and has no sizes. */
 static void is_guessed(tide_run_launch row) {
     assert_int_equal(row.kind, TIDE_RUN_KERNEL);
     assert_int_equal(row.flags, TIDE_RUN_GUESSED);

@@ -1,5 +1,5 @@
-/* test_work_triton.c - bytes of kernels that Triton makes, from a text of them beside their machine
- * code and arguments that are given by hand. */
+/* test_work_triton.c - bytes of kernels that Triton makes, from the text beside their machine code
+ * and hand-made arguments. */
 #define _GNU_SOURCE /* setenv, mkdtemp */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ static int end(void **state) {
     return system(command); /* NOLINT(cert-env33-c): the folder is our own */
 }
 
-/* A kernel whose text is written beside its machine code. */
+/* A kernel with its text written beside its machine code. */
 static const void *new_kernel(const char *text) {
     static char kernels[16];
     static size_t n;
@@ -100,7 +100,7 @@ static void test_pointwise(void **state) {
 }
 
 /* A program adds up a row of r numbers, 64 at a time, with weights that all rows share; an if and a
- * reduction lie between. */
+ * reduction are between. */
 static const char REDUCTION[] = HEAD(
     "f32", "i1",
     "f32") "    %c0 = arith.constant 0 : i32 loc(#loc1)\n"
@@ -145,7 +145,7 @@ static void test_reduction(void **state) {
     assert_int_equal(launch(kernel, 3, 3, 640).bytes, 4 * 3 * 640 + 640 + 4 * 3);
 }
 
-/* out[i] = in0[in1[i]]: each access counts, of rows that nobody knows. */
+/* out[i] = in0[in1[i]]: each access counts, because the rows are unknown. */
 static const char GATHER[] = HEAD(
     "bf16", "i64",
     "bf16") "    %i = tt.make_range {end = 256 : i32, start = 0 : i32} : tensor<256xi32> "

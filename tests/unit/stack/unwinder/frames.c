@@ -13,8 +13,8 @@ static volatile unsigned n_returns;
 static volatile char
     *volatile last_room; /* visible to other code, so that the compiler keeps the room */
 
-/* The way on is the same in all functions. The code after the call keeps the compiler from making
- * it a tail call. */
+/* All functions continue in the same way. The code after the call keeps the compiler from making it
+ * a tail call. */
 #define GO_ON tide_test_frames(path >> 3, depth - 1, inner, data)
 
 static NOT_INLINED void small(uint64_t path, unsigned depth, void (*inner)(void *), void *data) {

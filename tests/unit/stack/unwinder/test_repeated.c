@@ -1,5 +1,5 @@
-/* test_repeated.c - stacks that come again and are known as a whole. They must be found, and none
- * may be taken for another that differs from it in a single frame.
+/* test_repeated.c - stacks that recur and are known as a whole. They must be found, and none may be
+ * confused with another that differs in a single frame.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,8 +56,8 @@ static void end(unsigned n_captures, unsigned n_distinct) {
     assert_int_equal(stats.n_remembered, n_captures - n_distinct);
 }
 
-/* Only an address DEPTH frames further out tells two stacks apart, in an order that does not repeat
- * itself. */
+/* Two stacks differ only in an address DEPTH frames further out, in an order that does not
+ * repeat. */
 static void stacks_that_differ_in_a_far_frame_alone(void **state) {
     (void)state;
     begin();

@@ -83,8 +83,8 @@ static uint64_t ordinary(uint64_t path) {
 
 static volatile unsigned n_times = 2; /* unknown to the compiler: one call, one return address */
 
-/* Goes n_ways paths, each twice. Most share their outer frames with the path before, as the stacks
- * of a program do. */
+/* Follows n_ways paths, each twice. Most share their outer frames with the path before, as the
+ * stacks of a program do. */
 static void go_all_ways(frames_function *frames, size_t n_ways, bool only_ordinary) {
     uint64_t seed = 20;
     uint64_t path = 0;
@@ -120,7 +120,7 @@ static void realigned_frames_are_left_to_libunwind(void **state) {
     go_all_ways(tide_test_frames, 1000, false);
     tide_unwinder_stats stats = end();
     assert_true(stats.n_given_up < stats.n_captures);
-#ifndef __clang__ /* whose realigned frames are found by rbp as others are */
+#ifndef __clang__ /* whose realigned frames are found by rbp like others */
     assert_true(stats.n_given_up > 0);
 #endif
 }
@@ -300,7 +300,7 @@ static void libraries_with_and_without_tables(void **state) {
         assert_int_equal(stats.n_given_up, has_tables ? 0 : 1000);
     }
     /* Closed only now, because libunwind remembers tables by address, and would use those of a
-     * closed library for another one in its place. */
+     * closed library for another one at the same place. */
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(dlclose(libraries[i]), 0);
     }
@@ -371,8 +371,8 @@ static __attribute__((noinline)) void call_at_too(frames_function *frames, uint6
     n_times = 2u + (unsigned)(room[0] - 2);
 }
 
-/* Two libraries are called so that their innermost frames have the same address. What the first one
- * left on the stack then lies inside the larger frame of the second. */
+/* Two libraries are called so that their innermost frames have the same address. The first one's
+ * leftovers on the stack are then inside the larger frame of the second. */
 static void a_library_in_the_place_and_on_the_stack_of_another(void **state) {
     (void)state;
     if (HAS_ADDRESS_SANITIZER) {
@@ -402,7 +402,7 @@ static void a_library_in_the_place_and_on_the_stack_of_another(void **state) {
 }
 
 typedef struct thread_work {
-    unwinder_check stacks; /* unwinder and depot shared, counts of its own */
+    unwinder_check stacks; /* unwinder and depot are shared, the counts are its own */
     uint64_t seed;
 } thread_work;
 

@@ -1,5 +1,5 @@
 /* test_unwinder_cpp.cpp - call stacks of C++ code: inside catch blocks, in destructors that run
- * while an exception passes, behind frames that one has passed, and in virtual and inlined calls.
+ * while an exception passes, after frames that one has passed, and in virtual and inlined calls.
  */
 #include <cstdio>
 #include <functional>
