@@ -81,7 +81,8 @@ static tide_status take_line(const char *line, size_t number, tide_sweep *sweep,
                                  "it is not JSON: delete the line, or start without --resume")
                      : tide_sweep_row_from_json(json, &row, error);
     cJSON_Delete(json);
-    if (status == TIDE_OK) {
+    /* A row that was read is not NULL; clang's analyzer does not always follow that. */
+    if (status == TIDE_OK && row != NULL) {
         status = add_row(sweep, row, error);
     }
     if (status != TIDE_OK) {
