@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "fuzz/fuzz.h"
-#include "programs/virtual_cuda/launches/work/triton_internal.h"
+#include "programs/virtual_cuda/launches/kernels/triton_internal.h"
 
 /* The last bytes are the grid and the arguments of the launch, and a part of the text as well, so
  * that a text alone is an input. */

@@ -20,8 +20,8 @@
 #include "programs/virtual_cuda/order/streams.h"
 #include "programs/virtual_cuda/values/unknown.h"
 #include "programs/virtual_cuda/launches/uses.h"
-#include "programs/virtual_cuda/launches/work/triton.h"
-#include "programs/virtual_cuda/launches/work/work.h"
+#include "programs/virtual_cuda/launches/kernels/triton.h"
+#include "programs/virtual_cuda/launches/kernels/work.h"
 
 enum { UUID_BYTES = 16 };
 

@@ -10,7 +10,7 @@
 #include "programs/virtual_cuda/launches/images.h"
 #include "programs/virtual_cuda/card/machine.h"
 #include "programs/virtual_cuda/api/status.h"
-#include "programs/virtual_cuda/launches/work/triton.h"
+#include "programs/virtual_cuda/launches/kernels/triton.h"
 
 int cuCtxSynchronize(void);
 int cuDevicePrimaryCtxRetain(void **ret_context, int device);

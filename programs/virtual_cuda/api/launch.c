@@ -18,7 +18,7 @@
 #include "programs/virtual_cuda/api/status.h"
 #include "programs/virtual_cuda/order/streams.h"
 #include "programs/virtual_cuda/launches/uses.h"
-#include "programs/virtual_cuda/launches/work/work.h"
+#include "programs/virtual_cuda/launches/kernels/work.h"
 
 /* dim3, which is passed by value: two of them as in NVIDIA's headers. */
 typedef struct extent {

@@ -19,7 +19,7 @@
 #include "programs/virtual_cuda/process/row_file.h"
 #include "programs/virtual_cuda/process/run_folder.h"
 #include "programs/virtual_cuda/order/streams.h"
-#include "programs/virtual_cuda/launches/work/readable.h"
+#include "programs/virtual_cuda/launches/kernels/readable.h"
 
 enum { UNKNOWN = 0, OFF = 1, ON = 2 };
 

@@ -46,7 +46,7 @@ def main(tidemark, python):
                 for row in rows:
                     if row["basis"] == "guessed":
                         print(f"    {row['launches']} of {row['kernel'][:150]}")
-    print("fine" if is_good else f"more than {MOST} % is guessed: its kernels need a family in programs/virtual_cuda/launches/work/")
+    print("fine" if is_good else f"more than {MOST} % is guessed: its kernels need a family in programs/virtual_cuda/launches/kernels/")
     return 0 if is_good else 1
 
 

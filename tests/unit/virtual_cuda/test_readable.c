@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "programs/virtual_cuda/launches/work/readable.h"
+#include "programs/virtual_cuda/launches/kernels/readable.h"
 
 static const char *readable(const char *symbol) {
     static char text[256];

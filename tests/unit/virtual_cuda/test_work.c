@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "programs/virtual_cuda/launches/work/work.h"
+#include "programs/virtual_cuda/launches/kernels/work.h"
 
 int cudaMalloc(void **ret_address, size_t n_bytes);
 

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "cuda_names.h"
-#include "programs/virtual_cuda/launches/work/attention.h"
-#include "programs/virtual_cuda/launches/work/work.h"
+#include "programs/virtual_cuda/launches/kernels/attention.h"
+#include "programs/virtual_cuda/launches/kernels/work.h"
 
 #define TRAITS(direction, type)                                                                    \
     "I23Flash_" direction "_kernel_traitsILi64ELi128ELi64ELi4ELb0ELb0EN7cutlass" type              \

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "cuda_names.h"
-#include "programs/virtual_cuda/launches/work/work.h"
+#include "programs/virtual_cuda/launches/kernels/work.h"
 
 static const char FORWARD[] =
     "_ZN2at6native51_GLOBAL__N__e3071600_18_DepthwiseConv2d_cu_9959487031conv_depthwise2d_forward_"

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "programs/virtual_cuda/launches/work/work.h"
+#include "programs/virtual_cuda/launches/kernels/work.h"
 
 #define CUB "_ZN14at_cuda_detail3cub6detail"
 #define OPAQUE "N2at4cuda3cub6detail10OpaqueTypeILi8EEE"

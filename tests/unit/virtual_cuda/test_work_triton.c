@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "programs/virtual_cuda/launches/work/triton.h"
-#include "programs/virtual_cuda/launches/work/work.h"
+#include "programs/virtual_cuda/launches/kernels/triton.h"
+#include "programs/virtual_cuda/launches/kernels/work.h"
 
 static char folder[] = "/tmp/triton.XXXXXX";
 

@@ -15,9 +15,9 @@
  * before CUDA 13, 32 KiB from then on. The right layout is the one in which every block has a
  * tensor and a chunk of it. */
 #include "programs/virtual_cuda/values/known.h"
-#include "programs/virtual_cuda/launches/work/families_internal.h"
-#include "programs/virtual_cuda/launches/work/parameters_internal.h"
-#include "programs/virtual_cuda/launches/work/symbol_internal.h"
+#include "programs/virtual_cuda/launches/kernels/families_internal.h"
+#include "programs/virtual_cuda/launches/kernels/parameters_internal.h"
+#include "programs/virtual_cuda/launches/kernels/symbol_internal.h"
 
 /* tide_vc_parsed.number; the bytes are those of an element of every list that is moved */
 enum { DEPTH = 0, BYTES = 1, GRADIENT_BYTES = 2, SCALAR_BYTES = 3, KIND = 4 };

@@ -6,9 +6,9 @@
  * The type of the tensor is in `write`, a lambda of distribution_nullary_kernel<type, ...>. F is a
  * lambda in a switch over types, and the name has only its number. */
 #define _GNU_SOURCE /* memmem */
-#include "programs/virtual_cuda/launches/work/families_internal.h"
-#include "programs/virtual_cuda/launches/work/parameters_internal.h"
-#include "programs/virtual_cuda/launches/work/symbol_internal.h"
+#include "programs/virtual_cuda/launches/kernels/families_internal.h"
+#include "programs/virtual_cuda/launches/kernels/parameters_internal.h"
+#include "programs/virtual_cuda/launches/kernels/symbol_internal.h"
 
 enum { ELEMENT_BYTES = 0 }; /* tide_vc_parsed.number */
 enum { N_ELEMENTS = 0 };    /* argument */

@@ -9,9 +9,9 @@
  * Flash_bwd_params begins with Flash_fwd_params. The members up to the window were found in PyTorch
  * 2.14.1 by calls with known sizes; a layout whose members contradict each other is not used. */
 #include "programs/virtual_cuda/values/known.h"
-#include "programs/virtual_cuda/launches/work/attention.h"
-#include "programs/virtual_cuda/launches/work/families_internal.h"
-#include "programs/virtual_cuda/launches/work/symbol_internal.h"
+#include "programs/virtual_cuda/launches/kernels/attention.h"
+#include "programs/virtual_cuda/launches/kernels/families_internal.h"
+#include "programs/virtual_cuda/launches/kernels/symbol_internal.h"
 
 /* tide_vc_parsed.number */
 enum { TYPE = 0, IS_TYPED = 1, IS_CAUSAL = 2, IS_LOCAL = 3, CLEARS = 4 };

@@ -1,6 +1,6 @@
 /* families.c - the kernels whose work is known, by a part of their names. Mangled C++ names have
  * the length of each word before it, so a word is not found inside a longer one. */
-#include "programs/virtual_cuda/launches/work/families_internal.h"
+#include "programs/virtual_cuda/launches/kernels/families_internal.h"
 
 /* A kernel of sorting.c, with the number of its arguments up to the last that is read. */
 #define SORTING(part, family, n_arguments)                                                         \

@@ -9,8 +9,8 @@
  * n counts the results and the operands. A loader or storer with casts has the bytes of each:
  * LoadWithCast<k> is an array of k types of one byte, and then an array of k sizes of four bytes.
  */
-#include "programs/virtual_cuda/launches/work/families_internal.h"
-#include "programs/virtual_cuda/launches/work/symbol_internal.h"
+#include "programs/virtual_cuda/launches/kernels/families_internal.h"
+#include "programs/virtual_cuda/launches/kernels/symbol_internal.h"
 
 /* tide_vc_parsed.number */
 enum { BYTES_IN = 0, BYTES_OUT = 1, CASTS_IN = 2, CASTS_OUT = 3 };

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "programs/virtual_cuda/launches/work/work.h"
+#include "programs/virtual_cuda/launches/kernels/work.h"
 
 enum { TIDE_VC_MOST_ARGUMENTS = 32, TIDE_VC_PARSED = 12 };
 

@@ -7,9 +7,9 @@
  * and the indices, followed by an address. The operand that the index selects from has stride 0 in
  * the dimensions of the index. The bytes it moves depend on the indices. */
 #include "programs/virtual_cuda/values/known.h"
-#include "programs/virtual_cuda/launches/work/families_internal.h"
-#include "programs/virtual_cuda/launches/work/offsets_internal.h"
-#include "programs/virtual_cuda/launches/work/symbol_internal.h"
+#include "programs/virtual_cuda/launches/kernels/families_internal.h"
+#include "programs/virtual_cuda/launches/kernels/offsets_internal.h"
+#include "programs/virtual_cuda/launches/kernels/symbol_internal.h"
 
 enum { CHOSEN = 0, SCATTERS = 1, TIMES = 2 }; /* tide_vc_parsed.number */
 enum { IN_RESULT = 0, IN_SOURCE = 1, OUTSIDE = 2, NOWHERE = 3 };

@@ -6,9 +6,9 @@
  * The members were found in PyTorch 2.14.1 by calls with known sizes. The grid also has the heads
  * and batches: parameters that do not fit the grid are not used. */
 #include "programs/virtual_cuda/values/known.h"
-#include "programs/virtual_cuda/launches/work/attention.h"
-#include "programs/virtual_cuda/launches/work/families_internal.h"
-#include "programs/virtual_cuda/launches/work/symbol_internal.h"
+#include "programs/virtual_cuda/launches/kernels/attention.h"
+#include "programs/virtual_cuda/launches/kernels/families_internal.h"
+#include "programs/virtual_cuda/launches/kernels/symbol_internal.h"
 
 enum { TYPE = 0, TYPE_BYTES = 1 }; /* tide_vc_parsed.number; 0 bytes: unknown */
 enum { FLOAT_BYTES = 4, MOST_CHANNELS = 1 << 16 };

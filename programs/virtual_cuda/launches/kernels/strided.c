@@ -4,8 +4,8 @@
  * the operands. The name does not give k: it is the number for which addresses of the card are in
  * the right places. */
 #include "programs/virtual_cuda/values/known.h"
-#include "programs/virtual_cuda/launches/work/families_internal.h"
-#include "programs/virtual_cuda/launches/work/offsets_internal.h"
+#include "programs/virtual_cuda/launches/kernels/families_internal.h"
+#include "programs/virtual_cuda/launches/kernels/offsets_internal.h"
 
 enum { MOST_POINTERS = 8 };
 enum { ELEMENTS = 0, LAMBDA = 1 };

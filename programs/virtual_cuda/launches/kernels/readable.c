@@ -1,4 +1,4 @@
-#include "programs/virtual_cuda/launches/work/readable.h"
+#include "programs/virtual_cuda/launches/kernels/readable.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/demangle.h"
-#include "programs/virtual_cuda/launches/work/symbol_internal.h"
+#include "programs/virtual_cuda/launches/kernels/symbol_internal.h"
 
 /* Words that do not help to distinguish kernels. */
 static const char *const DROPPED[] = {

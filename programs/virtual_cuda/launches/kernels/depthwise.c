@@ -7,8 +7,8 @@
  * and the same with 3d. The three tensors are accessors: an address, lengths and strides, of 4 or 5
  * dimensions. Memory traffic dominates the arithmetic. */
 #include "programs/virtual_cuda/values/known.h"
-#include "programs/virtual_cuda/launches/work/families_internal.h"
-#include "programs/virtual_cuda/launches/work/symbol_internal.h"
+#include "programs/virtual_cuda/launches/kernels/families_internal.h"
+#include "programs/virtual_cuda/launches/kernels/symbol_internal.h"
 
 /* tide_vc_parsed.number; of the type and of a length, 0: unknown. */
 enum { VALUE_BYTES = 0, LENGTH_BYTES = 1, N_DIMENSIONS = 2 };

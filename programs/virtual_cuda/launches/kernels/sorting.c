@@ -1,8 +1,8 @@
 /* sorting.c - sorts, scans and selections, of the library CUB and of PyTorch. The types in a
  * kernel's name give the bytes that it reads and writes per element. The number of elements is the
  * product of one or several arguments. The table has both, by the kernel's name. */
-#include "programs/virtual_cuda/launches/work/families_internal.h"
-#include "programs/virtual_cuda/launches/work/symbol_internal.h"
+#include "programs/virtual_cuda/launches/kernels/families_internal.h"
+#include "programs/virtual_cuda/launches/kernels/symbol_internal.h"
 
 enum { MOST = 4, NONE = 99 };
 

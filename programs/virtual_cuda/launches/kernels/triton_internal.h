@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "programs/virtual_cuda/launches/work/family_internal.h"
+#include "programs/virtual_cuda/launches/kernels/family_internal.h"
 
 enum { TIDE_TRITON_OPERANDS = 3, TIDE_TRITON_ARGUMENTS = TIDE_VC_MOST_ARGUMENTS };
 

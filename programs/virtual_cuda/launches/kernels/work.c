@@ -1,4 +1,4 @@
-#include "programs/virtual_cuda/launches/work/work.h"
+#include "programs/virtual_cuda/launches/kernels/work.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -6,9 +6,9 @@
 
 #include "common/demangle.h"
 #include "programs/virtual_cuda/process/fork.h"
-#include "programs/virtual_cuda/launches/work/family_internal.h"
-#include "programs/virtual_cuda/launches/work/symbol_internal.h"
-#include "programs/virtual_cuda/launches/work/triton.h"
+#include "programs/virtual_cuda/launches/kernels/family_internal.h"
+#include "programs/virtual_cuda/launches/kernels/symbol_internal.h"
+#include "programs/virtual_cuda/launches/kernels/triton.h"
 
 /* ---- parsed names, remembered by kernel ---- */
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "programs/virtual_cuda/launches/work/triton_internal.h"
+#include "programs/virtual_cuda/launches/kernels/triton_internal.h"
 
 enum { MOST_VALUES = 8192, MOST_STEPS = 8192 };
 

@@ -2,7 +2,7 @@
  * numbers. */
 #include <stdlib.h>
 
-#include "programs/virtual_cuda/launches/work/triton_internal.h"
+#include "programs/virtual_cuda/launches/kernels/triton_internal.h"
 
 typedef struct value {
     bool is_known;

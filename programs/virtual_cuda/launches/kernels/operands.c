@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "programs/virtual_cuda/values/known.h"
-#include "programs/virtual_cuda/launches/work/parameters_internal.h"
+#include "programs/virtual_cuda/launches/kernels/parameters_internal.h"
 
 /* ---- parsing the name ---- */
 

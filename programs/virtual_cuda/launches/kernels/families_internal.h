@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "programs/virtual_cuda/launches/work/family_internal.h"
+#include "programs/virtual_cuda/launches/kernels/family_internal.h"
 
 /* elementwise.c */
 void tide_vc_parse_vectorised(const char *symbol, tide_vc_parsed *ret_parsed);

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "programs/virtual_cuda/process/stack_bounds.h"
-#include "programs/virtual_cuda/launches/work/family_internal.h"
+#include "programs/virtual_cuda/launches/kernels/family_internal.h"
 
 /* The most bytes of all arguments of a kernel together, from compute capability 7.0 on. */
 enum { LARGEST_BYTES = 32764 };

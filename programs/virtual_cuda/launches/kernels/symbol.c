@@ -1,5 +1,5 @@
 #define _GNU_SOURCE /* memmem */
-#include "programs/virtual_cuda/launches/work/symbol_internal.h"
+#include "programs/virtual_cuda/launches/kernels/symbol_internal.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #ifndef TIDE_VIRTUAL_CUDA_WORK_OFFSETS_INTERNAL_H
 #define TIDE_VIRTUAL_CUDA_WORK_OFFSETS_INTERNAL_H
 
-#include "programs/virtual_cuda/launches/work/family_internal.h"
+#include "programs/virtual_cuda/launches/kernels/family_internal.h"
 
 enum { TIDE_VC_SECTOR_BYTES = 32 }; /* the least that a card reads */
 

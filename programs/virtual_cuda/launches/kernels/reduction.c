@@ -4,8 +4,8 @@
  * The ReduceOp begins with the operation and the initial value of a sum, whose sizes vary. A
  * ReduceConfig of ints follows: bytes of an accumulator, inputs of each output, outputs, the steps
  * of both in memory, and blocks for an output. It is found by the plausible values of these. */
-#include "programs/virtual_cuda/launches/work/families_internal.h"
-#include "programs/virtual_cuda/launches/work/symbol_internal.h"
+#include "programs/virtual_cuda/launches/kernels/families_internal.h"
+#include "programs/virtual_cuda/launches/kernels/symbol_internal.h"
 
 /* tide_vc_parsed.number */
 enum { BYTES_IN = 0, BYTES_OUT = 1 };

@@ -4,7 +4,7 @@
  * Elements chosen by index are read or written in sectors of 32 bytes, however few of them are
  * used.
  */
-#include "programs/virtual_cuda/launches/work/family_internal.h"
+#include "programs/virtual_cuda/launches/kernels/family_internal.h"
 
 #define SOFTMAX TIDE_RUN_SOFTMAX
 #define NORM TIDE_RUN_NORM

@@ -3,7 +3,7 @@
 #ifndef TIDE_VIRTUAL_CUDA_WORK_PARAMETERS_INTERNAL_H
 #define TIDE_VIRTUAL_CUDA_WORK_PARAMETERS_INTERNAL_H
 
-#include "programs/virtual_cuda/launches/work/family_internal.h"
+#include "programs/virtual_cuda/launches/kernels/family_internal.h"
 
 /* Fills in the parameters of the function of that name in the symbol. False: none are found. */
 bool tide_vc_parameters_parse(const char *symbol, const char *function, tide_vc_parsed *ret_parsed);

@@ -1,4 +1,4 @@
-#include "programs/virtual_cuda/launches/work/triton.h"
+#include "programs/virtual_cuda/launches/kernels/triton.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,7 +9,7 @@
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/process/fork.h"
 #include "programs/virtual_cuda/launches/launch_log.h"
-#include "programs/virtual_cuda/launches/work/triton_internal.h"
+#include "programs/virtual_cuda/launches/kernels/triton_internal.h"
 
 /* ---- the kernels ---- */
 

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "programs/virtual_cuda/launches/work/work.h"
+#include "programs/virtual_cuda/launches/kernels/work.h"
 
 /* Registers a kernel that was made at run time. `machine_code`: the path of its file, "NAME.cubin",
  * whose text is next to it as "NAME.ttir"; NULL: unknown. Does nothing without a launch log. */

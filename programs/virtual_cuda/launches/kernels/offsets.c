@@ -1,4 +1,4 @@
-#include "programs/virtual_cuda/launches/work/offsets_internal.h"
+#include "programs/virtual_cuda/launches/kernels/offsets_internal.h"
 
 enum {
     MAX_DIMENSIONS = 25,

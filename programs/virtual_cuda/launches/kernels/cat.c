@@ -2,8 +2,8 @@
  * inputs, ...). The inputs are n addresses, followed by three arrays of n values of the type index:
  * where in the result the inputs begin, their lengths, and their numbers of elements. A row of
  * blocks handles one input. */
-#include "programs/virtual_cuda/launches/work/families_internal.h"
-#include "programs/virtual_cuda/launches/work/symbol_internal.h"
+#include "programs/virtual_cuda/launches/kernels/families_internal.h"
+#include "programs/virtual_cuda/launches/kernels/symbol_internal.h"
 
 /* tide_vc_parsed.number */
 enum { ELEMENT_BYTES = 0, INDEX_BYTES = 1, MOST_INPUTS = 2 };

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE /* memmem */
 #include <string.h>
 
-#include "programs/virtual_cuda/launches/work/symbol_internal.h"
+#include "programs/virtual_cuda/launches/kernels/symbol_internal.h"
 
 /* ---- lambdas ---- */
 

@@ -6,8 +6,8 @@
 #define _GNU_SOURCE /* memmem */
 #include <string.h>
 
-#include "programs/virtual_cuda/launches/work/parameters_internal.h"
-#include "programs/virtual_cuda/launches/work/symbol_internal.h"
+#include "programs/virtual_cuda/launches/kernels/parameters_internal.h"
+#include "programs/virtual_cuda/launches/kernels/symbol_internal.h"
 
 /* Removes a word that the text begins or ends with. */
 static tide_vc_text without(tide_vc_text text, const char *word) {
