@@ -190,7 +190,7 @@ typedef struct event_range {
     size_t begin, end;
 } event_range;
 
-/* Whether every index is below n_rows or, where `none_allowed`, none. One more than TIDE_NONE is 0,
+/* Whether every index is below n_rows or is TIDE_NONE. One more than TIDE_NONE is 0,
  * so that the largest of all indices + 1 answers for both. */
 static bool indices_fit(const tide_narrow_column *indices, event_range of, size_t n_rows) {
     uint32_t largest = 0;

@@ -107,18 +107,21 @@ static void read_row(tide_reader *reader, const tide_row_rule *rule, void *row) 
     }
 }
 
+bool tide_read_room_for(tide_reader *reader, size_t n_rows, size_t limit) {
+    if (n_rows == limit) {
+        tide_json_fail(&reader->json, TIDE_LIMIT, reader->json.at,
+                       "more than the limit of %zu of them", limit);
+    }
+    return n_rows < limit;
+}
+
 void *tide_read_rows(tide_reader *reader, const tide_row_rule *rule, size_t *ret_n_rows) {
     tide_json *json = &reader->json;
     char *rows = NULL; /* owned */
     size_t n_rows = 0;
     size_t capacity = 0;
     tide_json_enter_array(json);
-    while (tide_json_next_item(json)) {
-        if (n_rows == rule->limit) {
-            tide_json_fail(json, TIDE_LIMIT, json->at, "more than the limit of %zu of them",
-                           rule->limit);
-            break;
-        }
+    while (tide_json_next_item(json) && tide_read_room_for(reader, n_rows, rule->limit)) {
         char *grown = tide_hostmem_grow(reader->mem, rows, &capacity, n_rows + 1, rule->row_bytes);
         if (grown == NULL) {
             tide_json_fail(json, TIDE_NO_MEMORY, json->at, "no memory for these rows");

@@ -46,6 +46,9 @@ typedef struct tide_row_rule {
     void (*read)(tide_reader *reader, void *row); /* the value at hand, into an empty row */
 } tide_row_rule;
 
+/* Whether one more of at most `limit` rows may come; fails otherwise. */
+bool tide_read_room_for(tide_reader *reader, size_t n_rows, size_t limit);
+
 /* The list at hand: its rows, in the snapshot's arena. */
 void *tide_read_rows(tide_reader *reader, const tide_row_rule *rule, size_t *ret_n_rows);
 

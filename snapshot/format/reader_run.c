@@ -11,15 +11,6 @@ static const char *get_text(tide_reader *reader) {
     return tide_json_get_text(&reader->json, &reader->snapshot->arena);
 }
 
-/* Whether one more of at most `limit` rows may come; fails otherwise. */
-static bool room_for(tide_reader *reader, size_t n_rows, size_t limit) {
-    if (n_rows == limit) {
-        tide_json_fail(&reader->json, TIDE_LIMIT, reader->json.at,
-                       "more than the limit of %zu of them", limit);
-    }
-    return n_rows < limit;
-}
-
 void tide_read_document_tool(tide_reader *reader, void *snapshot) {
     tide_read_shown_object(reader, &tide_readable_tool, snapshot);
 }
@@ -126,7 +117,7 @@ static void read_settings(tide_reader *reader, const tide_snapshot_setting **ret
     reader->json.text_limit = TIDE_SHORT_TEXT_BYTES;
     tide_json_enter_object(&reader->json);
     while ((key = tide_json_next_key(&reader->json, arena)) != NULL &&
-           room_for(reader, n_rows, MAX_SETTINGS)) {
+           tide_read_room_for(reader, n_rows, MAX_SETTINGS)) {
         refuse_twice(reader, rows, n_rows, key);
         rows[n_rows].name = key;
         read_setting(reader, &rows[n_rows]);
@@ -154,7 +145,7 @@ static const double *read_reals(tide_reader *reader, double (*get)(tide_json *js
     size_t n = 0;
     size_t capacity = 0;
     tide_json_enter_array(&reader->json);
-    while (tide_json_next_item(&reader->json) && room_for(reader, n, MAX_SAMPLES)) {
+    while (tide_json_next_item(&reader->json) && tide_read_room_for(reader, n, MAX_SAMPLES)) {
         double *grown = tide_hostmem_grow(reader->mem, samples, &capacity, n + 1, sizeof(*samples));
         if (grown == NULL) {
             tide_json_fail(&reader->json, TIDE_NO_MEMORY, reader->json.at, "no memory");

@@ -1,7 +1,4 @@
 /* subjects.c - what each event is about: the fold of events, kept as one number per event. */
-#include <assert.h>
-#include <string.h>
-
 #include "snapshot/analysis/live_walk.h"
 #include "snapshot/wasm/engine_internal.h"
 
