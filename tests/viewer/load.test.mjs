@@ -269,6 +269,21 @@ test('the page warns of missing stacks and missing names of functions', () => {
   assert.match(makeRun(snapshotOf(nameless), 'x').warnings.join(), /no symbols/);
 });
 
+test('rows beyond what the engine hands over at a time are in their places', () => {
+  const nBlocks = 40_000; // the engine hands over 16,384 rows at a time
+  const r = new Recording({ nsPerEvent: 3 });
+  for (let i = 0; i < nBlocks; i++)
+    r.event('alloc', { address: i, requested: i + 1, block: 512 * (i + 1), name: r.string(`${i % 300}`) });
+  const { events, subjects, strings } = snapshotOf(r.document());
+  for (let i = 0; i < nBlocks; i++) {
+    assert.equal(events.timeNs[i] - events.timeNs[0], 3 * i);
+    assert.equal(events.act[i], i);
+    assert.equal(subjects.address[i], 512 * i);
+    assert.equal(subjects.bytes[i], 512 * (i + 1));
+    assert.equal(strings[subjects.name[i]], `${i % 300}`);
+  }
+});
+
 test('numbers are kept in few bytes where they fit, and exactly where they do not', () => {
   const small = snapshotOf(randomRun(200, SEED));
   assert.ok(small.subjects.bytes instanceof Uint32Array && small.events.stack instanceof Int8Array);

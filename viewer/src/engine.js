@@ -8,7 +8,7 @@ import { FormatError } from './columns.js';
 
 const TYPES = [Int8Array, Uint8Array, Int16Array, Int32Array, Uint32Array, Float64Array];
 const NAME_BYTES = 4096; // with the zero that ends it
-const BATCH_ROWS = 16384;
+const BATCH_ROWS = 16384; // TIDE_ENGINE_BATCH of snapshot/wasm/engine.h
 const NO_FILE = 8; // the system's number for "no such file"
 
 // Newer browsers let WebAssembly wait for a promise; others need the whole text before they begin.
