@@ -67,9 +67,9 @@ void tide_interrupt_clean_up(void) {
     listen(ENDS, sizeof(ENDS) / sizeof(ENDS[0]), end);
 }
 
-void tide_interrupt_begin(const char *told) {
-    words = told;
-    n_words = told != NULL ? strlen(told) : 0;
+void tide_interrupt_begin(const char *message) {
+    words = message;
+    n_words = message != NULL ? strlen(message) : 0;
     listen(REQUESTS, sizeof(REQUESTS) / sizeof(REQUESTS[0]), note);
 }
 

@@ -16,9 +16,10 @@ extern "C" {
 void tide_interrupt_clean_up(void);
 
 /* From now on the first SIGINT, SIGTERM or SIGHUP (a lost connection) is only noted, so the program
- * can still write its measurements. The second one ends the process immediately, as above. `told`
- * is written to stderr on the first signal and borrowed forever; NULL: nothing is written. */
-void tide_interrupt_begin(const char *told);
+ * can still write its measurements. The second one ends the process immediately, as above.
+ * `message` is written to stderr on the first signal and borrowed forever; NULL: nothing is
+ * written. */
+void tide_interrupt_begin(const char *message);
 
 /* The signal that was caught; 0: none. */
 int tide_interrupt_signal(void);

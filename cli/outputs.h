@@ -53,7 +53,7 @@ TIDE_NODISCARD tide_status tide_output_check_name(const tide_output *output, tid
 
 /* Also checks that the file can be written, by making and removing a file next to it, so a long run
  * does not fail at its end. The message of TIDE_IO names the path, the reason and the remedy. No
- * file is left behind. */
+ * file remains. */
 TIDE_NODISCARD tide_status tide_output_check(const tide_output *output, tide_error *error);
 
 #ifdef __cplusplus

@@ -6,8 +6,8 @@
  * Older rows keep their text and their order.
  *
  * The whole file is rewritten under a temporary name and then renamed, so a crash or a full disk
- * leaves the older file intact. Writers take turns by a lock on the CSV file itself (flock), so no
- * lock file is left behind. After a rename the path names another file, which is not locked, so a
+ * leaves the older file intact. Writers take turns by a lock on the CSV file itself (flock), so
+ * there is no lock file. After a rename the path names another file, which is not locked, so a
  * writer that waited locks again if the path leads to a different file than the one it opened.
  */
 #ifndef TIDE_CLI_RECORD_FILE_H
@@ -41,7 +41,7 @@ TIDE_NODISCARD tide_status tide_record_append(const char *path, const tide_recor
                                               tide_error *error);
 
 /* Checks in advance, with the same status codes, whether rows with a column "name" could be
- * appended. Changes no file and leaves none behind. */
+ * appended. Changes no file and adds none. */
 TIDE_NODISCARD tide_status tide_record_check(const char *path, tide_error *error);
 
 #ifdef __cplusplus

@@ -62,8 +62,8 @@ typedef enum tide_run_launch_kind {
     TIDE_RUN_WAIT_EVENT,   /* the host waits for event `bytes` */
     TIDE_RUN_WAIT_STREAM,  /* the host waits for the stream */
     TIDE_RUN_WAIT_DEVICE,  /* the host waits for all streams of the device */
-    TIDE_RUN_LAUNCH_MARK,  /* a place in the program: text `name`, such as "step begins". Marks.told
-                              in python/tidemark/steps.py decides which of them mark steps */
+    TIDE_RUN_LAUNCH_MARK, /* a place in the program: text `name`, such as "step begins". Marks.valid
+                             in python/tidemark/steps.py decides which of them mark steps */
     TIDE_RUN_N_LAUNCH_KINDS
 } tide_run_launch_kind;
 

@@ -38,7 +38,7 @@ def describe(torch, recording):
         "failing_line": _failing_line(),
         "is_out_of_memory": _is_out_of_memory(torch),
         "host_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-        "marks": recording.marks.told(),
+        "marks": recording.marks.valid(),
         "names": recording.names.rows,
     }
 

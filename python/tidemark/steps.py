@@ -55,26 +55,26 @@ class Marks:
         else:
             self.rows.append([name, self.here()])
 
-    def told(self):
+    def valid(self):
         """The valid marks: steps are those that the program marks, or they end with an optimizer's step, or
         they begin with calls if there is no optimizer."""
         if self.has_own:
-            return self._told_by_program()
+            return self._valid_by_program()
         other = "call begins" if self.has_optimizer else "step begins"
         return [row for row in self.rows if row[0] != other]
 
-    def _told_by_program(self):
-        told = []
+    def _valid_by_program(self):
+        valid = []
         is_open = False
         for name, here in self.rows:
             if name == "own step":
-                told += [["step ends", here]] if is_open else []
+                valid += [["step ends", here]] if is_open else []
                 name = "step begins"
             elif name == "step begins" and is_open or name == "call begins":
                 continue
             is_open = is_open or name == "step begins"
-            told.append(["optimizer ends" if name == "step ends" else name, here])
-        return told
+            valid.append(["optimizer ends" if name == "step ends" else name, here])
+        return valid
 
 
 def watch(marks, names, end_now):

@@ -193,7 +193,7 @@ class Steps(unittest.TestCase):
 
         marks = steps.Marks()
         marks.rows, marks.has_own, marks.has_optimizer = [[name, [i]] for i, name in enumerate(rows)], has_own, True
-        return [[name, here[0]] for name, here in marks.told()]
+        return [[name, here[0]] for name, here in marks.valid()]
 
     ROWS = ["step begins", "call begins", "optimizer begins", "step ends", "step begins", "optimizer begins",
             "step ends", "step begins", "own step", "optimizer begins", "step ends", "step begins", "own step"]
