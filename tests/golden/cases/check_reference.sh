@@ -22,4 +22,5 @@ run missing.safetensors
 run tiny_bf16_mixed.safetensors --attention slow
 run
 { head -c -4 edge_fp32.safetensors && printf '\0\0\200\077'; } >wrong.safetensors # loss_after becomes 1
-run wrong.safetensors --attention naive --recompute none >/dev/null
+# The tolerance follows the loss that is computed, and its third digit the compiler's options.
+run wrong.safetensors --attention naive --recompute none 2>&1 >/dev/null | sed -E 's/(allowed 1\.5)[0-9]e-05/\1?e-05/' >&2
