@@ -34,14 +34,28 @@ static tide_status keep_block(void *ctx, const tide_walk_block *block) {
     return TIDE_OK;
 }
 
-static tide_status walk_events(tide_live_walk *walk, const tide_snapshot *snapshot,
-                               tide_error *error) {
+enum { BATCH_ROWS = 16384 };
+
+/* The events from the first one on, up to BATCH_ROWS of them. A browser makes a function fast
+ * between two calls of it, so the loop over all events calls one. */
+__attribute__((noinline)) static tide_status
+walk_some(tide_live_walk *walk, const tide_snapshot *snapshot, size_t first, tide_error *error) {
     const uint8_t *certainties = snapshot->event_certainty;
-    for (size_t i = 0; i < snapshot->n_events; i++) {
+    size_t n_left = snapshot->n_events - first;
+    size_t end = first + (n_left < BATCH_ROWS ? n_left : BATCH_ROWS);
+    for (size_t i = first; i < end; i++) {
         uint8_t certainty = certainties != NULL ? certainties[i] : TIDE_CERTAINTY_UNKNOWN;
         const tide_event event = tide_event_at(snapshot, i);
         int64_t block = -1;
         TIDE_TRY(tide_live_walk_event(walk, &event, certainty, &block, error));
+    }
+    return TIDE_OK;
+}
+
+static tide_status walk_events(tide_live_walk *walk, const tide_snapshot *snapshot,
+                               tide_error *error) {
+    for (size_t first = 0; first < snapshot->n_events; first += BATCH_ROWS) {
+        TIDE_TRY(walk_some(walk, snapshot, first, error));
     }
     return tide_live_walk_finish(walk);
 }
@@ -82,8 +96,9 @@ void tide_lifetimes_reserved_at(const tide_snapshot *snapshot, const tide_instan
         }
     }
     for (int64_t i = 0; i <= at->event; i++) {
-        const tide_event event = tide_event_at(snapshot, (size_t)i);
-        if (tide_action_is_of_segment(event.action) && event.device == at->device) {
+        if (tide_action_is_of_segment(snapshot->events.action[i]) &&
+            snapshot->events.device[i] == at->device) {
+            const tide_event event = tide_event_at(snapshot, (size_t)i);
             (void)tide_walk_count_segment(totals, &event);
         }
     }
