@@ -1,5 +1,4 @@
 /* document.c - the small parts of a document as the JSON of its format, by the program's writer. */
-#include "snapshot/format/json_writer.h"
 #include "snapshot/format/writer_friend.h"
 #include "snapshot/wasm/engine_internal.h"
 
@@ -23,6 +22,7 @@ static void write_document(tide_json_writer *json, const tide_engine *engine) {
     tide_write_without_summary(json, &small);
     write_odd(json, snapshot);
     tide_json_key_integer(json, "n_blocks", (int64_t)engine->subjects.n_blocks);
+    tide_engine_write_verdicts(json, snapshot);
     tide_json_end_object(json);
 }
 

@@ -81,8 +81,9 @@ const tide_engine_column *tide_engine_column_at(tide_engine *engine, size_t i);
 TIDE_EXPORT(rows) const void *tide_engine_rows(tide_engine *engine, size_t column, size_t first);
 
 /* The document without these columns, as the JSON of docs/snapshot-format.md with addresses in
- * bytes and the further key "odd": {count, first}. Like every answer it is a `text`; false:
- * `error`. */
+ * bytes and further keys: "odd": {count, first}; "n_blocks"; "verdicts": of a snapshot by PyTorch,
+ * for each device the sentences of `tidemark explain` about the recording. Like every answer it is
+ * a `text`; false: `error`. */
 TIDE_EXPORT(document) bool tide_engine_document(tide_engine *engine);
 
 /* The JSON of `tidemark summary`. Only the engine of the tests has it. */

@@ -4,6 +4,7 @@
 #define TIDE_SNAPSHOT_WASM_ENGINE_INTERNAL_H
 
 #include "snapshot/document/snapshot.h"
+#include "snapshot/format/json_writer.h"
 #include "snapshot/wasm/engine.h"
 
 enum { TIDE_ENGINE_MAX_COLUMNS = 32 };
@@ -32,6 +33,10 @@ typedef struct tide_subjects {
 /* Fills a zeroed `ret`. */
 TIDE_NODISCARD tide_status tide_subjects_make(const tide_snapshot *snapshot, tide_subjects *ret,
                                               tide_error *error);
+
+/* Adds the key "verdicts": for each device its sentences; empty if PyTorch did not record the file.
+ */
+void tide_engine_write_verdicts(tide_json_writer *json, const tide_snapshot *snapshot);
 
 /* The value of a subject that is a block of the start. */
 typedef int64_t tide_engine_start_value(const tide_snapshot *snapshot, size_t row, size_t segment);

@@ -137,6 +137,8 @@ import { ACTION, makeSubjects, subjectOf } from './subjects.js';
  * @property {Events} events
  * @property {import('./subjects.js').Subjects} subjects the blocks and segments that events refer to
  * @property {Oom[]} oom
+ * @property {string[][]} verdicts by device, what `tidemark explain` says of the recording, the most urgent
+ *   first; empty: PyTorch did not record it
  * @property {{count: number, first: string} | null} odd number of values read as unknown, and the place of
  *   the first
  */
@@ -290,6 +292,7 @@ export function readSnapshot(doc) {
     events,
     subjects,
     oom: oomRows(events, subjects),
+    verdicts: doc.verdicts,
     odd: doc.odd,
   };
 }

@@ -248,37 +248,6 @@ export function frameText(snapshot, frame) {
 }
 
 /**
- * @param {import('./format.js').Snapshot} snapshot
- * @param {number} frame
- */
-function lineOfFrame(snapshot, frame) {
-  const name = functionOf(snapshot, frame);
-  const file = fileOf(snapshot, frame);
-  const line = snapshot.frames.line[frame];
-  const isNamed = name !== '' && !name.startsWith('<');
-  if (line <= 0 || file === '' || isNamed) return frameText(snapshot, frame);
-  return `${file.slice(file.lastIndexOf('/') + 1)}:${line}`;
-}
-
-/**
- * The line of the program that a stack is told by: "forward (gpt.py:15)"; where a library lies between it and
- * PyTorch, with the library's line behind it: "main (run.py:8), in forward (model.py:104)". As in the command
- * line.
- * @param {import('./format.js').Snapshot} snapshot
- * @param {number} stack
- */
-export function lineText(snapshot, stack) {
-  const { parent, frame } = snapshot.stacks;
-  const kinds = frameKinds(snapshot);
-  const told = representativeFrames(snapshot)[stack];
-  let library = -1;
-  for (let s = stack; s >= 0 && library < 0 && kinds[frame[s]] !== FRAME.USER; s = parent[s])
-    if (isModelLibrary(fileOf(snapshot, frame[s]))) library = frame[s];
-  const own = lineOfFrame(snapshot, told);
-  return library >= 0 && library !== told ? `${own}, in ${lineOfFrame(snapshot, library)}` : own;
-}
-
-/**
  * A frame's source location as "file:line", or "".
  * @param {import('./format.js').Snapshot} snapshot
  * @param {number} frame

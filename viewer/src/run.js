@@ -8,7 +8,6 @@ import { sitesOf, siteText, representativeFrames } from './frames.js';
 import { aliveAt, buildIndex, largestState } from './index.js';
 import { buildLanes, enclosing, scopeExtents, scopeSpan, scopeText } from './lanes.js';
 import { breakdownAt, peakWord } from './peak.js';
-import { findSteps } from './steps.js';
 import { categoryText, formatBytes, formatCount, formatPlural, unbroken } from './text.js';
 
 const MOST_TOLD = 5; // inexact functions in a sentence
@@ -33,7 +32,6 @@ const MOST_TOLD = 5; // inexact functions in a sentence
  * @property {import('./format.js').Snapshot} snapshot
  * @property {number} device the one shown
  * @property {number[]} devices those on which anything was allocated
- * @property {import('./steps.js').Steps | null} steps of a snapshot by PyTorch; null: of another file
  * @property {import('./index.js').MemoryIndex} index
  * @property {import('./blocks.js').Reserved} reserved
  * @property {Int32Array} userFrame per stack the frame that stands for it; computed on first use
@@ -57,7 +55,6 @@ const MOST_TOLD = 5; // inexact functions in a sentence
  * @property {import('./lanes.js').Extents} extents
  * @property {import('./lanes.js').Lane[]} lanes
  * @property {number[]} devices
- * @property {import('./steps.js').Steps | null} steps of a snapshot by PyTorch; null: of another file
  */
 
 /**
@@ -293,7 +290,6 @@ export function deriveRun(snapshot, device) {
     extents: scopeExtents(snapshot),
     lanes: buildLanes(snapshot),
     devices,
-    steps: isOfPytorch(snapshot) ? findSteps(snapshot, index.blocks.device, index.totals) : null,
   };
 }
 
@@ -305,7 +301,7 @@ export function deriveRun(snapshot, device) {
  * @returns {Run}
  */
 export function makeRun(snapshot, label, chosen, derived = deriveRun(snapshot, chosen)) {
-  const { index, reserved, extents, lanes, devices, steps } = derived;
+  const { index, reserved, extents, lanes, devices } = derived;
   const { blocks } = index;
   const { peakState, homeScope } = choosePeak(snapshot, index, extents);
   const device = snapshot.devices[blocks.device];
@@ -319,7 +315,6 @@ export function makeRun(snapshot, label, chosen, derived = deriveRun(snapshot, c
     snapshot,
     device: blocks.device,
     devices,
-    steps,
     index,
     reserved,
     extents,

@@ -22,7 +22,6 @@ export function segmentRun(run) {
     extents: scopeExtents(snapshot),
     lanes: buildLanes(snapshot),
     devices: run.devices,
-    steps: null,
   });
   // The frame that stands for a stack does not depend on what is drawn.
   return Object.defineProperties(made, {
