@@ -22,7 +22,7 @@ static void write_document(tide_json_writer *json, const tide_engine *engine) {
     tide_write_without_summary(json, &small);
     write_odd(json, snapshot);
     tide_json_key_integer(json, "n_blocks", (int64_t)engine->subjects.n_blocks);
-    tide_engine_write_verdicts(json, snapshot);
+    tide_engine_write_verdicts(json, snapshot, engine->has_lifetimes ? &engine->lifetimes : NULL);
     tide_json_end_object(json);
 }
 

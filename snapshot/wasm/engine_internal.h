@@ -3,6 +3,7 @@
 #ifndef TIDE_SNAPSHOT_WASM_ENGINE_INTERNAL_H
 #define TIDE_SNAPSHOT_WASM_ENGINE_INTERNAL_H
 
+#include "snapshot/analysis/lifetimes.h"
 #include "snapshot/document/snapshot.h"
 #include "snapshot/format/json_writer.h"
 #include "snapshot/wasm/engine.h"
@@ -30,13 +31,14 @@ typedef struct tide_subjects {
     uint32_t *n_unmatched; /* owned: by device, events that contradict the state before them */
 } tide_subjects;
 
-/* Fills a zeroed `ret`. */
-TIDE_NODISCARD tide_status tide_subjects_make(const tide_snapshot *snapshot, tide_subjects *ret,
+/* Fills a zeroed `ret`. `lifetimes`: of the snapshot, begun, which the same walk fills; NULL. */
+TIDE_NODISCARD tide_status tide_subjects_make(const tide_snapshot *snapshot,
+                                              tide_lifetimes *lifetimes, tide_subjects *ret,
                                               tide_error *error);
 
-/* Adds the key "verdicts": for each device its sentences; empty if PyTorch did not record the file.
- */
-void tide_engine_write_verdicts(tide_json_writer *json, const tide_snapshot *snapshot);
+/* Adds the key "verdicts": for each device its sentences. `lifetimes` NULL: an empty list. */
+void tide_engine_write_verdicts(tide_json_writer *json, const tide_snapshot *snapshot,
+                                const tide_lifetimes *lifetimes);
 
 /* The value of a subject that is a block of the start. */
 typedef int64_t tide_engine_start_value(const tide_snapshot *snapshot, size_t row, size_t segment);
@@ -57,6 +59,8 @@ struct tide_engine {
     tide_error error;                  /* of the last call that failed */
     tide_snapshot *snapshot;           /* owned; NULL until a file was read */
     tide_subjects subjects;
+    tide_lifetimes lifetimes; /* owned; valid if has_lifetimes */
+    bool has_lifetimes;       /* PyTorch recorded the file, and there was memory for them */
     tide_engine_plan plans[TIDE_ENGINE_MAX_COLUMNS];
     size_t n_columns;
     tide_engine_column column;      /* the last one asked for */

@@ -1,13 +1,7 @@
 /* verdict.c - what `tidemark explain` prints about a snapshot of PyTorch, by the code of that
  * command: the sentences that follow only from the recording, for each device.
- *
- * A file opens without them if there is no memory for its lifetimes: the page then describes the
- * peak itself, as of other files.
  */
-#include <string.h>
-
 #include "cli/summary/verdict.h"
-#include "common/hostmem.h"
 #include "snapshot/wasm/engine_internal.h"
 
 /* The keys of these sentences in the report, in the order of tide_say_verdict. */
@@ -69,17 +63,12 @@ static void write_device(tide_json_writer *json, const tide_snapshot *snapshot,
     tide_report_fini(&report);
 }
 
-void tide_engine_write_verdicts(tide_json_writer *json, const tide_snapshot *snapshot) {
-    tide_lifetimes lifetimes;
-    tide_error ignored = {""};
+void tide_engine_write_verdicts(tide_json_writer *json, const tide_snapshot *snapshot,
+                                const tide_lifetimes *lifetimes) {
     tide_json_key(json, "verdicts");
     tide_json_begin_array(json);
-    if (strcmp(snapshot->origin.format, "pytorch") == 0 &&
-        tide_lifetimes_init(&lifetimes, snapshot, tide_hostmem_default(), &ignored) == TIDE_OK) {
-        for (size_t device = 0; device < snapshot->n_devices; device++) {
-            write_device(json, snapshot, &lifetimes, device);
-        }
-        tide_lifetimes_fini(&lifetimes);
+    for (size_t device = 0; lifetimes != NULL && device < snapshot->n_devices; device++) {
+        write_device(json, snapshot, lifetimes, device);
     }
     tide_json_end_array(json);
 }
