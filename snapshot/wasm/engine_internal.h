@@ -40,6 +40,10 @@ TIDE_NODISCARD tide_status tide_subjects_make(const tide_snapshot *snapshot,
 void tide_engine_write_verdicts(tide_json_writer *json, const tide_snapshot *snapshot,
                                 const tide_lifetimes *lifetimes);
 
+/* Adds the key "rules": for each device what the rules of the categories explain at its peak. An
+ * empty list without lifetimes, which it releases. */
+void tide_engine_write_rules(tide_json_writer *json, tide_engine *engine);
+
 /* The value of a subject that is a block of the start. */
 typedef int64_t tide_engine_start_value(const tide_snapshot *snapshot, size_t row, size_t segment);
 

@@ -139,6 +139,8 @@ import { ACTION, makeSubjects, subjectOf } from './subjects.js';
  * @property {Oom[]} oom
  * @property {string[][]} verdicts by device, what `tidemark explain` says of the recording, the most urgent
  *   first; empty: PyTorch did not record it
+ * @property {import('./rule_coverage.js').RuleRow[][]} rules by device, what explains the categories at its
+ *   peak; empty: PyTorch did not record it
  * @property {{count: number, first: string} | null} odd number of values read as unknown, and the place of
  *   the first
  */
@@ -293,6 +295,7 @@ export function readSnapshot(doc) {
     subjects,
     oom: oomRows(events, subjects),
     verdicts: doc.verdicts,
+    rules: doc.rules,
     odd: doc.odd,
   };
 }

@@ -276,7 +276,7 @@ export function sitesOf(snapshot, { stack, bornState }) {
  * What blocks that were alive before the first event are called.
  * @param {{nDropped: number}} snapshot
  */
-export function beforeText({ nDropped }) {
+function beforeText({ nDropped }) {
   return nDropped > 0 ? 'from before the events that were kept' : 'from before the recording';
 }
 

@@ -264,7 +264,7 @@ function endNs(snapshot) {
 }
 
 /** @param {import('./format.js').Snapshot} snapshot */
-export function isOfPytorch({ origin }) {
+function isOfPytorch({ origin }) {
   return origin?.format === 'pytorch';
 }
 
