@@ -243,7 +243,7 @@ static tide_status summarise_device(summary_builder *builder, size_t device,
     tide_summary_peak *peak = &of->peak;
     peak->event = lifetimes->max[TIDE_MAX_ALLOCATED].event;
     peak->totals = lifetimes->at_peak;
-    if (builder->at != NULL && builder->at->device == device) {
+    if (builder->at != NULL && builder->at->device == device && builder->at->event != peak->event) {
         peak->event = builder->at->event;
         peak->totals = totals_at(builder, builder->at);
     }
