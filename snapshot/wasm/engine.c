@@ -35,6 +35,9 @@ bool tide_engine_open(tide_engine *engine) {
         status = tide_subjects_make(engine->snapshot, begin_lifetimes(engine), &engine->subjects,
                                     &engine->error);
     }
+    if (status == TIDE_OK) {
+        status = tide_frame_kinds_init(&engine->frames, engine->snapshot, tide_hostmem_default());
+    }
     return tide_engine_end(engine, status);
 }
 

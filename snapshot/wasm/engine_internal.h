@@ -4,11 +4,12 @@
 #define TIDE_SNAPSHOT_WASM_ENGINE_INTERNAL_H
 
 #include "snapshot/analysis/lifetimes.h"
+#include "snapshot/analysis/user_frame.h"
 #include "snapshot/document/snapshot.h"
 #include "snapshot/format/json_writer.h"
 #include "snapshot/wasm/engine.h"
 
-enum { TIDE_ENGINE_MAX_COLUMNS = 32 };
+enum { TIDE_ENGINE_MAX_COLUMNS = 40 };
 
 typedef struct tide_replaced {
     int32_t block; /* that was alive when another was allocated on top of it */
@@ -65,6 +66,7 @@ struct tide_engine {
     tide_subjects subjects;
     tide_lifetimes lifetimes; /* owned; valid if has_lifetimes */
     bool has_lifetimes;       /* PyTorch recorded the file, and there was memory for them */
+    tide_frame_kinds frames;  /* of the snapshot */
     tide_engine_plan plans[TIDE_ENGINE_MAX_COLUMNS];
     size_t n_columns;
     tide_engine_column column;      /* the last one asked for */

@@ -104,9 +104,10 @@ import { ACTION, makeSubjects, subjectOf } from './subjects.js';
  * @property {Indices} file string, or -1
  * @property {Int32Array} line 0: unknown
  * @property {Uint8Array} inlined 1: inlined into its caller
+ * @property {Uint8Array} kind FRAME: whose code it is
  *
- * @typedef {{parent: Indices, frame: Indices}} Stacks a tree: a row holds the innermost frame, and its parent
- *   the caller's
+ * @typedef {{parent: Indices, frame: Indices, userFrame: Indices}} Stacks a tree: a row holds the innermost
+ *   frame, and its parent the caller's. userFrame: the frame that represents the stack, or -1
  * @typedef {{event: number, requestedBytes: number}} Oom
  *
  * @typedef {object} Snapshot
@@ -288,7 +289,7 @@ export function readSnapshot(doc) {
     strings,
     categories: stackCategories(doc.categories, [subjects.category, start.blocks.category]),
     frames,
-    stacks,
+    stacks: { parent: stacks.parent, frame: stacks.frame, userFrame: stacks.user_frame },
     scopes: readScopes(doc),
     start,
     events,

@@ -4,7 +4,7 @@ import { eventAxis, timeAxis } from './axis.js';
 import { buildBlocks, buildReserved, devicesUsed } from './blocks.js';
 import { limitsOf } from './failures.js';
 import { NO_INTERVAL, SCOPE } from './format_names.js';
-import { sitesOf, siteText, representativeFrames } from './frames.js';
+import { sitesOf, siteText } from './frames.js';
 import { aliveAt, buildIndex, largestState } from './index.js';
 import { buildLanes, enclosing, scopeExtents, scopeSpan, scopeText } from './lanes.js';
 import { breakdownAt, peakWord } from './peak.js';
@@ -34,7 +34,6 @@ const MOST_TOLD = 5; // inexact functions in a sentence
  * @property {number[]} devices those on which anything was allocated
  * @property {import('./index.js').MemoryIndex} index
  * @property {import('./blocks.js').Reserved} reserved
- * @property {Int32Array} userFrame per stack the frame that stands for it; computed on first use
  * @property {import('./lanes.js').Extents} extents
  * @property {import('./lanes.js').Lane[]} lanes
  * @property {{event: import('./axis.js').Axis, time: import('./axis.js').Axis}} axes
@@ -318,9 +317,6 @@ export function makeRun(snapshot, label, chosen, derived = deriveRun(snapshot, c
     index,
     reserved,
     extents,
-    get userFrame() {
-      return representativeFrames(snapshot);
-    },
     lanes,
     axes: {
       event: eventAxis(snapshot.events.count),

@@ -23,11 +23,9 @@ export function segmentRun(run) {
     lanes: buildLanes(snapshot),
     devices: run.devices,
   });
-  // The frame that stands for a stack does not depend on what is drawn.
   return Object.defineProperties(made, {
     given: { value: run.given },
     blocksRun: { value: run },
-    userFrame: { get: () => run.userFrame },
   });
 }
 
