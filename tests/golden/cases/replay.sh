@@ -17,7 +17,7 @@ rows() { zcat "$1" | jq -c '.events | del(.time_delta, .stack, .scope_delta, .ad
 [ -n "$(rows other.json.gz)" ] && [ "$(rows other.json.gz)" = "$(rows replayed.json.gz)" ] && echo "the replay gives the rows that the run itself gives"
 tidemark profile --size small --device virtual --memory-limit 1GiB --warmup 0 --steps 1 -o one.json.gz >/dev/null 2>&1
 for limit in 1GiB 2GiB; do
-    replay one.json.gz --memory-limit "$limit" | grep -o 'allocated.*fails* in all\|1 request.*once'
+    replay one.json.gz --memory-limit "$limit" | grep -o 'allocated.*fails* in all\|1 request.*immediately'
 done
 for options in "--verify --grid" "--verify --alloc-conf large_segment_size_mb:12" "--alloc-conf nonsense:1"  \
     "--grid -o x.json.gz" "--memory-limit 0" "--start somehow" "-o /nowhere/x.json.gz"; do

@@ -309,9 +309,9 @@ static void bad_releases_are_refused_and_change_nothing(void **state) {
                  {a + 512, "free already"},
                  {b + 512, "512 bytes inside the block at 0x7000004"},
                  {b + 4 * MIB, "no block was handed out there"},
-                 {b + 100 * MIB, "lies in no segment of this cache"},
-                 {1, "lies in no segment of this cache"},
-                 {UINT64_MAX, "lies in no segment of this cache"}};
+                 {b + 100 * MIB, "is in no segment of this cache"},
+                 {1, "is in no segment of this cache"},
+                 {UINT64_MAX, "is in no segment of this cache"}};
     for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
         assert_int_equal(tide_cache_release(on.cache, CASES[i].address, &on.error), TIDE_INVALID);
         if (strstr(on.error.message, CASES[i].says) == NULL) {

@@ -62,7 +62,7 @@ static void a_command_tells_what_nobody_has_compared(void **state) {
     tide_time_runs of = {.n = 0};
     add(&of, 3.0, 0, 100);
     says_of_a_command(&of, "virtual:h100-80x8",
-                      "the forecast is a model: no launch is guessed; `tidemark run --time` tells "
+                      "the forecast is a model: no launch is guessed; `tidemark run --time` shows "
                       "which kernels were never compared with a published time");
     add(&of, 3.0, 1, 90);
     says_of_a_command(

@@ -199,7 +199,7 @@ static void refuses_other_structures(void) {
 static void refuses_without_cookie(void) {
     be(current);
     _PyRuntime.cookie[0] = 'y';
-    expect_refused("does not tell");
+    expect_refused("does not show");
 }
 
 static void refuses_another_version(void) {
