@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What ./dev pytorch checks, part by part: parts.sh PYTHON SHARED [--full OTHER] [PART...] [zoo ROW...]
+# What ./dev pytorch checks, part by part: parts.sh PYTHON SHARED [--full OTHER] [--within SECONDS] [PART...] [zoo ROW...]
 # PYTHON has a CUDA build of PyTorch, SHARED holds recordings of real cards. --full: the long cases, too, with OTHER, an
 # interpreter that also has the packages of other people. Without a PART all run; ROW begins the name of a row of the zoo.
 # Parts that keep one core busy run two at a time. Each prints what it said once it has ended, with its time, and what
@@ -10,6 +10,11 @@ shift 2
 full= other=$python
 if [ "${1:-}" = --full ]; then
     full=--full other=$2
+    shift 2
+fi
+within=
+if [ "${1:-}" = --within ]; then
+    within=$2
     shift 2
 fi
 only=() rows=()
@@ -27,8 +32,12 @@ library=$root/build/dev/programs/libtidemark_virtual_cuda.so
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 
-is_chosen() { # PART
-    [ ${#only[@]} -eq 0 ] || [[ " ${only[*]} " == *" $1 "* ]]
+# A part that is named, or any. After the time that --within gives, no part begins, and those left out are listed.
+begins() { # PART
+    [ ${#only[@]} -eq 0 ] || [[ " ${only[*]} " == *" $1 "* ]] || return 1
+    [ -n "$within" ] && [ $SECONDS -ge "$within" ] || return 0
+    echo "$1" >>"$logs/late"
+    return 1
 }
 
 # Runs a part and prints it as a whole.
@@ -44,14 +53,14 @@ run_part() { # PART WHAT COMMAND...
 }
 
 beside() { # PART WHAT COMMAND...: beside one other part
-    is_chosen "$1" || return 0
     while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
+    begins "$1" || return 0
     run_part "$@" &
 }
 
 alone() { # PART WHAT COMMAND...: a part that uses both cores, or measures time
-    is_chosen "$1" || return 0
     wait
+    begins "$1" || return 0
     run_part "$@"
 }
 
@@ -64,7 +73,16 @@ faults=("exception at exit" "exception in a thread" "sys.exit in a thread" "exit
     "caught out of memory" "all files closed" "stderr closed" "no environment" "many forks" "fork that" "module names")
 [ -z "$full" ] || growth=() faults=()
 
-# The longest come first: the other lane ends with the short ones.
+# The most telling first, since --within may end the rest.
+alone zoo "scripts of the zoo" \
+    "$other" -B "$here/zoo/run.py" --tidemark "$tidemark" --python "$other" $full "${rows[@]}"
+alone truth "the recording beside PyTorch's own history" \
+    "$python" -B "$here/live/check_truth.py" "${both[@]}" $full
+alone starts "recorded programs, however they are started" \
+    python3 -B "$here/live_starts.py" "$tidemark" "$python"
+alone faults "recorded programs that go wrong" \
+    python3 -B "$here/live_faults.py" "$tidemark" "$python" "${faults[@]}"
+# Two lanes. The longest come first: the other lane ends with the short ones.
 beside growth "programs whose memory grows, and others" \
     python3 -B "$here/check_growth.py" "${both[@]}" "${growth[@]}"
 beside names "names of the tensors of models that are local, frozen, copied or deleted" \
@@ -100,25 +118,19 @@ beside settings "settings of the allocator, beside those that PyTorch accepts" \
     "$python" -B "$here/check_settings.py" --tidemark "$tidemark"
 beside accumulation "sums and types of study accumulation, beside PyTorch's" \
     "$python" -B "$here/check_accumulation.py" --tidemark "$tidemark"
+# These measure time.
 alone clock "a program that sees the forecast's clock" \
     python3 -B "$here/time/check_clock.py" "$tidemark" "$python"
 alone calibration "the calibration of this machine, and a forecast with it" \
     python3 -B "$here/time/check_calibration.py" "$tidemark" "$python"
-alone starts "recorded programs, however they are started" \
-    python3 -B "$here/live_starts.py" "$tidemark" "$python"
-alone faults "recorded programs that go wrong" \
-    python3 -B "$here/live_faults.py" "$tidemark" "$python" "${faults[@]}"
 alone killed "runs that are killed" \
     python3 -B "$tests/virtual_cuda/kills.py" "$tidemark" --runs 95 --torch "$python" --torch-runs 5
 alone kills "recorded programs that are killed" \
     python3 -B "$here/live_kills.py" "$tidemark" "$python"
 alone running "recorded programs while they run" \
     "$python" -B "$here/live_running.py" "$tidemark" "$python"
-alone truth "the recording beside PyTorch's own history" \
-    "$python" -B "$here/live/check_truth.py" "${both[@]}" $full
-alone zoo "scripts of the zoo" \
-    "$other" -B "$here/zoo/run.py" --tidemark "$tidemark" --python "$other" $full "${rows[@]}"
 wait
+[ ! -e "$logs/late" ] || echo "not begun within $within s: $(tr '\n' ' ' <"$logs/late")"
 [ ! -e "$logs/failed" ] || {
     echo "failed: $(sort "$logs/failed" | tr '\n' ' ')(again: ./dev pytorch PART...)"
     exit 1
