@@ -19,7 +19,7 @@ typedef enum tide_oom_cause {
 
 /* The data that several sentences need. */
 typedef struct tide_verdict {
-    tide_steps steps;
+    tide_steps steps; /* that the recording names: growth needs no others */
     tide_growth growth;
     tide_oom_cause cause; /* of tide_say_verdict */
 } tide_verdict;

@@ -8,7 +8,8 @@ enum { WORDS_BYTES = 1024 };
 
 tide_status tide_verdict_init(tide_verdict *verdict, const tide_summary_view *of) {
     *verdict = (tide_verdict){.cause = TIDE_OOM_OTHER};
-    TIDE_TRY(tide_steps_init(&verdict->steps, of->snapshot, of->lifetimes, of->device_number));
+    TIDE_TRY(
+        tide_steps_init_named(&verdict->steps, of->snapshot, of->lifetimes, of->device_number));
     return tide_growth_init(&verdict->growth, of->snapshot, of->lifetimes, &verdict->steps);
 }
 

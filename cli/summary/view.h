@@ -51,6 +51,13 @@ TIDE_NODISCARD tide_status tide_summary_view_init(tide_summary_view *view, tide_
                                                   const tide_snapshot *snapshot,
                                                   const tide_summary_choice *choice,
                                                   tide_error *error);
+
+/* The same for one device at the instant that is chosen if none is given, with lifetimes of the
+ * snapshot that the caller keeps until the view is finished. */
+TIDE_NODISCARD tide_status tide_summary_view_init_from(tide_summary_view *view, tide_report *report,
+                                                       const tide_snapshot *snapshot,
+                                                       const tide_lifetimes *lifetimes,
+                                                       size_t device, tide_error *error);
 void tide_summary_view_fini(tide_summary_view *view);
 
 /* A table without columns whose title has the instant: "Alive", ", by category" is "Alive at the

@@ -40,21 +40,22 @@ static void find_innermost(const tide_snapshot *snapshot, const line_count *line
 static void count_lines(const tide_snapshot *snapshot, const uint32_t *innermost, line_count *lines,
                         int32_t *first_line) {
     size_t last = SIZE_MAX; /* row of the last allocation by such a line; SIZE_MAX: none */
+    const tide_event_table *events = &snapshot->events;
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        const tide_event event = tide_event_at(snapshot, i);
-        if (event.action != TIDE_ACTION_ALLOC) {
+        if (events->action[i] != TIDE_ACTION_ALLOC) {
             continue;
         }
-        uint32_t frame = event.stack != TIDE_NONE ? innermost[event.stack] : TIDE_NONE;
+        uint32_t stack = tide_index_at(&events->stack, i);
+        uint32_t frame = stack != TIDE_NONE ? innermost[stack] : TIDE_NONE;
         if (frame == TIDE_NONE) {
             last = SIZE_MAX;
             continue;
         }
         const tide_frame_row *row = &snapshot->frames[frame];
         lines[frame].n_allocations++;
-        const tide_event_table *events = &snapshot->events;
-        if (last != SIZE_MAX && events->device[last] == event.device &&
-            tide_bytes_at(&events->requested_bytes, last) == event.requested_bytes) {
+        if (last != SIZE_MAX && events->device[last] == events->device[i] &&
+            tide_bytes_at(&events->requested_bytes, last) ==
+                tide_bytes_at(&events->requested_bytes, i)) {
             const tide_frame_row *before =
                 &snapshot->frames[innermost[tide_index_at(&events->stack, last)]];
             lines[frame].n_after_parameter += before->file == row->file && before->line < row->line;

@@ -60,12 +60,13 @@ static void read_events(tide_rule_places *places, const tide_snapshot *snapshot)
     unsigned called = 0; /* signs of the last event that has a call stack or a scope */
     uint32_t step = TIDE_NONE;
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        const tide_event row = tide_event_at(snapshot, i);
-        bool is_placed = row.stack != TIDE_NONE || row.scope != TIDE_NONE;
-        if (is_placed || row.action == TIDE_ACTION_ALLOC) {
-            place.signs = row.action == TIDE_ACTION_ALLOC
-                              ? (uint16_t)tide_rule_signs(places, row.stack, row.scope)
-                              : (uint16_t)signs_at(places, row.stack, row.scope, true);
+        uint32_t stack = tide_index_at(&snapshot->events.stack, i);
+        uint32_t scope = tide_index_at(&snapshot->events.scope, i);
+        bool is_alloc = snapshot->events.action[i] == TIDE_ACTION_ALLOC;
+        bool is_placed = stack != TIDE_NONE || scope != TIDE_NONE;
+        if (is_placed || is_alloc) {
+            place.signs = is_alloc ? (uint16_t)tide_rule_signs(places, stack, scope)
+                                   : (uint16_t)signs_at(places, stack, scope, true);
         }
         if (is_placed) {
             unsigned entered = place.signs & ~called;
@@ -73,7 +74,7 @@ static void read_events(tide_rule_places *places, const tide_snapshot *snapshot)
             place.n_module_calls += (entered & TIDE_SIGN_MODULE) != 0;
             called = place.signs;
         }
-        uint32_t now = row.scope != TIDE_NONE ? places->scopes[row.scope].step : TIDE_NONE;
+        uint32_t now = scope != TIDE_NONE ? places->scopes[scope].step : TIDE_NONE;
         if (now != TIDE_NONE && now != step) {
             place.n_steps++;
             step = now;

@@ -57,10 +57,11 @@ static tide_status collect_strokes(painter *on, const tide_snapshot *snapshot,
         }
     }
     for (int64_t i = 0; i <= at->event; i++) {
-        const tide_event row = tide_event_at(snapshot, (size_t)i);
-        if (!tide_action_is_of_segment(row.action) || row.device != at->device) {
+        if (!tide_action_is_of_segment(snapshot->events.action[i]) ||
+            snapshot->events.device[i] != at->device) {
             continue;
         }
+        const tide_event row = tide_event_at(snapshot, (size_t)i);
         stroke added = {.begin = row.address,
                         .end = row.address + row.block_bytes,
                         .stream = row.stream,

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "snapshot/analysis/live_walk.h"
+#include "snapshot/analysis/lifetimes_walk.h"
 
 bool tide_lifetime_is_allocated(const tide_lifetime *lifetime, int64_t event) {
     int64_t moment = event + 1;
@@ -16,7 +16,7 @@ static uint32_t moment_of(int64_t event) {
 }
 
 /* The walk hands out blocks when they end; their numbers are the order of their births. */
-static tide_status keep_block(void *ctx, const tide_walk_block *block) {
+tide_status tide_lifetimes_keep(void *ctx, const tide_walk_block *block) {
     tide_lifetimes *lifetimes = ctx;
     assert(block->number < lifetimes->n_lifetimes);
     lifetimes->lifetimes[block->number] = (tide_lifetime){.address = block->address,
@@ -34,16 +34,22 @@ static tide_status keep_block(void *ctx, const tide_walk_block *block) {
     return TIDE_OK;
 }
 
-static tide_status walk_events(tide_live_walk *walk, const tide_snapshot *snapshot,
-                               tide_error *error) {
+enum { BATCH_ROWS = 16384 };
+
+/* The events from the first one on, up to BATCH_ROWS of them. A browser makes a function fast
+ * between two calls of it, so the loop over all events calls one. */
+__attribute__((noinline)) static tide_status
+walk_some(tide_live_walk *walk, const tide_snapshot *snapshot, size_t first, tide_error *error) {
     const uint8_t *certainties = snapshot->event_certainty;
-    for (size_t i = 0; i < snapshot->n_events; i++) {
+    size_t n_left = snapshot->n_events - first;
+    size_t end = first + (n_left < BATCH_ROWS ? n_left : BATCH_ROWS);
+    for (size_t i = first; i < end; i++) {
         uint8_t certainty = certainties != NULL ? certainties[i] : TIDE_CERTAINTY_UNKNOWN;
         const tide_event event = tide_event_at(snapshot, i);
         int64_t block = -1;
         TIDE_TRY(tide_live_walk_event(walk, &event, certainty, &block, error));
     }
-    return tide_live_walk_finish(walk);
+    return TIDE_OK;
 }
 
 static void keep_device(tide_device_lifetimes *to, const tide_walk_device *from) {
@@ -54,17 +60,26 @@ static void keep_device(tide_device_lifetimes *to, const tide_walk_device *from)
     to->end = from->now;
 }
 
-static tide_status fold(tide_lifetimes *lifetimes, const tide_snapshot *snapshot,
-                        tide_error *error) {
-    const tide_walk_sink sink = {.block = keep_block, .ctx = lifetimes};
-    tide_live_walk *walk = NULL;
-    tide_status status = tide_live_walk_create(snapshot, &sink, lifetimes->mem, &walk, error);
-    if (status == TIDE_OK) {
-        status = walk_events(walk, snapshot, error);
-    }
-    for (size_t i = 0; status == TIDE_OK && i < snapshot->n_devices; i++) {
+tide_status tide_lifetimes_end(tide_lifetimes *lifetimes, const tide_snapshot *snapshot,
+                               tide_live_walk *walk) {
+    TIDE_TRY(tide_live_walk_finish(walk));
+    for (size_t i = 0; i < snapshot->n_devices; i++) {
         keep_device(&lifetimes->devices[i], tide_live_walk_device(walk, i));
         lifetimes->devices[i].is_pinned = tide_snapshot_is_pinned(snapshot, i);
+    }
+    return TIDE_OK;
+}
+
+static tide_status fold(tide_lifetimes *lifetimes, const tide_snapshot *snapshot,
+                        tide_error *error) {
+    const tide_walk_sink sink = {.block = tide_lifetimes_keep, .ctx = lifetimes};
+    tide_live_walk *walk = NULL;
+    tide_status status = tide_live_walk_create(snapshot, &sink, lifetimes->mem, &walk, error);
+    for (size_t first = 0; status == TIDE_OK && first < snapshot->n_events; first += BATCH_ROWS) {
+        status = walk_some(walk, snapshot, first, error);
+    }
+    if (status == TIDE_OK) {
+        status = tide_lifetimes_end(lifetimes, snapshot, walk);
     }
     tide_live_walk_destroy(walk);
     return status;
@@ -82,8 +97,9 @@ void tide_lifetimes_reserved_at(const tide_snapshot *snapshot, const tide_instan
         }
     }
     for (int64_t i = 0; i <= at->event; i++) {
-        const tide_event event = tide_event_at(snapshot, (size_t)i);
-        if (tide_action_is_of_segment(event.action) && event.device == at->device) {
+        if (tide_action_is_of_segment(snapshot->events.action[i]) &&
+            snapshot->events.device[i] == at->device) {
+            const tide_event event = tide_event_at(snapshot, (size_t)i);
             (void)tide_walk_count_segment(totals, &event);
         }
     }
@@ -104,8 +120,8 @@ static size_t count_births(const tide_snapshot *snapshot) {
     return n;
 }
 
-tide_status tide_lifetimes_init(tide_lifetimes *lifetimes, const tide_snapshot *snapshot,
-                                const tide_hostmem *mem, tide_error *error) {
+tide_status tide_lifetimes_begin(tide_lifetimes *lifetimes, const tide_snapshot *snapshot,
+                                 const tide_hostmem *mem, tide_error *error) {
     *lifetimes = (tide_lifetimes){.mem = mem, .n_devices = snapshot->n_devices};
     if (snapshot->n_events > TIDE_MAX_EVENTS) {
         return tide_fail(error, TIDE_LIMIT, "%zu events: the limit is 2^32 - 2",
@@ -115,9 +131,17 @@ tide_status tide_lifetimes_init(tide_lifetimes *lifetimes, const tide_snapshot *
     lifetimes->lifetimes =
         tide_hostmem_array(mem, lifetimes->n_lifetimes, sizeof(*lifetimes->lifetimes));
     lifetimes->devices = tide_hostmem_zeroed(mem, snapshot->n_devices, sizeof(*lifetimes->devices));
-    tide_status status = lifetimes->lifetimes != NULL && lifetimes->devices != NULL
-                             ? fold(lifetimes, snapshot, error)
-                             : TIDE_NO_MEMORY;
+    if (lifetimes->lifetimes == NULL || lifetimes->devices == NULL) {
+        tide_lifetimes_fini(lifetimes);
+        return TIDE_NO_MEMORY;
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_lifetimes_init(tide_lifetimes *lifetimes, const tide_snapshot *snapshot,
+                                const tide_hostmem *mem, tide_error *error) {
+    TIDE_TRY(tide_lifetimes_begin(lifetimes, snapshot, mem, error));
+    tide_status status = fold(lifetimes, snapshot, error);
     if (status != TIDE_OK) {
         tide_lifetimes_fini(lifetimes);
     }

@@ -108,12 +108,12 @@ static void find_rows(finder *find) {
     const tide_snapshot *snapshot = find->snapshot;
     tide_steps *steps = find->steps;
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        const tide_event row = tide_event_at(snapshot, i);
-        if (row.device != steps->device || row.scope == TIDE_NONE ||
-            find->of_scope[row.scope] == TIDE_NONE) {
+        uint32_t scope = tide_index_at(&snapshot->events.scope, i);
+        if (snapshot->events.device[i] != steps->device || scope == TIDE_NONE ||
+            find->of_scope[scope] == TIDE_NONE) {
             continue;
         }
-        tide_step *step = &steps->steps[find->of_scope[row.scope]];
+        tide_step *step = &steps->steps[find->of_scope[scope]];
         step->first = step->first == SIZE_MAX ? i : step->first;
         step->last = i;
     }
@@ -144,8 +144,7 @@ static tide_status find_by(finder *find, tide_step_source source) {
     return TIDE_OK;
 }
 
-tide_status tide_steps_find(tide_steps *steps, const tide_snapshot *snapshot,
-                            const tide_lifetimes *lifetimes) {
+tide_status tide_steps_find_named(tide_steps *steps, const tide_snapshot *snapshot) {
     finder find = {.snapshot = snapshot, .steps = steps};
     tide_status status = TIDE_OK;
     find.of_scope = tide_hostmem_zeroed(steps->mem, snapshot->n_scopes, sizeof(*find.of_scope));
@@ -157,8 +156,11 @@ tide_status tide_steps_find(tide_steps *steps, const tide_snapshot *snapshot,
         status = find_by(&find, (tide_step_source)source);
     }
     steps->mem->release(steps->mem->ctx, find.of_scope);
-    if (status == TIDE_OK && steps->n_steps == 0 && lifetimes != NULL) {
-        status = tide_steps_infer(steps, snapshot, lifetimes);
-    }
     return status;
+}
+
+tide_status tide_steps_find(tide_steps *steps, const tide_snapshot *snapshot,
+                            const tide_lifetimes *lifetimes) {
+    TIDE_TRY(tide_steps_find_named(steps, snapshot));
+    return steps->n_steps == 0 ? tide_steps_infer(steps, snapshot, lifetimes) : TIDE_OK;
 }

@@ -12,9 +12,12 @@ extern "C" {
 
 /* Fills the source and the steps in the order of their rows, each with scope, number, first and
  * last row, is_warmup and is_open. `steps` has its memory and device, and no steps; the caller
- * finishes it also after an error. `lifetimes` NULL: what repeats is not looked for. */
+ * finishes it also after an error. */
 TIDE_NODISCARD tide_status tide_steps_find(tide_steps *steps, const tide_snapshot *snapshot,
                                            const tide_lifetimes *lifetimes);
+
+/* The same without the steps that only repeat. */
+TIDE_NODISCARD tide_status tide_steps_find_named(tide_steps *steps, const tide_snapshot *snapshot);
 
 /* A step without rows that the scope stands for. */
 tide_step tide_step_of_scope(uint32_t scope, const tide_scope_row *row, const char *name,

@@ -85,10 +85,9 @@ static void compare_all(tide_steps *steps, const tide_snapshot *snapshot) {
     }
 }
 
-tide_status tide_steps_init(tide_steps *steps, const tide_snapshot *snapshot,
-                            const tide_lifetimes *lifetimes, size_t device) {
-    *steps = (tide_steps){.mem = lifetimes->mem, .device = device};
-    tide_status status = tide_steps_find(steps, snapshot, lifetimes);
+/* Fills in the figures of steps that were found, unless that failed. */
+static tide_status fill(tide_steps *steps, const tide_snapshot *snapshot,
+                        const tide_lifetimes *lifetimes, tide_status status) {
     if (status == TIDE_OK && steps->n_steps > 0) {
         status = measure(steps, snapshot, lifetimes);
     }
@@ -98,6 +97,18 @@ tide_status tide_steps_init(tide_steps *steps, const tide_snapshot *snapshot,
         tide_steps_fini(steps);
     }
     return status;
+}
+
+tide_status tide_steps_init(tide_steps *steps, const tide_snapshot *snapshot,
+                            const tide_lifetimes *lifetimes, size_t device) {
+    *steps = (tide_steps){.mem = lifetimes->mem, .device = device};
+    return fill(steps, snapshot, lifetimes, tide_steps_find(steps, snapshot, lifetimes));
+}
+
+tide_status tide_steps_init_named(tide_steps *steps, const tide_snapshot *snapshot,
+                                  const tide_lifetimes *lifetimes, size_t device) {
+    *steps = (tide_steps){.mem = lifetimes->mem, .device = device};
+    return fill(steps, snapshot, lifetimes, tide_steps_find_named(steps, snapshot));
 }
 
 void tide_step_name(const tide_snapshot *snapshot, const tide_step *step, char *ret_text,

@@ -81,6 +81,10 @@ typedef struct tide_kept_list {
 /* The caller finishes it. No steps: a valid empty list. */
 TIDE_NODISCARD tide_status tide_steps_init(tide_steps *steps, const tide_snapshot *snapshot,
                                            const tide_lifetimes *lifetimes, size_t device);
+
+/* The same without steps that the recording does not name: without TIDE_STEPS_INFERRED. */
+TIDE_NODISCARD tide_status tide_steps_init_named(tide_steps *steps, const tide_snapshot *snapshot,
+                                                 const tide_lifetimes *lifetimes, size_t device);
 void tide_steps_fini(tide_steps *steps);
 
 /* "step 3"; a step without a number has its name alone. Cut where there is no room. */

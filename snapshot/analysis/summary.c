@@ -243,7 +243,7 @@ static tide_status summarise_device(summary_builder *builder, size_t device,
     tide_summary_peak *peak = &of->peak;
     peak->event = lifetimes->max[TIDE_MAX_ALLOCATED].event;
     peak->totals = lifetimes->at_peak;
-    if (builder->at != NULL && builder->at->device == device) {
+    if (builder->at != NULL && builder->at->device == device && builder->at->event != peak->event) {
         peak->event = builder->at->event;
         peak->totals = totals_at(builder, builder->at);
     }
@@ -268,10 +268,10 @@ static void note_oom(const tide_snapshot *snapshot, tide_summary_device *devices
         devices[i].oom_free_bytes = -1;
     }
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        const tide_event event = tide_event_at(snapshot, i);
-        if (event.action != TIDE_ACTION_OOM) {
+        if (snapshot->events.action[i] != TIDE_ACTION_OOM) {
             continue;
         }
+        const tide_event event = tide_event_at(snapshot, i);
         tide_summary_device *of = &devices[event.device];
         if (of->n_oom++ == 0) {
             of->oom_event = (int64_t)i;

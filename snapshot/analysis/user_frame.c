@@ -46,9 +46,13 @@ static bool starts_with(const char *text, const char *prefix) {
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-static bool is_python(const char *file) {
+static bool ends_in_py(const char *file) {
     size_t n = strlen(file);
-    return n >= 3 && strcmp(file + n - 3, ".py") == 0 && file[0] != '<';
+    return n >= 3 && strcmp(file + n - 3, ".py") == 0;
+}
+
+static bool is_python(const char *file) {
+    return ends_in_py(file) && file[0] != '<';
 }
 
 /* Whether the file lies in the folder that the user named as the program's own. */
@@ -195,36 +199,61 @@ typedef struct candidates {
     bool is_plumbing;  /* every frame is */
 } candidates;
 
-static void consider(const tide_snapshot *snapshot, uint32_t frame, candidates *of) {
+/* What a frame can be for its stack. */
+enum {
+    IS_USER = 1, /* the others are then not set */
+    IS_LIBRARY = 2,
+    IS_GRADIENT = 4,
+    IS_NATIVE = 8,
+    IS_OUTSIDE = 16,
+    HAS_PYTHON = 32,
+    IS_PLUMBING = 64
+};
+
+static unsigned look_at(const tide_snapshot *snapshot, uint32_t frame) {
     char file[TIDE_PATH_TEXT];
     const char *function = tide_snapshot_text(snapshot, snapshot->frames[frame].function);
+    if (tide_frame_is_user(snapshot, frame)) {
+        return IS_USER;
+    }
     tide_path_text(tide_snapshot_text(snapshot, snapshot->frames[frame].file), file);
     bool is_outside = !is_allocator(function) && !is_aside(file) && !is_tool(file);
-    of->has_python = of->has_python || is_python(file) || starts_with(function, "_PyEval_");
-    of->is_plumbing = of->is_plumbing && is_python_of_plumbing(file);
-    if (of->library == TIDE_NONE && is_outside && is_model_library(snapshot, frame)) {
+    bool has_python = is_python(file) || starts_with(function, "_PyEval_");
+    return (has_python ? HAS_PYTHON : 0U) | (is_python_of_plumbing(file) ? IS_PLUMBING : 0U) |
+           (is_outside && is_model_library(snapshot, frame) ? IS_LIBRARY : 0U) |
+           (is_gradient(function) ? IS_GRADIENT : 0U) |
+           (is_outside && is_native(function, file) ? IS_NATIVE : 0U) |
+           (is_outside ? IS_OUTSIDE : 0U);
+}
+
+static void consider(uint32_t frame, unsigned bits, candidates *of) {
+    of->has_python = of->has_python || (bits & HAS_PYTHON) != 0;
+    of->is_plumbing = of->is_plumbing && (bits & IS_PLUMBING) != 0;
+    if (of->library == TIDE_NONE && (bits & IS_LIBRARY) != 0) {
         of->library = frame;
     }
-    if (of->gradient == TIDE_NONE && is_gradient(function)) {
+    if (of->gradient == TIDE_NONE && (bits & IS_GRADIENT) != 0) {
         of->gradient = frame;
     }
-    if (of->native == TIDE_NONE && is_outside && is_native(function, file)) {
+    if (of->native == TIDE_NONE && (bits & IS_NATIVE) != 0) {
         of->native = frame;
     }
-    if (of->outside == TIDE_NONE && is_outside) {
+    if (of->outside == TIDE_NONE && (bits & IS_OUTSIDE) != 0) {
         of->outside = frame;
     }
 }
 
-uint32_t tide_user_frame(const tide_snapshot *snapshot, uint32_t stack) {
+/* `bits_of`: of each frame; NULL: to be found. */
+static uint32_t find(const tide_snapshot *snapshot, uint32_t stack, const uint8_t *bits_of) {
     candidates of = {TIDE_NONE, TIDE_NONE, TIDE_NONE, TIDE_NONE, false, true};
     uint32_t innermost = stack != TIDE_NONE ? snapshot->stacks[stack].frame : TIDE_NONE;
     for (; stack != TIDE_NONE; stack = snapshot->stacks[stack].parent) {
         uint32_t frame = snapshot->stacks[stack].frame;
-        if (tide_frame_is_user(snapshot, frame)) {
+        unsigned bits = bits_of != NULL ? bits_of[frame] : look_at(snapshot, frame);
+        if (bits == IS_USER) {
             return frame;
         }
-        consider(snapshot, frame, &of);
+        consider(frame, bits, &of);
     }
     return of.library != TIDE_NONE                    ? of.library
            : of.gradient != TIDE_NONE                 ? of.gradient
@@ -232,6 +261,61 @@ uint32_t tide_user_frame(const tide_snapshot *snapshot, uint32_t stack) {
            : innermost != TIDE_NONE && of.is_plumbing ? TIDE_NONE
            : of.outside != TIDE_NONE                  ? of.outside
                                                       : innermost;
+}
+
+uint32_t tide_user_frame(const tide_snapshot *snapshot, uint32_t stack) {
+    return find(snapshot, stack, NULL);
+}
+
+static bool has_python(const tide_snapshot *snapshot) {
+    for (size_t i = 0; i < snapshot->n_frames; i++) {
+        if (ends_in_py(tide_snapshot_text(snapshot, snapshot->frames[i].file))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static tide_frame_kind kind_of(const tide_snapshot *snapshot, uint32_t frame, bool is_of_python) {
+    char file[TIDE_PATH_TEXT];
+    const char *function = tide_snapshot_text(snapshot, snapshot->frames[frame].function);
+    tide_path_text(tide_snapshot_text(snapshot, snapshot->frames[frame].file), file);
+    if (is_allocator(function) || is_aside(file) || (!is_of_python && is_tool(file))) {
+        return TIDE_FRAME_TOOL;
+    }
+    bool is_user = is_of_python ? tide_frame_is_user(snapshot, frame) : is_native(function, file);
+    return is_user ? TIDE_FRAME_USER : TIDE_FRAME_LIBRARY;
+}
+
+tide_status tide_frame_kinds_init(tide_frame_kinds *kinds, const tide_snapshot *snapshot,
+                                  const tide_hostmem *mem) {
+    bool is_of_python = has_python(snapshot);
+    uint8_t *bits_of = tide_hostmem_array(mem, snapshot->n_frames, sizeof(*bits_of));
+    *kinds = (tide_frame_kinds){.mem = mem};
+    kinds->of_frame = tide_hostmem_array(mem, snapshot->n_frames, sizeof(*kinds->of_frame));
+    kinds->of_stack = tide_hostmem_array(mem, snapshot->n_stacks, sizeof(*kinds->of_stack));
+    if (bits_of == NULL || kinds->of_frame == NULL || kinds->of_stack == NULL) {
+        mem->release(mem->ctx, bits_of);
+        tide_frame_kinds_fini(kinds);
+        return TIDE_NO_MEMORY;
+    }
+    for (uint32_t i = 0; i < snapshot->n_frames; i++) {
+        kinds->of_frame[i] = (uint8_t)kind_of(snapshot, i, is_of_python);
+        bits_of[i] = (uint8_t)look_at(snapshot, i);
+    }
+    for (uint32_t i = 0; i < snapshot->n_stacks; i++) {
+        kinds->of_stack[i] = find(snapshot, i, bits_of);
+    }
+    mem->release(mem->ctx, bits_of);
+    return TIDE_OK;
+}
+
+void tide_frame_kinds_fini(tide_frame_kinds *kinds) {
+    if (kinds->mem != NULL) {
+        kinds->mem->release(kinds->mem->ctx, kinds->of_frame);
+        kinds->mem->release(kinds->mem->ctx, kinds->of_stack);
+        *kinds = (tide_frame_kinds){.mem = kinds->mem};
+    }
 }
 
 /* Where the arguments of a C++ function begin; NULL: it has none. */

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/hostmem.h"
+#include "common/status.h"
 #include "snapshot/document/snapshot.h"
 
 #ifdef __cplusplus
@@ -28,6 +30,26 @@ bool tide_frame_is_user(const tide_snapshot *snapshot, uint32_t frame);
  * tidemark's own Python. TIDE_NONE: there is no stack, or all of it is Python code of PyTorch, as
  * in threads of autograd, where nothing of the program is. */
 uint32_t tide_user_frame(const tide_snapshot *snapshot, uint32_t stack);
+
+/* Whose code a frame is. In a recording with Python, only Python can be the user's. */
+typedef enum tide_frame_kind {
+    TIDE_FRAME_USER = 0,
+    TIDE_FRAME_LIBRARY,
+    TIDE_FRAME_TOOL /* PyTorch's allocator, CUDA's headers, or tidemark */
+} tide_frame_kind;
+
+/* All of them at once, in much less time than one by one. */
+typedef struct tide_frame_kinds {
+    const tide_hostmem *mem; /* borrowed */
+    uint8_t *of_frame;       /* owned; tide_frame_kind */
+    uint32_t *of_stack;      /* owned; tide_user_frame */
+} tide_frame_kinds;
+
+/* The caller finishes it. */
+TIDE_NODISCARD tide_status tide_frame_kinds_init(tide_frame_kinds *kinds,
+                                                 const tide_snapshot *snapshot,
+                                                 const tide_hostmem *mem);
+void tide_frame_kinds_fini(tide_frame_kinds *kinds);
 
 /* The first frame of such a library that the user's frame called, such as one of a library of
  * layers; TIDE_NONE: there is none before the user's frame. */

@@ -21,15 +21,15 @@ int64_t tide_retries_count(const tide_snapshot *snapshot, size_t device) {
         return 0;
     }
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        const tide_event row = tide_event_at(snapshot, i);
-        if (row.device != device) {
+        if (snapshot->events.device[i] != device) {
             continue;
         }
-        bool frees =
-            row.action == TIDE_ACTION_SEGMENT_FREE || row.action == TIDE_ACTION_SEGMENT_UNMAP;
-        bool allocates = tide_action_gives_segment(row.action);
-        n += allocates && freed_by != TIDE_NONE && row.stack == freed_by;
-        freed_by = frees ? row.stack : TIDE_NONE;
+        uint8_t action = snapshot->events.action[i];
+        bool frees = action == TIDE_ACTION_SEGMENT_FREE || action == TIDE_ACTION_SEGMENT_UNMAP;
+        bool allocates = tide_action_gives_segment(action);
+        uint32_t stack = frees || allocates ? tide_index_at(&snapshot->events.stack, i) : TIDE_NONE;
+        n += allocates && freed_by != TIDE_NONE && stack == freed_by;
+        freed_by = frees ? stack : TIDE_NONE;
     }
     return n;
 }

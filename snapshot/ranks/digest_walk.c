@@ -116,7 +116,7 @@ static tide_status find_steps(const tide_digest_parts *of, tide_step_rows *rows,
         TIDE_TRY(tide_step_rows_take(rows, steps, of->error));
         return steps->n_steps > 0 || work->made.n_events == 0 ? TIDE_OK : TIDE_UNSUPPORTED;
     }
-    TIDE_TRY(tide_steps_find(steps, of->snapshot, NULL));
+    TIDE_TRY(tide_steps_find_named(steps, of->snapshot));
     if (steps->n_steps > 0) {
         return TIDE_OK;
     }

@@ -106,8 +106,10 @@ static void plan_places(tide_engine *engine, const tide_snapshot *s) {
     MEMBER("frames.file", s->frames, file, s->n_frames, text);
     MEMBER("frames.line", s->frames, line, s->n_frames, TIDE_ENGINE_I32);
     MEMBER("frames.inlined", s->frames, inlined, s->n_frames, TIDE_ENGINE_U8);
+    ARRAY("frames.kind", engine->frames.of_frame, s->n_frames, TIDE_ENGINE_U8);
     MEMBER("stacks.parent", s->stacks, parent, s->n_stacks, index_type(s->n_stacks));
     MEMBER("stacks.frame", s->stacks, frame, s->n_stacks, index_type(s->n_frames));
+    ARRAY("stacks.user_frame", engine->frames.of_stack, s->n_stacks, index_type(s->n_frames));
 }
 
 static void plan_scopes(tide_engine *engine, const tide_snapshot *s) {

@@ -1,5 +1,4 @@
 /* document.c - the small parts of a document as the JSON of its format, by the program's writer. */
-#include "snapshot/format/json_writer.h"
 #include "snapshot/format/writer_friend.h"
 #include "snapshot/wasm/engine_internal.h"
 
@@ -12,7 +11,7 @@ static void write_odd(tide_json_writer *json, const tide_snapshot *snapshot) {
 }
 
 /* The columns of engine.h are left out; so is the end, which the page computes. */
-static void write_document(tide_json_writer *json, const tide_engine *engine) {
+static void write_document(tide_json_writer *json, tide_engine *engine) {
     const tide_snapshot *snapshot = engine->snapshot;
     tide_snapshot small = *snapshot;
     small.n_events = small.n_frames = small.n_stacks = small.n_scopes = 0;
@@ -23,6 +22,8 @@ static void write_document(tide_json_writer *json, const tide_engine *engine) {
     tide_write_without_summary(json, &small);
     write_odd(json, snapshot);
     tide_json_key_integer(json, "n_blocks", (int64_t)engine->subjects.n_blocks);
+    tide_engine_write_verdicts(json, snapshot, engine->has_lifetimes ? &engine->lifetimes : NULL);
+    tide_engine_write_rules(json, engine);
     tide_json_end_object(json);
 }
 

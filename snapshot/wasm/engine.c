@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/hostmem.h"
+#include "snapshot/analysis/lifetimes_walk.h"
 
 tide_engine *tide_engine_create(void) {
     const tide_hostmem *mem = tide_hostmem_default();
@@ -15,12 +16,27 @@ char *tide_engine_name(tide_engine *engine) {
     return engine->name;
 }
 
+/* The sentences about a snapshot of PyTorch need the lifetimes of its blocks. A file opens without
+ * them if there is no memory for them: the page then describes the peak itself, as of other files.
+ */
+static tide_lifetimes *begin_lifetimes(tide_engine *engine) {
+    tide_error ignored = {""};
+    engine->has_lifetimes = strcmp(engine->snapshot->origin.format, "pytorch") == 0 &&
+                            tide_lifetimes_begin(&engine->lifetimes, engine->snapshot,
+                                                 tide_hostmem_default(), &ignored) == TIDE_OK;
+    return engine->has_lifetimes ? &engine->lifetimes : NULL;
+}
+
 bool tide_engine_open(tide_engine *engine) {
     engine->name[sizeof(engine->name) - 1] = '\0';
     assert(engine->snapshot == NULL);
     tide_status status = tide_snapshot_load(engine->name, NULL, &engine->snapshot, &engine->error);
     if (status == TIDE_OK) {
-        status = tide_subjects_make(engine->snapshot, &engine->subjects, &engine->error);
+        status = tide_subjects_make(engine->snapshot, begin_lifetimes(engine), &engine->subjects,
+                                    &engine->error);
+    }
+    if (status == TIDE_OK) {
+        status = tide_frame_kinds_init(&engine->frames, engine->snapshot, tide_hostmem_default());
     }
     return tide_engine_end(engine, status);
 }

@@ -3,10 +3,13 @@
 #ifndef TIDE_SNAPSHOT_WASM_ENGINE_INTERNAL_H
 #define TIDE_SNAPSHOT_WASM_ENGINE_INTERNAL_H
 
+#include "snapshot/analysis/lifetimes.h"
+#include "snapshot/analysis/user_frame.h"
 #include "snapshot/document/snapshot.h"
+#include "snapshot/format/json_writer.h"
 #include "snapshot/wasm/engine.h"
 
-enum { TIDE_ENGINE_MAX_COLUMNS = 32 };
+enum { TIDE_ENGINE_MAX_COLUMNS = 40 };
 
 typedef struct tide_replaced {
     int32_t block; /* that was alive when another was allocated on top of it */
@@ -29,9 +32,18 @@ typedef struct tide_subjects {
     uint32_t *n_unmatched; /* owned: by device, events that contradict the state before them */
 } tide_subjects;
 
-/* Fills a zeroed `ret`. */
-TIDE_NODISCARD tide_status tide_subjects_make(const tide_snapshot *snapshot, tide_subjects *ret,
+/* Fills a zeroed `ret`. `lifetimes`: of the snapshot, begun, which the same walk fills; NULL. */
+TIDE_NODISCARD tide_status tide_subjects_make(const tide_snapshot *snapshot,
+                                              tide_lifetimes *lifetimes, tide_subjects *ret,
                                               tide_error *error);
+
+/* Adds the key "verdicts": for each device its sentences. `lifetimes` NULL: an empty list. */
+void tide_engine_write_verdicts(tide_json_writer *json, const tide_snapshot *snapshot,
+                                const tide_lifetimes *lifetimes);
+
+/* Adds the key "rules": for each device what the rules of the categories explain at its peak. An
+ * empty list without lifetimes, which it releases. */
+void tide_engine_write_rules(tide_json_writer *json, tide_engine *engine);
 
 /* The value of a subject that is a block of the start. */
 typedef int64_t tide_engine_start_value(const tide_snapshot *snapshot, size_t row, size_t segment);
@@ -52,6 +64,9 @@ struct tide_engine {
     tide_error error;                  /* of the last call that failed */
     tide_snapshot *snapshot;           /* owned; NULL until a file was read */
     tide_subjects subjects;
+    tide_lifetimes lifetimes; /* owned; valid if has_lifetimes */
+    bool has_lifetimes;       /* PyTorch recorded the file, and there was memory for them */
+    tide_frame_kinds frames;  /* of the snapshot */
     tide_engine_plan plans[TIDE_ENGINE_MAX_COLUMNS];
     size_t n_columns;
     tide_engine_column column;      /* the last one asked for */

@@ -1,5 +1,5 @@
 /* subjects.c - what each event is about: the fold of events, kept as one number per event. */
-#include "snapshot/analysis/live_walk.h"
+#include "snapshot/analysis/lifetimes_walk.h"
 #include "snapshot/wasm/engine_internal.h"
 
 enum { NO_BLOCK = -0x40000000, MAX_SUBJECTS = 0x40000000 };
@@ -7,15 +7,19 @@ enum { NO_BLOCK = -0x40000000, MAX_SUBJECTS = 0x40000000 };
 typedef struct pairing {
     tide_subjects *subjects;       /* borrowed */
     const tide_snapshot *snapshot; /* borrowed */
+    tide_lifetimes *lifetimes;     /* borrowed; filled; NULL: not asked for */
     bool *is_freed;                /* owned: n_blocks; its free was requested */
     size_t row;                    /* of the event at hand */
     size_t n_other;                /* subjects that are not blocks, so far */
     bool is_alloc;                 /* the event at hand is one */
 } pairing;
 
-static tide_status note_replaced(void *ctx, const tide_walk_block *block) {
+static tide_status note_end(void *ctx, const tide_walk_block *block) {
     const pairing *pairs = ctx;
     tide_subjects *to = pairs->subjects;
+    if (pairs->lifetimes != NULL) {
+        TIDE_TRY(tide_lifetimes_keep(pairs->lifetimes, block));
+    }
     if (!pairs->is_alloc) {
         return TIDE_OK;
     }
@@ -71,7 +75,11 @@ static int32_t act_of_free(pairing *pairs, const tide_event *event, int64_t bloc
 }
 
 /* What the walk needs of an event to pair it. */
-static tide_event event_at(const tide_event_table *events, size_t row) {
+static tide_event event_at(const pairing *pairs, size_t row) {
+    const tide_event_table *events = &pairs->snapshot->events;
+    if (pairs->lifetimes != NULL) {
+        return tide_event_at(pairs->snapshot, row);
+    }
     return (tide_event){.address = events->address[row],
                         .requested_bytes = tide_bytes_at(&events->requested_bytes, row),
                         .block_bytes = tide_bytes_at(&events->block_bytes, row),
@@ -81,10 +89,12 @@ static tide_event event_at(const tide_event_table *events, size_t row) {
 
 static tide_status pair_event(pairing *pairs, tide_live_walk *walk, tide_error *error) {
     tide_subjects *to = pairs->subjects;
-    const tide_event event = event_at(&pairs->snapshot->events, pairs->row);
+    const tide_event event = event_at(pairs, pairs->row);
+    const uint8_t *certainties = pairs->snapshot->event_certainty;
+    uint8_t certainty = certainties != NULL ? certainties[pairs->row] : TIDE_CERTAINTY_UNKNOWN;
     int64_t block = -1;
     pairs->is_alloc = event.action == TIDE_ACTION_ALLOC;
-    TIDE_TRY(tide_live_walk_event(walk, &event, TIDE_CERTAINTY_UNKNOWN, &block, error));
+    TIDE_TRY(tide_live_walk_event(walk, &event, certainty, &block, error));
     if (pairs->is_alloc) {
         to->rows[block] = (uint32_t)pairs->row;
         to->act[pairs->row] = (int32_t)block;
@@ -110,12 +120,16 @@ __attribute__((noinline)) static tide_status pair_some(pairing *pairs, tide_live
 }
 
 static tide_status pair_events(pairing *pairs, tide_error *error) {
-    const tide_walk_sink sink = {.block = note_replaced, .ctx = pairs};
+    const tide_walk_sink sink = {.block = note_end, .ctx = pairs};
     tide_live_walk *walk = NULL;
     TIDE_TRY(tide_live_walk_create(pairs->snapshot, &sink, tide_hostmem_default(), &walk, error));
     tide_status status = TIDE_OK;
     while (pairs->row < pairs->snapshot->n_events && status == TIDE_OK) {
         status = pair_some(pairs, walk, error);
+    }
+    pairs->is_alloc = false;
+    if (status == TIDE_OK && pairs->lifetimes != NULL) {
+        status = tide_lifetimes_end(pairs->lifetimes, pairs->snapshot, walk);
     }
     tide_live_walk_destroy(walk);
     return status;
@@ -142,10 +156,10 @@ static bool allocate(pairing *pairs, size_t n_start) {
            pairs->is_freed != NULL;
 }
 
-tide_status tide_subjects_make(const tide_snapshot *snapshot, tide_subjects *ret,
-                               tide_error *error) {
+tide_status tide_subjects_make(const tide_snapshot *snapshot, tide_lifetimes *lifetimes,
+                               tide_subjects *ret, tide_error *error) {
     const tide_hostmem *mem = tide_hostmem_default();
-    pairing pairs = {.subjects = ret, .snapshot = snapshot};
+    pairing pairs = {.subjects = ret, .snapshot = snapshot, .lifetimes = lifetimes};
     size_t n_start = add_start(snapshot, ret);
     if (n_start + snapshot->n_events > MAX_SUBJECTS) {
         return tide_fail(error, TIDE_LIMIT, "more than the limit of %d events", MAX_SUBJECTS);

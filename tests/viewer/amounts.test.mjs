@@ -1,6 +1,5 @@
 // Bytes alive, allocated, freed or kept, split level by level; frames of the user; exported tables.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import {
   blocksOf,
@@ -14,7 +13,7 @@ import {
 import { CATEGORIES } from '../../viewer/src/colours.js';
 import { csvField, csvLine, textTable } from '../../viewer/src/csv.js';
 import { snapshotOf } from './engine.mjs';
-import { FRAME, foldedStack, frameKinds, frameText, representativeFrames } from '../../viewer/src/frames.js';
+import { FRAME, foldedStack, frameText } from '../../viewer/src/frames.js';
 import { makeRun } from '../../viewer/src/run.js';
 import { CHUNK_ROWS, treeRows } from '../../viewer/src/tree_rows.js';
 import { levelsOf, usualSplit } from '../../viewer/src/levels.js';
@@ -250,27 +249,28 @@ test('leaves hold every block once, with the whole path', () => {
 
 /** A snapshot with frames only: [function, file, line], innermost first. */
 function stackOf(frames, userPath = '') {
+  const recording = new Recording();
   const strings = [];
   const text = (value) => (strings.includes(value) ? strings.indexOf(value) : strings.push(value) - 1);
-  const snapshot = {
-    userPath,
-    strings,
-    frames: { function: [], file: [], line: [] },
-    stacks: { parent: [], frame: [] },
-  };
-  [...frames].reverse().forEach(([name, file, line], i) => {
-    snapshot.frames.function.push(text(name));
-    snapshot.frames.file.push(text(file));
-    snapshot.frames.line.push(line);
-    snapshot.stacks.parent.push(i - 1);
-    snapshot.stacks.frame.push(i);
-  });
-  return snapshot;
+  const outermostFirst = [...frames].reverse();
+  return snapshotOf(
+    recording.document({
+      user_path: userPath,
+      frames: {
+        function: outermostFirst.map(([name]) => text(name)),
+        file: outermostFirst.map(([, file]) => text(file)),
+        line: outermostFirst.map(([, , line]) => line),
+        inlined: frames.map(() => 0),
+      },
+      stacks: { parent: frames.map((_, i) => i - 1), frame: frames.map((_, i) => i) },
+      strings,
+    }),
+  );
 }
 
 const told = (frames, userPath = '') => {
   const snapshot = stackOf(frames, userPath);
-  return frameText(snapshot, representativeFrames(snapshot)[frames.length - 1]);
+  return frameText(snapshot, snapshot.stacks.userFrame[frames.length - 1]);
 };
 
 test('the innermost frame of the user stands for a stack', () => {
@@ -328,7 +328,7 @@ test('the innermost frame of the user stands for a stack', () => {
 test('code that torch.compile generated is no code of the program', () => {
   const hash = 'ckjz4gqebekrb5gzrzuu7syzvy4mh7olz2yfuyjzomolrvraeq72.py';
   const kinds = (folder, name = hash) =>
-    frameKinds(stackOf([['call', `/tmp/torchinductor_me/${folder}/${name}`, 7]]))[0];
+    stackOf([['call', `/tmp/torchinductor_me/${folder}/${name}`, 7]]).frames.kind[0];
   assert.equal(kinds('kj'), FRAME.LIBRARY);
   assert.equal(kinds('kk'), FRAME.USER);
   assert.equal(kinds('kj', 'ckj.py'), FRAME.USER);
@@ -359,7 +359,7 @@ test('frames of libraries and of the tool are folded, and nothing gets lost', ()
     parts.flatMap((part) => part.frames),
     [5, 4, 3, 2, 1, 0],
   );
-  assert.deepEqual([...frameKinds(snapshot)].reverse(), [
+  assert.deepEqual([...snapshot.frames.kind].reverse(), [
     FRAME.TOOL,
     FRAME.USER,
     FRAME.LIBRARY,
@@ -379,23 +379,6 @@ test('frames of libraries and of the tool are folded, and nothing gets lost', ()
     ],
   );
   assert.deepEqual(foldedStack(bare, -1), []);
-});
-
-test('packages below every training program are those of the command line', () => {
-  const source = readFileSync(new URL('../../snapshot/analysis/user_frame.c', import.meta.url), 'utf8');
-  const packages = [.../PLUMBING\[\] = \{([^}]*)\}/.exec(source)[1].matchAll(/"([^"]+)"/g)].map(
-    ([, name]) => name,
-  );
-  assert.ok(packages.includes('torch') && packages.length > 5);
-  for (const name of [...packages, 'mymodel']) {
-    const frames = [
-      ['inner', `/x/site-packages/${name}/a.py`, 1],
-      ['mine', '/home/me/train.py', 2],
-    ];
-    assert.equal(told(frames), 'mine (train.py:2)', name);
-    const inside = [['leaf', '/x/site-packages/torch/a.py', 3], frames[0]];
-    assert.equal(told(inside), name === 'mymodel' ? 'inner (a.py:1)' : 'no call stack', name);
-  }
 });
 
 test('rows of a level add up, also where not all of them are shown', () => {

@@ -30,7 +30,7 @@ function kindOf(key, label, more = {}) {
  * @param {import('./blocks.js').Blocks} blocks
  * @param {object} table
  * @param {import('./format.js').Indices} table.column of `blocks`
- * @param {Int32Array} table.identities the identity of each row of the table
+ * @param {import('./columns.js').Indices} table.identities the identity of each row of the table
  * @param {string} table.prefix
  * @param {string} table.without label of blocks without a reference
  * @param {(identity: number) => Kind} table.kind
@@ -139,13 +139,12 @@ export function classifierOf(colourBy, runs) {
       const {
         index: { blocks },
         snapshot,
-        userFrame,
       } = run;
       return byTable(
         blocks,
         {
           column: blocks.stack,
-          identities: userFrame,
+          identities: snapshot.stacks.userFrame,
           prefix: 'stack',
           without: 'no call stack',
           kind: (frame) => {

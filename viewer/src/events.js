@@ -2,7 +2,7 @@
  * each.
  */
 import { csvLine } from './csv.js';
-import { frameText, representativeFrames } from './frames.js';
+import { frameText } from './frames.js';
 import { scopePath } from './lanes.js';
 import { oncePer } from './once.js';
 import { findTexts } from './search.js';
@@ -252,7 +252,7 @@ export function eventTexts(run, e) {
     subjects.name[s] >= 0
       ? strings[subjects.name[s]]
       : stack >= 0
-        ? frameText(snapshot, representativeFrames(snapshot)[stack])
+        ? frameText(snapshot, snapshot.stacks.userFrame[stack])
         : '',
     isBlock ? categoryText(snapshot.categories[subjects.category[s]]) : '',
     isPlaced(action) ? addressText(subjects.address[s]) : '',

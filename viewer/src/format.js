@@ -104,9 +104,10 @@ import { ACTION, makeSubjects, subjectOf } from './subjects.js';
  * @property {Indices} file string, or -1
  * @property {Int32Array} line 0: unknown
  * @property {Uint8Array} inlined 1: inlined into its caller
+ * @property {Uint8Array} kind FRAME: whose code it is
  *
- * @typedef {{parent: Indices, frame: Indices}} Stacks a tree: a row holds the innermost frame, and its parent
- *   the caller's
+ * @typedef {{parent: Indices, frame: Indices, userFrame: Indices}} Stacks a tree: a row holds the innermost
+ *   frame, and its parent the caller's. userFrame: the frame that represents the stack, or -1
  * @typedef {{event: number, requestedBytes: number}} Oom
  *
  * @typedef {object} Snapshot
@@ -137,6 +138,10 @@ import { ACTION, makeSubjects, subjectOf } from './subjects.js';
  * @property {Events} events
  * @property {import('./subjects.js').Subjects} subjects the blocks and segments that events refer to
  * @property {Oom[]} oom
+ * @property {string[][]} verdicts by device, what `tidemark explain` says of the recording, the most urgent
+ *   first; empty: PyTorch did not record it
+ * @property {import('./rule_coverage.js').RuleRow[][]} rules by device, what explains the categories at its
+ *   peak; empty: PyTorch did not record it
  * @property {{count: number, first: string} | null} odd number of values read as unknown, and the place of
  *   the first
  */
@@ -284,12 +289,14 @@ export function readSnapshot(doc) {
     strings,
     categories: stackCategories(doc.categories, [subjects.category, start.blocks.category]),
     frames,
-    stacks,
+    stacks: { parent: stacks.parent, frame: stacks.frame, userFrame: stacks.user_frame },
     scopes: readScopes(doc),
     start,
     events,
     subjects,
     oom: oomRows(events, subjects),
+    verdicts: doc.verdicts,
+    rules: doc.rules,
     odd: doc.odd,
   };
 }

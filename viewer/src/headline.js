@@ -2,7 +2,7 @@
 import { categoriesOf } from './colours.js';
 import { byId, element } from './dom.js';
 import { areToldByLines, linesAtPeaks } from './differences.js';
-import { endedEarly, headline, implementationText, isOfPytorch } from './run.js';
+import { endedEarly, headline, implementationText } from './run.js';
 import { segmentHeadline } from './segment_run.js';
 import {
   categoryText,
@@ -14,7 +14,6 @@ import {
   splitSentence,
   unbroken,
 } from './text.js';
-import { verdictOf } from './verdict.js';
 
 /**
  * The sentence that stands out, and those behind it: of several runs what differs, of a snapshot by PyTorch
@@ -31,7 +30,7 @@ function wordsOf(runs, sentence) {
   }
   const [run] = runs;
   if (run.blocksRun) return [segmentHeadline(run), ''];
-  const [first, ...rest] = isOfPytorch(run.snapshot) ? verdictOf(run) : [];
+  const [first, ...rest] = run.snapshot.verdicts[run.device] ?? [];
   return first === undefined ? [headline(run), ''] : [unbroken(first), unbroken(rest.join(' '))];
 }
 

@@ -3,7 +3,7 @@
  */
 import { byId, element, pushButton } from './dom.js';
 import { peakWord } from './peak.js';
-import { hasRules, ruleTable } from './rule_coverage.js';
+import { ruleRows, ruleTable } from './rule_coverage.js';
 import { colouringOf } from './stacking.js';
 import { makeBandSweep } from './sweep.js';
 import { certaintiesText, formatBytes, formatCount, formatShare } from './text.js';
@@ -115,7 +115,7 @@ export class Legend {
   showRules(isOpen) {
     const { runs, shown } = this.store.get();
     const run = runs[shown];
-    this.rulesButton.hidden = run === undefined || !run.isRecorded || !hasRules(run);
+    this.rulesButton.hidden = run === undefined || !run.isRecorded || ruleRows(run).length === 0;
     this.rulesButton.setAttribute('aria-expanded', String(isOpen));
     this.rules.hidden = !isOpen;
     this.rules.replaceChildren(...(isOpen ? [ruleTable(run)] : []));

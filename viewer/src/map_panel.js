@@ -2,7 +2,7 @@
  * why the device does not have these.
  */
 import { colourSwatch, element, pushButton } from './dom.js';
-import { frameText, representativeFrames } from './frames.js';
+import { frameText } from './frames.js';
 import { blockColours } from './instant.js';
 import { layoutAt } from './layout.js';
 import { layOutMap, rectAt, scaleToFit } from './map_rows.js';
@@ -377,7 +377,7 @@ class MapPanel {
       blocks.name[keeper] >= 0
         ? run.snapshot.strings[blocks.name[keeper]]
         : stack >= 0
-          ? frameText(run.snapshot, representativeFrames(run.snapshot)[stack])
+          ? frameText(run.snapshot, run.snapshot.stacks.userFrame[stack])
           : 'no call stack';
     const button = pushButton(
       name,

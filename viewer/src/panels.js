@@ -45,7 +45,7 @@ export function blockFacts(run, block, maxFrames) {
   const requested = blocks.requestedBytes[block];
   const whole = blocks.bytes[block];
   const stack = blocks.stack[block];
-  const frame = stack < 0 ? -1 : run.userFrame[stack];
+  const frame = stack < 0 ? -1 : run.snapshot.stacks.userFrame[stack];
   const code = frame < 0 ? '' : frameText(snapshot, frame);
   const isNamed = blocks.name[block] >= 0;
   const name = isNamed ? snapshot.strings[blocks.name[block]] : code || '(no name)';

@@ -86,13 +86,13 @@ function factsOf(run, block) {
  * @param {import('./run.js').Run} run
  * @param {number} block
  */
-function nameOf({ snapshot, userFrame, index: { blocks } }, block) {
+function nameOf({ snapshot, index: { blocks } }, block) {
   const name = blocks.name[block];
   const stack = blocks.stack[block];
   return name >= 0
     ? snapshot.strings[name]
     : stack >= 0
-      ? frameText(snapshot, userFrame[stack])
+      ? frameText(snapshot, snapshot.stacks.userFrame[stack])
       : '(no name)';
 }
 

@@ -4,11 +4,10 @@ import { eventAxis, timeAxis } from './axis.js';
 import { buildBlocks, buildReserved, devicesUsed } from './blocks.js';
 import { limitsOf } from './failures.js';
 import { NO_INTERVAL, SCOPE } from './format_names.js';
-import { sitesOf, siteText, representativeFrames } from './frames.js';
+import { sitesOf, siteText } from './frames.js';
 import { aliveAt, buildIndex, largestState } from './index.js';
 import { buildLanes, enclosing, scopeExtents, scopeSpan, scopeText } from './lanes.js';
 import { breakdownAt, peakWord } from './peak.js';
-import { findSteps } from './steps.js';
 import { categoryText, formatBytes, formatCount, formatPlural, unbroken } from './text.js';
 
 const MOST_TOLD = 5; // inexact functions in a sentence
@@ -33,10 +32,8 @@ const MOST_TOLD = 5; // inexact functions in a sentence
  * @property {import('./format.js').Snapshot} snapshot
  * @property {number} device the one shown
  * @property {number[]} devices those on which anything was allocated
- * @property {import('./steps.js').Steps | null} steps of a snapshot by PyTorch; null: of another file
  * @property {import('./index.js').MemoryIndex} index
  * @property {import('./blocks.js').Reserved} reserved
- * @property {Int32Array} userFrame per stack the frame that stands for it; computed on first use
  * @property {import('./lanes.js').Extents} extents
  * @property {import('./lanes.js').Lane[]} lanes
  * @property {{event: import('./axis.js').Axis, time: import('./axis.js').Axis}} axes
@@ -57,7 +54,6 @@ const MOST_TOLD = 5; // inexact functions in a sentence
  * @property {import('./lanes.js').Extents} extents
  * @property {import('./lanes.js').Lane[]} lanes
  * @property {number[]} devices
- * @property {import('./steps.js').Steps | null} steps of a snapshot by PyTorch; null: of another file
  */
 
 /**
@@ -267,7 +263,7 @@ function endNs(snapshot) {
 }
 
 /** @param {import('./format.js').Snapshot} snapshot */
-export function isOfPytorch({ origin }) {
+function isOfPytorch({ origin }) {
   return origin?.format === 'pytorch';
 }
 
@@ -293,7 +289,6 @@ export function deriveRun(snapshot, device) {
     extents: scopeExtents(snapshot),
     lanes: buildLanes(snapshot),
     devices,
-    steps: isOfPytorch(snapshot) ? findSteps(snapshot, index.blocks.device, index.totals) : null,
   };
 }
 
@@ -305,7 +300,7 @@ export function deriveRun(snapshot, device) {
  * @returns {Run}
  */
 export function makeRun(snapshot, label, chosen, derived = deriveRun(snapshot, chosen)) {
-  const { index, reserved, extents, lanes, devices, steps } = derived;
+  const { index, reserved, extents, lanes, devices } = derived;
   const { blocks } = index;
   const { peakState, homeScope } = choosePeak(snapshot, index, extents);
   const device = snapshot.devices[blocks.device];
@@ -319,13 +314,9 @@ export function makeRun(snapshot, label, chosen, derived = deriveRun(snapshot, c
     snapshot,
     device: blocks.device,
     devices,
-    steps,
     index,
     reserved,
     extents,
-    get userFrame() {
-      return representativeFrames(snapshot);
-    },
     lanes,
     axes: {
       event: eventAxis(snapshot.events.count),

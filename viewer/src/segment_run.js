@@ -22,13 +22,10 @@ export function segmentRun(run) {
     extents: scopeExtents(snapshot),
     lanes: buildLanes(snapshot),
     devices: run.devices,
-    steps: null,
   });
-  // The frame that stands for a stack does not depend on what is drawn.
   return Object.defineProperties(made, {
     given: { value: run.given },
     blocksRun: { value: run },
-    userFrame: { get: () => run.userFrame },
   });
 }
 

@@ -114,12 +114,17 @@ static uint64_t step(recording *made, uint64_t kept, uint64_t varied_bytes) {
     return b;
 }
 
+/* Also checks that only steps with names are found where only these are wanted. */
 static void steps_of(const recording *made, tide_steps *steps) {
     tide_lifetimes lifetimes;
+    tide_steps named;
     event_rows_set(made->snapshot, made->events, made->snapshot->n_events);
     assert_int_equal(
         tide_lifetimes_init(&lifetimes, made->snapshot, made->snapshot->arena.mem, NULL), TIDE_OK);
     assert_int_equal(tide_steps_init(steps, made->snapshot, &lifetimes, 0), TIDE_OK);
+    assert_int_equal(tide_steps_init_named(&named, made->snapshot, &lifetimes, 0), TIDE_OK);
+    assert_int_equal(named.n_steps, steps->source == TIDE_STEPS_INFERRED ? 0 : steps->n_steps);
+    tide_steps_fini(&named);
     tide_lifetimes_fini(&lifetimes);
 }
 

@@ -10,9 +10,27 @@
 #include <cmocka.h>
 
 #include "snapshot/analysis/user_frame.h"
+#include "support/hostmem_fault.h"
 #include "support/pickle_text.h"
 
 enum { TEXT_BYTES = 4096 };
+
+/* All stacks at once give the same frames as one by one, or fail without memory. */
+static void assert_same_at_once(const tide_snapshot *snapshot) {
+    size_t n_failed = 0;
+    for (bool has_failed = true; has_failed; n_failed += has_failed) {
+        tide_frame_kinds kinds;
+        tide_hostmem_fault fault;
+        tide_hostmem_fault_init(&fault, n_failed + 1);
+        has_failed = tide_frame_kinds_init(&kinds, snapshot, &fault.mem) == TIDE_NO_MEMORY;
+        for (uint32_t i = 0; i < snapshot->n_stacks && !has_failed; i++) {
+            assert_int_equal(kinds.of_stack[i], tide_user_frame(snapshot, i));
+        }
+        tide_frame_kinds_fini(&kinds);
+        assert_int_equal(fault.n_live, 0);
+    }
+    assert_int_equal(n_failed, 3);
+}
 
 /* Asserts the text of the frame that represents a stack with these frames, innermost first. */
 static void assert_frame_below(const char *user_path, const char *frames, const char *expected) {
@@ -25,6 +43,7 @@ static void assert_frame_below(const char *user_path, const char *frames, const 
     assert_int_equal(pytorch_import_text(text, NULL, &snapshot, &error), TIDE_OK);
     snapshot->user_path = user_path;
     uint32_t frame = tide_user_frame(snapshot, tide_index_at(&snapshot->events.stack, 0));
+    assert_same_at_once(snapshot);
     if (expected == NULL) {
         assert_int_equal(frame, TIDE_NONE);
     } else {
@@ -162,11 +181,46 @@ static void python_of_pytorch_alone_is_no_line(void **state) {
                  "run (x.py:9)");
 }
 
+static void kinds_of_frames(void **state) {
+    static const char TEXT[] =
+        "{'segments': [], 'device_traces': [[{'action': 'snapshot', 'frames': [" ALLOCATOR
+        "%s]}]]}";
+    static const struct {
+        const char *frames;
+        tide_frame_kind kinds[2]; /* of what is not the allocator */
+    } CASES[] = {
+        {FRAME("f", "/v/site-packages/torch/x.py", "9") ", " FRAME("main", "run.py", "1"),
+         {TIDE_FRAME_LIBRARY, TIDE_FRAME_USER}},
+        {FRAME("f", "model.c", "9") ", " FRAME("main", "cli/main.c", "1"),
+         {TIDE_FRAME_USER, TIDE_FRAME_TOOL}},
+        {FRAME("f", "model.c", "9") ", " FRAME("__libc_start_main", "../csu/libc-start.c", "1"),
+         {TIDE_FRAME_USER, TIDE_FRAME_LIBRARY}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        char text[TEXT_BYTES];
+        tide_snapshot *snapshot = NULL;
+        tide_frame_kinds kinds;
+        tide_error error;
+        snprintf(text, sizeof(text), TEXT, CASES[i].frames);
+        assert_int_equal(pytorch_import_text(text, NULL, &snapshot, &error), TIDE_OK);
+        assert_int_equal(tide_frame_kinds_init(&kinds, snapshot, tide_hostmem_default()), TIDE_OK);
+        uint32_t stack = tide_index_at(&snapshot->events.stack, 0);
+        for (size_t frame = 0; frame < 4; frame++, stack = snapshot->stacks[stack].parent) {
+            assert_int_equal(kinds.of_frame[snapshot->stacks[stack].frame],
+                             frame < 2 ? TIDE_FRAME_TOOL : CASES[i].kinds[frame - 2]);
+        }
+        tide_frame_kinds_fini(&kinds);
+        tide_snapshot_destroy(snapshot);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(allocators_headers_and_own_code_are_not_the_line),
         cmocka_unit_test(the_line_of_a_program_in_c_has_a_file),
         cmocka_unit_test(python_of_pytorch_alone_is_no_line),
+        cmocka_unit_test(kinds_of_frames),
         cmocka_unit_test(first_frame_of_the_users),
         cmocka_unit_test(code_that_torch_compile_generated_is_not_the_users),
         cmocka_unit_test(code_below_the_named_folder_is_the_users),
