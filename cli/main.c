@@ -10,17 +10,39 @@
 #include "run/run.h"
 
 static const tide_command *const COMMANDS[] = {
-    &tide_command_run,     &tide_command_top,      &tide_command_profile,
-    &tide_command_explain, &tide_command_summary,  &tide_command_compare,
-    &tide_command_view,    &tide_command_picture,  &tide_command_dump,
-    &tide_command_export,  &tide_command_digest,   &tide_command_ranks,
-    &tide_command_replay,  &tide_command_recover,  &tide_command_check_reference,
-    &tide_command_fit,     &tide_command_forecast, &tide_command_sweep,
-    &tide_command_study,   &tide_command_bench,    &tide_command_time,
+    &tide_command_run,
+    &tide_command_top,
+    &tide_command_explain,
+    &tide_command_summary,
+    &tide_command_view,
+    &tide_command_compare,
+    &tide_command_fit,
+    &tide_command_sweep,
+    &tide_command_time,
+    &tide_command_replay,
+    &tide_command_digest,
+    &tide_command_ranks,
+    &tide_command_picture,
+    &tide_command_dump,
+    &tide_command_export,
+    &tide_command_recover,
     &tide_command_devices,
+    /* tidemark's own transformer */
+    &tide_command_profile,
+    &tide_command_forecast,
+    &tide_command_study,
+    &tide_command_bench,
+    &tide_command_check_reference,
 };
 
-enum { N_COMMANDS = sizeof(COMMANDS) / sizeof(COMMANDS[0]) };
+enum { N_COMMANDS = sizeof(COMMANDS) / sizeof(COMMANDS[0]), N_OF_MODEL = 5 };
+
+static const tide_command_group GROUPS[] = {
+    {"Programs and snapshots", N_COMMANDS - N_OF_MODEL},
+    {"tidemark's own transformer", N_OF_MODEL},
+};
+
+enum { N_GROUPS = sizeof(GROUPS) / sizeof(GROUPS[0]) };
 
 static const char *command_at(const void *ctx, size_t i) {
     (void)ctx;
@@ -112,14 +134,20 @@ static const tide_program PROGRAM = {
     .examples = EXAMPLES,
     .commands = COMMANDS,
     .n_commands = N_COMMANDS,
+    .groups = GROUPS,
+    .n_groups = N_GROUPS,
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
 };
 
 static void print_help(FILE *out) {
-    fprintf(out, "usage: tidemark COMMAND [options]\n\n%s\nCommands\n", PROGRAM.intro);
-    for (size_t i = 0; i < N_COMMANDS; i++) {
-        fprintf(out, "  %-16s %s\n", COMMANDS[i]->name, COMMANDS[i]->summary);
+    fprintf(out, "usage: tidemark COMMAND [options]\n\n%s", PROGRAM.intro);
+    const tide_command *const *command = COMMANDS;
+    for (size_t g = 0; g < N_GROUPS; g++) {
+        fprintf(out, "\n%s\n", GROUPS[g].title);
+        for (size_t i = 0; i < GROUPS[g].n_commands; i++, command++) {
+            fprintf(out, "  %-16s %s\n", (*command)->name, (*command)->summary);
+        }
     }
     fprintf(out,
             "\ntidemark help COMMAND, or tidemark COMMAND --help, lists a command's options, and\n"
