@@ -244,7 +244,8 @@ static tide_status read_folder(const tide_launch *launch, DIR *folder, tide_left
     return TIDE_OK;
 }
 
-tide_status tide_left_read(const tide_launch *launch, tide_left_list *ret, tide_error *error) {
+tide_status tide_left_begin(const tide_launch *launch, tide_left_list *ret, DIR **ret_folder,
+                            tide_error *error) {
     *ret = (tide_left_list){.failed_rank = -1, .exception = ""};
     tide_arena_init(&ret->arena, tide_hostmem_default());
     ret->processes =
@@ -252,11 +253,15 @@ tide_status tide_left_read(const tide_launch *launch, tide_left_list *ret, tide_
     if (ret->processes == NULL) {
         return TIDE_NO_MEMORY;
     }
-    DIR *folder = opendir(launch->folder);
-    if (folder == NULL) {
-        return tide_fail(error, TIDE_IO, "%s, the folder of the run: %s", launch->folder,
-                         strerror(errno));
-    }
+    *ret_folder = opendir(launch->folder);
+    return *ret_folder != NULL ? TIDE_OK
+                               : tide_fail(error, TIDE_IO, "%s, the folder of the run: %s",
+                                           launch->folder, strerror(errno));
+}
+
+tide_status tide_left_read(const tide_launch *launch, tide_left_list *ret, tide_error *error) {
+    DIR *folder = NULL;
+    TIDE_TRY(tide_left_begin(launch, ret, &folder, error));
     tide_status status = read_folder(launch, folder, ret, error);
     if (status == TIDE_OK) {
         status = tide_left_read_accounts(launch, ret);
