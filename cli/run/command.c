@@ -1,5 +1,4 @@
 /* tidemark run: a user's program, recorded on a GPU or on a virtual card. */
-#include <assert.h>
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include "cli/program_words.h"
 #include "cli/run/internal.h"
 #include "cli/run_choices.h"
+#include "common/assert.h"
 #include "common/bytes.h"
 #include "common/plural.h"
 #include "programs/launch/logs/logs_left.h"
@@ -329,7 +329,7 @@ static int run(int argc, char **argv) {
         (void)tide_cli_fail(TIDE_COMMAND_RUN, status, &error);
         return EXIT_NOT_STARTED;
     }
-    assert(words.program != NULL);
+    TIDE_ASSERT(words.program != NULL);
     if (options.device != NULL && strcmp(options.device, "cuda") == 0) {
         options.device = NULL; /* the GPUs of this machine, as without --device */
     }

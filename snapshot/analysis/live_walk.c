@@ -1,8 +1,8 @@
 #include "snapshot/analysis/live_walk.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
+#include "common/assert.h"
 #include "common/map.h"
 
 typedef struct device_state {
@@ -239,7 +239,7 @@ static bool is_too_much(const tide_totals *now, const tide_event *event) {
 }
 
 bool tide_walk_count_segment(tide_totals *now, const tide_event *event) {
-    assert(tide_action_is_of_segment(event->action));
+    TIDE_ASSERT(tide_action_is_of_segment(event->action));
     bool is_whole =
         event->action == TIDE_ACTION_SEGMENT_ALLOC || event->action == TIDE_ACTION_SEGMENT_FREE;
     int64_t sign = tide_action_gives_segment(event->action) ? 1 : -1;
@@ -424,7 +424,7 @@ tide_status tide_live_walk_finish(tide_live_walk *walk) {
     if (walk->n_segments > 0) {
         qsort(walk->segments, walk->n_segments, sizeof(*walk->segments), by_number);
     }
-    assert(walk->sink->segment != NULL || walk->n_segments == 0);
+    TIDE_ASSERT(walk->sink->segment != NULL || walk->n_segments == 0);
     for (size_t i = 0; walk->sink->block != NULL && i < walk->n_blocks; i++) {
         TIDE_TRY(walk->sink->block(walk->sink->ctx, &walk->blocks[i]));
     }

@@ -1,10 +1,11 @@
 #include "snapshot/document/validate.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+
+#include "common/assert.h"
 
 enum { MAX_DEVICES = 256 };
 
@@ -267,7 +268,7 @@ static tide_status check_events(const checker *check) {
     for (size_t i = 0; i < check->snapshot->n_events; i++) {
         TIDE_TRY(check_event(check, i));
     }
-    assert(false); /* a column is refused and none of its rows */
+    TIDE_ASSERT(false); /* a column is refused and none of its rows */
     return TIDE_OK;
 }
 

@@ -1,5 +1,5 @@
-#include <assert.h>
 
+#include "common/assert.h"
 #include "snapshot/format/columns_internal.h"
 #include "snapshot/format/writer_friend.h"
 #include "snapshot/format/writer_keys_internal.h"
@@ -42,7 +42,7 @@ static void load(const table_part *part, const tide_column_rule *rule, size_t fi
 /* In units; rows without an address repeat the last one, so that their difference is 0. */
 static void scale_addresses(const table_part *part, size_t first, size_t n_rows, int64_t last,
                             int64_t values[BATCH_ROWS]) {
-    assert(part->snapshot != NULL); /* events alone have addresses */
+    TIDE_ASSERT(part->snapshot != NULL); /* events alone have addresses */
     const uint8_t *actions = part->snapshot->events.action + first;
     for (size_t i = 0; i < n_rows; i++) {
         if (tide_action_has_address(actions[i])) {

@@ -1,9 +1,9 @@
 /* engine.c - opens a document and keeps the answers. */
 #include "snapshot/wasm/engine_internal.h"
 
-#include <assert.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "common/hostmem.h"
 #include "snapshot/analysis/lifetimes_walk.h"
 
@@ -29,7 +29,7 @@ static tide_lifetimes *begin_lifetimes(tide_engine *engine) {
 
 bool tide_engine_open(tide_engine *engine) {
     engine->name[sizeof(engine->name) - 1] = '\0';
-    assert(engine->snapshot == NULL);
+    TIDE_ASSERT(engine->snapshot == NULL);
     tide_status status = tide_snapshot_load(engine->name, NULL, &engine->snapshot, &engine->error);
     if (status == TIDE_OK) {
         status = tide_subjects_make(engine->snapshot, begin_lifetimes(engine), &engine->subjects,
@@ -53,7 +53,7 @@ bool tide_engine_end(tide_engine *engine, tide_status status) {
 }
 
 void tide_engine_begin_text(tide_engine *engine) {
-    assert(engine->snapshot != NULL);
+    TIDE_ASSERT(engine->snapshot != NULL);
     engine->n_text = 0;
 }
 
