@@ -73,7 +73,7 @@ test('what is not known is left out', () => {
   assert.deepEqual(linesOf(without), {});
 });
 
-test("a block's private pool is told", () => {
+test("a block's private pool is named", () => {
   const document = recorded();
   document.pools = [[3, 0]];
   document.events.pool = [0, 1];
