@@ -10,8 +10,9 @@ enum { LINE_BYTES = 4096, REASON_BYTES = 256 };
 
 #define BLANKS " \t\r\n"
 
-/* Cuts the line in two: the category, and the expression behind the blanks. NULL: a line without a
- * rule. */
+/* Cuts the line in two: the category, and the expression after the blanks. NULL: no rule in the
+ * line.
+ */
 static char *split(char *line, char **ret_expression) {
     line += strspn(line, BLANKS);
     size_t n = strlen(line);
