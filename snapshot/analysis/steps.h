@@ -68,8 +68,7 @@ typedef struct tide_kept {
     int64_t bytes;         /* allocated at the later instant */
     int64_t blocks;        /* the same in blocks */
     int64_t n_steps;       /* steps that allocated the later blocks; 0: none */
-    int64_t
-        first_born; /* row of the first later block; -1: before the first row, or there is none */
+    int64_t first_born;    /* row of the first later block; -1: before the first row, or none */
 } tide_kept;
 
 typedef struct tide_kept_list {

@@ -149,7 +149,7 @@ static void odd_values_are_counted(void **state) {
     }
 }
 
-/* PyTorch writes 2^64 - 1, a LONG1 of nine bytes, for a line that it does not know. */
+/* PyTorch writes 2^64 - 1, a LONG1 of nine bytes, for an unknown line. */
 static void a_line_that_nobody_knows_is_unknown(void **state) {
     (void)state;
     static const char DATA[] = "\x80\x04}(\x8c\x08segments]\x8c\x0d"
