@@ -10,7 +10,7 @@ import { Recording } from './recording.mjs';
 
 const MIB = 2 ** 20;
 
-/** The account of a small run in MiB, plus single bytes that must not get lost in rounding. */
+/** The account of a small run, in whole MiB unless a test adds other rows. */
 function recorded(account = {}, rows = []) {
   const recording = new Recording();
   recording.alloc('weight', 'parameter', 1024);
