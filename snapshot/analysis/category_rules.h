@@ -3,7 +3,7 @@
  * rules of the user's own.
  *
  * A rule gives the certainty TIDE_CERTAINTY_RULE. Blocks whose category is known for certain keep
- * it. docs/categories.md has the built-in rules.
+ * it. docs/reference/categories.md has the built-in rules.
  */
 #ifndef TIDE_SNAPSHOT_CATEGORY_RULES_H
 #define TIDE_SNAPSHOT_CATEGORY_RULES_H

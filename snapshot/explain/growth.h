@@ -3,7 +3,7 @@
  * A line of the program grows if most steps leave blocks of it behind that are never freed. Only
  * steps that the recording names count: scopes of the kind step, annotations of PyTorch's profiler,
  * and steps of an optimizer. Calls of a module do not, because their sizes differ for good reasons.
- * The rule prefers silence to a guess; docs/explain.md states it.
+ * The rule prefers silence to a guess; docs/guide/explain.md states it.
  */
 #ifndef TIDE_SNAPSHOT_GROWTH_H
 #define TIDE_SNAPSHOT_GROWTH_H

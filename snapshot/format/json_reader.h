@@ -110,7 +110,8 @@ const char *tide_json_get_text(tide_json *json, tide_arena *arena);
  * which only some mean anything. A longer one is none of them: "". */
 const char *tide_json_get_short_text(tide_json *json, char *buffer, size_t n_room);
 
-/* How an ornament is read that is not what it should be (docs/snapshot-format.md, "Odd values"). */
+/* How an ornament is read that is not what it should be (docs/reference/snapshot-format.md, "Odd
+ * values"). */
 typedef struct tide_json_odd {
     int64_t unknown;    /* what it is read as */
     bool range_is_fine; /* an integer out of range is nothing to tell about */

@@ -1,6 +1,6 @@
 /* import.h - snapshots that PyTorch wrote, as documents of ours.
  *
- * docs/pytorch-snapshots.md says what is read, what is derived and what is lost.
+ * docs/reference/pytorch-snapshots.md says what is read, what is derived and what is lost.
  */
 #ifndef TIDE_SNAPSHOT_PYTORCH_IMPORT_H
 #define TIDE_SNAPSHOT_PYTORCH_IMPORT_H

@@ -1,5 +1,5 @@
 /* export.h - a recording as a folder of Parquet files, one for each table, for engines that query
- * many recordings at once. docs/engines.md describes the tables.
+ * many recordings at once. docs/reference/engines.md describes the tables.
  *
  * It reads its source once, from the first event to the last. Its memory is that of what is alive
  * at once, of names, call stacks and steps, and of one row group of three tables
