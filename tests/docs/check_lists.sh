@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Compares lists in the pages with those of the program: check_lists.sh DOCS TIDEMARK
+# Compares lists and outputs in the pages with those of the program: check_lists.sh DOCS TIDEMARK
 #   - the tables in cards.md have the names, bytes, workspaces, boards and stated peaks of `tidemark devices --cards`
 #   - the row `categories` in snapshot-format.md has the names of a snapshot, in their order
+#   - commands.md has a line for each command of `tidemark --help`
+#   - the outputs in README.md that need no PyTorch are expected outputs of golden cases
 set -eu
 docs=$(realpath "$1")
 program=$(realpath "$2")
@@ -49,5 +51,24 @@ if ! cmp -s categories.page categories.program; then
     echo "docs/reference/snapshot-format.md has the categories '$(cat categories.page)', the program '$(cat categories.program)'" >&2
     failed=1
 fi
+
+"$program" --help | sed -n 's/^  \([a-z-]*\)  .*/\1/p' >commands.program
+while read -r command; do
+    grep -qE "^([^#]*; )?tidemark $command( |\$)" "$docs/guide/commands.md" ||
+        { echo "docs/guide/commands.md has no line for tidemark $command" >&2 && failed=1; }
+done <commands.program
+
+# Prints the lines below COMMAND in its block of README.md: output_of COMMAND
+output_of() {
+    awk -v command="$ $1" '$0 == command { inside = 1; next } /^```/ { inside = 0 } inside' "$docs/../README.md"
+}
+for pair in "tidemark explain memory.pickle:explain" "./dev demo:demo"; do
+    output_of "${pair%:*}" >output.page
+    [ -s output.page ] || { echo "README.md has no output of ${pair%:*}" >&2 && failed=1; }
+    while IFS= read -r line; do
+        grep -qxF -- "$line" "$docs/../tests/golden/cases/${pair#*:}.stdout" ||
+            { echo "README.md: not in tests/golden/cases/${pair#*:}.stdout: $line" >&2 && failed=1; }
+    done <output.page
+done
 echo "$(wc -l <cards.page) cards and $(tr ',' '\n' <categories.page | wc -w) categories are as the pages say"
-[ -s cards.page ] && [ -s boards.page ] && [ -s peaks.page ] && [ -s categories.page ] && [ "$failed" -eq 0 ]
+[ -s cards.page ] && [ -s boards.page ] && [ -s peaks.page ] && [ -s categories.page ] && [ -s commands.program ] && [ "$failed" -eq 0 ]
