@@ -19,7 +19,7 @@ enum {
 };
 
 /* Of PyTorch without the driver: Python, PyTorch and its allocator, on the machine for which the
- * time model was fitted, with nothing else running (docs/guide/virtual-time.md). */
+ * time model was fitted, with nothing else running (docs/internals/time-model.md). */
 enum {
     TIDE_STATED_FORWARD_NS = 42000, /* fp32 and TF32 */
     TIDE_STATED_MIXED_FORWARD_NS = 35000,
