@@ -85,11 +85,12 @@ static const tide_program_item ENVIRONMENT[] = {
 
 static const tide_program_item FILES[] = {
     {"SIZE-MODE-cCONTEXT-bBATCH-PRECISION.json.gz",
-     "the snapshot that profile writes without -o; docs/snapshot-format.md describes the format"},
+     "the snapshot that profile writes without -o; docs/reference/snapshot-format.md describes the "
+     "format"},
     {"FILE.old",
      "the event log that a crash left in the file of --log, kept when another run uses that file"},
     {"sweep.jsonl",
-     "the rows that sweep writes without -o; for a part sweep-I-of-N.jsonl (docs/sweep.md)"},
+     "the rows that sweep writes without -o; for a part sweep-I-of-N.jsonl (docs/guide/sweep.md)"},
     {"report.html", "the report of a list of runs, or of several snapshots given to view"},
     {"FILE.html", "the report that view makes of the snapshot FILE alone"},
     {NULL, NULL},

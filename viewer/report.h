@@ -32,7 +32,7 @@ TIDE_NODISCARD tide_status tide_report_write(const char *path, const tide_report
                                              size_t n_inputs, const char *comparison_json,
                                              tide_error *error);
 
-/* A digest (docs/digest.md): the text of its JSON, uncompressed; borrowed. */
+/* A digest (docs/reference/digest.md): the text of its JSON, uncompressed; borrowed. */
 typedef struct tide_report_digest {
     const char *text;
     size_t n_bytes;

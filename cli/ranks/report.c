@@ -71,7 +71,7 @@ static void say_first(tide_report *report, const tide_ranks *ranks) {
                     line, tide_report_bytes(report, device->oom.requested_bytes));
 }
 
-/* With fewer steps, memory may rise for good reasons (docs/explain.md). */
+/* With fewer steps, memory may rise for good reasons (docs/guide/explain.md). */
 static bool has_enough_steps(const tide_digest_device *device) {
     int64_t n_measured = 0;
     for (size_t i = 0; i < device->n_steps; i++) {

@@ -3,7 +3,7 @@
  * rules from a file of the user.
  *
  * A rule gives the certainty TIDE_CERTAINTY_RULE. Blocks with a certain category keep it.
- * docs/categories.md describes the built-in rules.
+ * docs/reference/categories.md describes the built-in rules.
  */
 #ifndef TIDE_SNAPSHOT_CATEGORY_RULES_H
 #define TIDE_SNAPSHOT_CATEGORY_RULES_H

@@ -283,7 +283,7 @@ static void note_oom(const tide_snapshot *snapshot, tide_summary_device *devices
 
 #define MIB (INT64_C(1) << 20)
 
-/* The bytes of the segment that the allocator gets for a request (docs/allocator.md). */
+/* The bytes of the segment that the allocator gets for a request (docs/internals/allocator.md). */
 static int64_t bought_for(const tide_snapshot *snapshot, int64_t requested_bytes) {
     double large_bytes = (double)(20 * MIB);
     for (size_t i = 0; i < snapshot->n_settings; i++) {

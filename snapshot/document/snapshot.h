@@ -3,7 +3,7 @@
  * Built by capture/ from a live recorder, or by snapshot/reader.h from a file; then immutable.
  * Plain tables, indices between them, TIDE_NONE for "none"; bytes and nanoseconds; -1 for "unknown
  * or not measured". The document owns all it points to: everything is in its arena, or in tables
- * that it was given with a release function. docs/snapshot-format.md specifies the file.
+ * that it was given with a release function. docs/reference/snapshot-format.md specifies the file.
  */
 #ifndef TIDE_SNAPSHOT_SNAPSHOT_H
 #define TIDE_SNAPSHOT_SNAPSHOT_H
@@ -325,7 +325,7 @@ TIDE_NODISCARD tide_status tide_snapshot_write_to(const tide_snapshot *snapshot,
                                                   void *ctx, tide_error *error);
 
 /* Reads and validates. The file is untrusted: TIDE_FORMAT names the place (byte offset in the
- * uncompressed text and the key), TIDE_LIMIT a limit of docs/snapshot-format.md. Never crashes and
+ * uncompressed text and the key), TIDE_LIMIT a limit of docs/reference/snapshot-format.md. Never crashes and
  * never executes anything from the file. `mem` NULL: default heap. */
 TIDE_NODISCARD tide_status tide_snapshot_load(const char *path, const tide_hostmem *mem,
                                               tide_snapshot **ret_snapshot, tide_error *error);

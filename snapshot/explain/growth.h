@@ -3,7 +3,7 @@
  * A line of the program grows if most steps leave blocks of it that are never freed. Only
  * steps that the recording names count: scopes of the kind step, annotations of PyTorch's profiler,
  * and steps of an optimizer. Calls of a module do not count, because their sizes differ for good
- * reasons. The rule prefers silence to a guess; docs/explain.md describes it.
+ * reasons. The rule prefers silence to a guess; docs/guide/explain.md describes it.
  */
 #ifndef TIDE_SNAPSHOT_GROWTH_H
 #define TIDE_SNAPSHOT_GROWTH_H

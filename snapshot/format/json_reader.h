@@ -111,7 +111,7 @@ const char *tide_json_get_text(tide_json *json, tide_arena *arena);
  * short texts: a longer one is none of them and is read as "". */
 const char *tide_json_get_short_text(tide_json *json, char *buffer, size_t n_room);
 
-/* How to read an odd ornament (docs/snapshot-format.md, "Odd values"). */
+/* How to read an odd ornament (docs/reference/snapshot-format.md, "Odd values"). */
 typedef struct tide_json_odd {
     int64_t unknown;    /* read as this */
     bool range_is_fine; /* an integer out of range is not counted as odd */

@@ -1,6 +1,6 @@
 /* import.h - reads snapshots of PyTorch as our documents.
  *
- * docs/pytorch-snapshots.md describes what is read, what is derived and what is lost.
+ * docs/reference/pytorch-snapshots.md describes what is read, what is derived and what is lost.
  */
 #ifndef TIDE_SNAPSHOT_PYTORCH_IMPORT_H
 #define TIDE_SNAPSHOT_PYTORCH_IMPORT_H

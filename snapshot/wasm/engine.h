@@ -80,11 +80,11 @@ const tide_engine_column *tide_engine_column_at(tide_engine *engine, size_t i);
 /* Its rows from `first`, TIDE_ENGINE_BATCH of them or what is left. */
 TIDE_EXPORT(rows) const void *tide_engine_rows(tide_engine *engine, size_t column, size_t first);
 
-/* Once: the document without these columns, as the JSON of docs/snapshot-format.md with addresses
- * in bytes and further keys: "odd": {count, first}; "n_blocks"; and of a snapshot by PyTorch, for
- * each device, "verdicts": the sentences of `tidemark explain` about the recording, and "rules":
- * what each rule of the categories explains at the peak. Like every answer it is a `text`; false:
- * `error`. */
+/* Once: the document without these columns, as the JSON of docs/reference/snapshot-format.md with
+ * addresses in bytes and further keys: "odd": {count, first}; "n_blocks"; and of a snapshot by
+ * PyTorch, for each device, "verdicts": the sentences of `tidemark explain` about the recording,
+ * and "rules": what each rule of the categories explains at the peak. Like every answer it is a
+ * `text`; false: `error`. */
 TIDE_EXPORT(document) bool tide_engine_document(tide_engine *engine);
 
 /* The JSON of `tidemark summary`. Only the engine of the tests has it. */

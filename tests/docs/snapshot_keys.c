@@ -1,4 +1,4 @@
-/* Prints the tables of keys of docs/snapshot-format.md and docs/digest.md:
+/* Prints the tables of keys of docs/reference/snapshot-format.md and docs/reference/digest.md:
  * snapshot_keys document|summary|columns|digest
  */
 #include <stdbool.h>

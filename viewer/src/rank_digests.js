@@ -1,4 +1,4 @@
-/* rank_digests.js - reads digests (docs/digest.md): the few figures of each rank of a run, from files that
+/* rank_digests.js - reads digests (docs/reference/digest.md): the few figures of each rank of a run, from files that
  * have not been checked.
  *
  * A digest that breaks a rule is refused with a sentence that names the key. What it does not know is -1.

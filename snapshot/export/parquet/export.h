@@ -1,5 +1,5 @@
 /* export.h - a recording as a folder of Parquet files, one per table, for engines that query many
- * recordings together. docs/engines.md describes the tables.
+ * recordings together. docs/reference/engines.md describes the tables.
  *
  * The export reads its source once, from the first event to the last. It needs memory for blocks
  * alive at one time, for names, call stacks and steps, and for one row group of three tables

@@ -1,4 +1,5 @@
-/* tables.c - the columns of the tables. docs/engines.md lists them, and a test compares the two. */
+/* tables.c - the columns of the tables. docs/reference/engines.md lists them, and a test compares
+ * the two. */
 #include "snapshot/export/parquet/tables_internal.h"
 
 #define INT(name)                                                                                  \

@@ -23,7 +23,7 @@ typedef enum tide_pq_table {
     TIDE_PQ_N_TABLES
 } tide_pq_table;
 
-/* The columns, in the order of tables.c and docs/engines.md. */
+/* The columns, in the order of tables.c and docs/reference/engines.md. */
 enum {
     EVENT_EVENT = 0,
     EVENT_TIME_NS,
