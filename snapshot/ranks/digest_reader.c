@@ -5,22 +5,33 @@
 #include "snapshot/ranks/digest_reader_internal.h"
 #include "snapshot/format/gzip_file.h"
 
-enum { MOST_DEVICES = 256, MOST_OTHERS = 1024, TEXT_BYTES = 4096, BEGIN = 256 };
+enum { MOST_DEVICES = 256, MOST_OTHERS = 1024, TEXT_BYTES = 4096, BEGIN = 256, WORD_BYTES = 32 };
+
+/* The least number of each kind. */
+#define LEAST_NUMBER (-1)
+#define LEAST_COUNT 0
+#define LEAST_SIGNED (-TIDE_DIGEST_MOST_NUMBER)
+#define LEAST_TEXT 0
+#define LEAST_CUT_TEXT 0
 
 #define OBJECT(object, type, place)                                                                \
     typedef type type_of_##object;                                                                 \
     static const tide_digest_readable_key keys_of_##object[] = {
 #define KEY(object, key, kind, member, presence, meaning)                                          \
-    {#key, offsetof(type_of_##object, member), KIND_##kind == KIND_NUMBER,                         \
-     PRESENCE_##presence == PRESENCE_REQUIRED, NULL},
+    {#key,                                                                                         \
+     offsetof(type_of_##object, member),                                                           \
+     KIND_##kind >= KIND_NUMBER,                                                                   \
+     LEAST_##kind,                                                                                 \
+     PRESENCE_##presence,                                                                          \
+     NULL},
 #define PART(object, key, shape, presence, meaning)                                                \
-    {#key, 0, false, PRESENCE_##presence == PRESENCE_REQUIRED, tide_digest_read_##object##_##key},
+    {#key, 0, false, 0, PRESENCE_##presence, tide_digest_read_##object##_##key},
 #define END(object)                                                                                \
     }                                                                                              \
     ;                                                                                              \
     const tide_digest_readable tide_digest_readable_##object = {                                   \
         keys_of_##object, sizeof(keys_of_##object) / sizeof(keys_of_##object[0])};
-enum { KIND_NUMBER, KIND_TEXT, KIND_CUT_TEXT };
+enum { KIND_TEXT, KIND_CUT_TEXT, KIND_NUMBER, KIND_COUNT, KIND_SIGNED };
 enum { PRESENCE_OPTIONAL, PRESENCE_REQUIRED };
 #include "snapshot/ranks/digest.def"
 
@@ -40,7 +51,7 @@ void tide_digest_read_object(tide_digest_reader *in, const tide_digest_readable 
             key->read(in, to);
         } else if (key->is_number) {
             *(int64_t *)member =
-                tide_json_get_integer(&in->json, -TIDE_DIGEST_MOST_NUMBER, TIDE_DIGEST_MOST_NUMBER);
+                tide_json_get_integer(&in->json, key->least, TIDE_DIGEST_MOST_NUMBER);
         } else {
             *(const char **)member = tide_json_get_text(&in->json, in->arena);
         }
@@ -168,13 +179,15 @@ void tide_digest_read_document_devices(tide_digest_reader *in, void *to) {
         .kind = "",
         .name = "",
         .total_bytes = -1,
+        .n_events = -1,
+        .n_dropped = -1,
         .peak = {.event = -1, .time_ns = -1, .step = -1, .phase = ""},
         .headroom_bytes = -1,
         .low_bytes = -1,
         .high_bytes = -1,
         .reserved_low_bytes = -1,
         .reserved_high_bytes = -1,
-        .oom = {.event = -1, .time_ns = -1, .line = ""},
+        .oom = {.event = -1, .time_ns = -1, .requested_bytes = -1, .free_bytes = -1, .line = ""},
         .growth = {.since_step = -1, .line = ""},
         .timeline_begin_unix_us = -1,
     };

@@ -18,6 +18,7 @@ typedef struct tide_digest_readable_key {
     const char *name;
     size_t offset; /* of the member that its value goes to */
     bool is_number;
+    int64_t least; /* of a number */
     bool is_required;
     void (*read)(tide_digest_reader *in, void *to); /* of a part; else NULL */
 } tide_digest_readable_key;
