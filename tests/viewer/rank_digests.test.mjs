@@ -15,7 +15,7 @@ import { randomNumbers } from './synthetic.mjs';
 const GIB = 2 ** 30;
 const MIB = 2 ** 20;
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261129);
-const N_FILES = 150; // each is a run of the program
+const N_FILES = 80; // each is a run of the program
 const CLI = process.env.TIDEMARK_CLI ?? '';
 const GOLDEN = new URL('../golden/snapshots/version-1-live.json.gz', import.meta.url).pathname;
 const noEngine = NO_ENGINE;
@@ -119,11 +119,11 @@ test('what a digest does not know is -1', { skip: noEngine }, async () => {
   const [rank] = await ranksOf({
     format: 'tidemark-digest',
     version: 1,
-    host: { name: 'h' },
+    host: { name: '<h>' },
     devices: [{ ...least, kind: 'cuda', oom: { event: 3 }, rest: { bytes: -1 }, steps: [step] }],
   });
   assert.deepEqual(rank, {
-    ...{ name: 'a rank without number', rank: -1, worldSize: -1, node: 'h', file: '', outcome: '' },
+    ...{ name: 'a rank without number', rank: -1, worldSize: -1, node: '<h>', file: '', outcome: '' },
     ...{ groups: [], settings: [], deviceName: 'cuda', totalBytes: -1, peakBytes: 9, reservedBytes: -1 },
     ...{ endBytes: -1, headroomBytes: -1, lowBytes: -1, highBytes: -1, peakStep: -1, peakPhase: '' },
     nDropped: -1,
@@ -135,6 +135,19 @@ test('what a digest does not know is -1', { skip: noEngine }, async () => {
     ...{ beginUnixUs: -1, timeNs: [], allocatedBytes: [], reservedOverTime: [] },
   });
 });
+
+test(
+  'characters that would turn a line around are shown, wherever they are',
+  { skip: noEngine },
+  async () => {
+    for (const character of ['\u0001', '\r', '\x7f', '\u0085', '\u200f', '\u202e', '\u2069']) {
+      const digest = makeDigest(0, 8, 2);
+      digest.devices[0].rows[0].line = `<a>\\u0041${character}b`;
+      const shown = `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+      assert.equal((await ranksOf(digest))[0].rows[0].line, `<a>\\u0041${shown}b`);
+    }
+  },
+);
 
 test('pinned memory of the host is no device of a rank; a second card is', { skip: noEngine }, async () => {
   const [digest] = makeDigests(1, 4);

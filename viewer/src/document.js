@@ -136,9 +136,9 @@ export function readDocument(source, report) {
 /**
  * Reads a digest, or a list of digests.
  * @param {import('./engine.js').Bytes} source
- * @returns {Promise<any>} what the engine answers
+ * @returns {Promise<string>} what the engine answers, as JSON
  * @throws {FormatError}
  */
 export function readDigests(source) {
-  return readBy(source, 'ranks', (engine) => JSON.parse(engine.answered()));
+  return readBy(source, 'ranks', (engine) => engine.answered());
 }

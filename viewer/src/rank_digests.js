@@ -2,7 +2,7 @@
  * code reads. What a digest does not know is -1.
  */
 import { bytesOf, readDigests } from './document.js';
-import { harmlessTree } from './harmless.js';
+import { parseHarmless } from './harmless.js';
 
 /**
  * @typedef {{name: string, size: number, position: number}} Group
@@ -54,7 +54,7 @@ export function isDigest(start) {
  * @throws {import('./columns.js').FormatError} its message is a sentence without the full stop
  */
 export async function readRanks(open) {
-  const digests = harmlessTree(await readDigests(await bytesOf(open)));
+  const digests = parseHarmless(await readDigests(await bytesOf(open)));
   return digests.flatMap((/** @type {any} */ { devices, settings, ...shared }) => {
     const texts = settings.map((/** @type {[string, unknown]} */ [name, value]) => [name, String(value)]);
     return devices.map((/** @type {any} */ device) => ({ ...shared, settings: texts, ...device }));
