@@ -1,5 +1,5 @@
-/* digests.h - reads a file of digests, which nobody checked: a digest, or a list of digests as a
- * page of ranks holds it (docs/digest.md).
+/* digests.h - reads a file of digests, which may be damaged or hostile: a digest, or a list of
+ * digests as a page of ranks contains it (docs/digest.md).
  *
  * One digest is in memory at a time, and never the text of the file.
  */

@@ -1,4 +1,4 @@
-// Gives the modules under node the engine that the page holds, and makes snapshots and ranks with it.
+// Gives the modules under node the page's engine, and makes snapshots and ranks with it.
 import { existsSync, readFileSync } from 'node:fs';
 import { documentOf } from '../../viewer/src/document.js';
 import { bytesInMemory, Engine } from '../../viewer/src/engine.js';
@@ -8,7 +8,7 @@ import { readRanks } from '../../viewer/src/rank_digests.js';
 
 const path = process.env.TIDEMARK_ENGINE ?? '';
 
-/** Why tests of the engine are skipped; false: they are not. */
+/** The reason to skip tests of the engine, or false. */
 export const NO_ENGINE = existsSync(path) ? false : 'TIDEMARK_ENGINE names no engine';
 
 const module = NO_ENGINE ? null : new WebAssembly.Module(readFileSync(path));

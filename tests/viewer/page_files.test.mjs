@@ -68,8 +68,8 @@ test('the highest point of a cut history is never called its peak, and a long na
 });
 
 /**
- * The document with markup in every text that may hold any text; and, one by one, documents with markup in
- * one other text.
+ * The document with markup in every text that may be any text; and, one by one, documents with markup in one
+ * other text.
  */
 function markedUp(document, markup) {
   const marked = structuredClone(document);

@@ -1,4 +1,4 @@
-// What the page of ranks computes, under node.
+// The computations of the page of ranks, under node.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

@@ -30,7 +30,7 @@ test('ranks open with their headline, a heat map, timelines, a comparison and a 
     /^64 ranks: rank 11 is the fullest .* Rank 5 grows by 256\.00 MiB/,
   );
   assert.equal(await page.locator('.rank-table tbody tr').count(), 7);
-  // No rank has a range, so that the table has no column of ranges; heads stand above their numbers.
+  // No rank has a range, so the table has no column of ranges; heads are aligned with their numbers.
   const heads = page.locator('.rank-table thead th');
   assert.deepEqual(await heads.allInnerTexts(), HEADS);
   assert.equal(await heads.nth(HEADS.indexOf('Peak')).getAttribute('class'), 'number');

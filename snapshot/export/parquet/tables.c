@@ -165,7 +165,7 @@ static const tide_parquet_column DEVICES[N_DEVICE_COLUMNS] = {
     [DEVICE_WORLD_SIZE] = INT_OR_NULL("world_size"),
 };
 
-/* TIDE_PARQUET_SCHEMA_VERSION. */
+/* The version is TIDE_PARQUET_SCHEMA_VERSION. */
 static const tide_parquet_key KEYS[] = {{"tidemark.format", "tidemark-parquet"},
                                         {"tidemark.version", "1"}};
 

@@ -309,7 +309,7 @@ static void errors_keep_the_first_line_and_are_cut_at_the_end(void **state) {
     tide_fail(&error, TIDE_IO, "%s", longest);
     tide_error_prefix(&error, "prefix");
     assert_true(strlen(error.message) < sizeof(error.message));
-    assert_int_equal(tide_fail(NULL, TIDE_LIMIT, "nobody listens"), TIDE_LIMIT);
+    assert_int_equal(tide_fail(NULL, TIDE_LIMIT, "without a listener"), TIDE_LIMIT);
 }
 
 static void names_lead_back_to_their_numbers(void **state) {

@@ -1,5 +1,5 @@
-/* test_digest.c - the digest of a recording: which rank a file is of, that nothing of the peak is
- * lost when it shrinks, that it comes back as it was written, and what is refused.
+/* test_digest.c - the digest of a recording: the rank of a file, a peak that survives shrinking, a
+ * round trip through a file, and refusals.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -178,7 +178,7 @@ static void ends_of_a_range_are_those_of_the_snapshot(void **state) {
     release(&of);
 }
 
-/* A program may ask for more than a digest can say: its file is still one. */
+/* A program may request more than a digest can hold: its file still makes a digest. */
 static void numbers_beyond_the_limit_are_the_limit(void **state) {
     (void)state;
     const char *text = NULL;
@@ -208,7 +208,7 @@ static void numbers_beyond_the_limit_are_the_limit(void **state) {
     release(&of);
 }
 
-/* Many long rows that do not compress: the file keeps to its size. */
+/* Many long rows that do not compress: the file stays within its size. */
 static void it_shrinks_until_it_fits(void **state) {
     (void)state;
     enum { N_ROWS = 4000, N_TEXT = 200 };
