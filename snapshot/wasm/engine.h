@@ -87,6 +87,10 @@ TIDE_EXPORT(rows) const void *tide_engine_rows(tide_engine *engine, size_t colum
  * `text`; false: `error`. */
 TIDE_EXPORT(document) bool tide_engine_document(tide_engine *engine);
 
+/* In place of `open`: reads a digest, or a list of digests (docs/reference/digest.md). The answer is the JSON
+ * of a list with an object for each digest, which has what the page draws of it. */
+TIDE_EXPORT(ranks) bool tide_engine_ranks(tide_engine *engine);
+
 /* The JSON of `tidemark summary`. Only the engine of the tests has it. */
 TIDE_EXPORT(summary) bool tide_engine_summary(tide_engine *engine);
 

@@ -43,7 +43,9 @@
 #define ENCODING_OF_DELTA ", as differences"
 #define ENCODING_OF_ADDRESS ", as differences in units"
 
-#define DIGEST_NUMBER "integer", ""
+#define DIGEST_NUMBER NUMBER
+#define DIGEST_COUNT COUNT
+#define DIGEST_SIGNED "integer", ""
 #define DIGEST_TEXT "text", ""
 #define DIGEST_CUT_TEXT "text", ""
 

@@ -99,21 +99,46 @@ export function documentOf(engine) {
 }
 
 /**
+ * Reads a file with an engine of its own.
+ * @template T
  * @param {import('./engine.js').Bytes} source
- * @param {() => void} report called now and then
- * @returns {Promise<Record<string, any>>} for readSnapshot
+ * @param {string} by the engine's export that reads it
+ * @param {(engine: Engine) => T} take what the engine has of it
+ * @returns {Promise<T>}
  * @throws {FormatError}
  */
-export async function readDocument(source, report) {
-  const engine = await Engine.start(await engineModule(), reported(source, report));
+async function readBy(source, by, take) {
+  const engine = await Engine.start(await engineModule(), source);
   try {
-    if (CAN_WAIT) await engine.openWaiting(NAME);
-    else engine.open(NAME);
-    report();
-    return documentOf(engine);
+    if (CAN_WAIT) await engine.openWaiting(NAME, by);
+    else engine.open(NAME, by);
+    return take(engine);
   } catch (problem) {
     if (!(problem instanceof FormatError)) throw problem;
     const { message } = problem;
     throw new FormatError(message.replace(`cannot read '${NAME}': `, '').replaceAll(`'${NAME}'`, NAME));
   }
+}
+
+/**
+ * @param {import('./engine.js').Bytes} source
+ * @param {() => void} report called now and then
+ * @returns {Promise<Record<string, any>>} for readSnapshot
+ * @throws {FormatError}
+ */
+export function readDocument(source, report) {
+  return readBy(reported(source, report), 'open', (engine) => {
+    report();
+    return documentOf(engine);
+  });
+}
+
+/**
+ * Reads a digest, or a list of digests.
+ * @param {import('./engine.js').Bytes} source
+ * @returns {Promise<string>} what the engine answers, as JSON
+ * @throws {FormatError}
+ */
+export function readDigests(source) {
+  return readBy(source, 'ranks', (engine) => engine.answered());
 }

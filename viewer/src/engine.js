@@ -160,20 +160,22 @@ export class Engine {
   /**
    * Reads the file.
    * @param {string} fileName for messages
+   * @param {string} [by] the export that does it: "open", "ranks"
    * @throws {FormatError} in the program's words
    */
-  open(fileName) {
+  open(fileName, by = 'open') {
     this.#setName(fileName);
-    this.#require(this.#call('open', this.handle));
+    this.#require(this.#call(by, this.handle));
   }
 
   /**
    * The same, of a source that may have to be waited for.
    * @param {string} fileName
+   * @param {string} [by]
    */
-  async openWaiting(fileName) {
+  async openWaiting(fileName, by = 'open') {
     this.#setName(fileName);
-    const open = promising(this.exports.open);
+    const open = promising(this.exports[by]);
     this.#require(
       await open(this.handle).catch((/** @type {unknown} */ problem) => {
         throw trapped(problem);
@@ -187,6 +189,11 @@ export class Engine {
    */
   answer(name) {
     this.#require(this.#call(name, this.handle));
+    return this.answered();
+  }
+
+  /** The text that the last export answered with. */
+  answered() {
     const at = this.#call('text', this.handle);
     const n = this.#call('text_bytes', this.handle);
     return new TextDecoder().decode(this.#bytes.subarray(at, at + n));

@@ -190,6 +190,10 @@ static void numbers_beyond_the_limit_are_the_limit(void **state) {
     of.digest->devices[0].headroom_bytes = INT64_MIN;
     of.digest->rank.world_size = INT64_MAX;
     of.digest->devices[0].points[0].allocated_bytes = INT64_MAX;
+    of.digest->devices[0].points[0].time_ns = -7;
+    of.digest->devices[0].end.allocated_bytes = -7;
+    of.digest->devices[0].growth.bytes_per_step = -7;
+    of.digest->devices[0].growth.is_known = true;
     assert_int_equal(tide_digest_text(of.digest, &of.arena, &text, &n_bytes), TIDE_OK);
     if (tide_digest_read(text, n_bytes, &of.arena, &read, &error) != TIDE_OK) {
         fail_msg("%s", error.message);
@@ -198,6 +202,9 @@ static void numbers_beyond_the_limit_are_the_limit(void **state) {
     assert_int_equal(read->devices[0].headroom_bytes, -TIDE_DIGEST_MOST_NUMBER);
     assert_int_equal(read->devices[0].points[0].allocated_bytes, TIDE_DIGEST_MOST_NUMBER);
     assert_int_equal(read->rank.world_size, TIDE_DIGEST_MOST_NUMBER);
+    assert_int_equal(read->devices[0].points[0].time_ns, -1);
+    assert_int_equal(read->devices[0].end.allocated_bytes, -1);
+    assert_int_equal(read->devices[0].growth.bytes_per_step, -7);
     release(&of);
 }
 
