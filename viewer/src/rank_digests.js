@@ -1,5 +1,5 @@
-/* rank_digests.js - the few figures of each rank of a run, of digests (docs/reference/digest.md), which the program's
- * code reads. What a digest does not know is -1.
+/* rank_digests.js - the few figures of each rank of a run, of digests (docs/reference/digest.md), which the
+ * program's code reads. What a digest does not know is -1.
  */
 import { bytesOf, readDigests } from './document.js';
 import { parseHarmless } from './harmless.js';

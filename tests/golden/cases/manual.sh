@@ -1,9 +1,10 @@
 # The manual page names every command and, in the command's section, every option that its --help names.
 tidemark --manual >page
 check() { # PART NAME...: that section of the page must print every NAME in bold.
-    local part=$1 name bold
+    local part=$1 name bold end='^\.S[SH] '
     shift
-    sed -n "/^\.S[SH] \"*$part\"*\$/,/^\.S[SH] /p" page >part
+    [[ $part != [A-Z]* ]] || end='^\.SH ' # a section, with its subsections
+    sed -n "/^\.S[SH] \"*$part\"*\$/,/$end/p" page >part
     for name in "$@"; do
         bold="\\fB${name//-/\\-}\\fR"
         grep -qF -- "$bold" part || echo "missing in $part: $name"
@@ -29,7 +30,7 @@ for name in $asked; do
     tidemark --help | grep -q "^  $name " || echo "missing in --help: $name"
 done
 for name in $(sed -n '/^\.SH ENVIRONMENT/,/^\.SH /s/^\\fB\(TIDEMARK_[A-Z_]*\).*/\1/p' page); do
-    case " $(echo $asked) " in *" $name "*) ;; *) echo "nobody reads $name" ;; esac
+    case " $(echo $asked) " in *" $name "*) ;; *) echo "no source reads $name" ;; esac
 done
 # The commands accept the examples of the page. They run on the virtual device, which computes nothing.
 sed -n '/^\.SH EXAMPLES/,$p' page | grep '^tidemark' | sed 's/\\-/-/g; s/--device cpu/--device virtual/' >examples
