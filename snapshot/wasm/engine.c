@@ -70,6 +70,21 @@ tide_status tide_engine_add_text(void *ctx, const char *bytes, size_t n_bytes) {
     return TIDE_OK;
 }
 
+tide_status tide_engine_write(tide_engine *engine, void (*write)(tide_json_writer *json, void *ctx),
+                              void *ctx) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    tide_engine_begin_text(engine);
+    tide_json_writer *json = mem->alloc(mem->ctx, sizeof(*json));
+    if (json == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    tide_json_writer_init(json, tide_engine_add_text, engine);
+    write(json, ctx);
+    tide_status status = tide_json_writer_finish(json);
+    mem->release(mem->ctx, json);
+    return status;
+}
+
 const char *tide_engine_text(const tide_engine *engine) {
     return engine->text;
 }

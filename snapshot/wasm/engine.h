@@ -87,6 +87,14 @@ TIDE_EXPORT(rows) const void *tide_engine_rows(tide_engine *engine, size_t colum
  * `error`. */
 TIDE_EXPORT(document) bool tide_engine_document(tide_engine *engine);
 
+/* How the reserved memory of a device is divided in a state, which is the number of events before
+ * it:
+ * {"segments": [{address, bytes, stream, is_expandable, pool, pool_id, pieces, cached_bytes,
+ * releasable_bytes, largest_free_bytes}], "account": {...}}, as in snapshot/analysis/layout.h. A
+ * piece is [bytes, block, is_pending]: blocks are numbered by birth among those of the device, and
+ * -1 is a gap. The first answer makes the lifetimes of all blocks, which stay in memory. */
+TIDE_EXPORT(layout) bool tide_engine_layout(tide_engine *engine, size_t device, size_t state);
+
 /* The JSON of `tidemark summary`. Only the engine of the tests has it. */
 TIDE_EXPORT(summary) bool tide_engine_summary(tide_engine *engine);
 

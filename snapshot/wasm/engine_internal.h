@@ -66,6 +66,9 @@ struct tide_engine {
     tide_subjects subjects;
     tide_lifetimes lifetimes; /* owned; valid if has_lifetimes */
     bool has_lifetimes;       /* PyTorch recorded the file, and there was memory for them */
+    tide_lifetimes blocks;    /* owned; valid if `block_numbers` is not NULL */
+    uint32_t *block_numbers;  /* owned; of each block among those of its device; NULL: no layout was
+                                 asked for */
     tide_frame_kinds frames;  /* of the snapshot */
     tide_engine_plan plans[TIDE_ENGINE_MAX_COLUMNS];
     size_t n_columns;
@@ -81,6 +84,11 @@ void tide_engine_begin_text(tide_engine *engine);
 
 /* Appends to the answer: fits the sink of tide_json_writer_init. */
 TIDE_NODISCARD tide_status tide_engine_add_text(void *engine, const char *bytes, size_t n_bytes);
+
+/* Makes the answer: the JSON that `write` writes. */
+TIDE_NODISCARD tide_status tide_engine_write(tide_engine *engine,
+                                             void (*write)(tide_json_writer *json, void *ctx),
+                                             void *ctx);
 
 /* Ends a call: true for TIDE_OK; adds the message that TIDE_NO_MEMORY lacks. */
 bool tide_engine_end(tide_engine *engine, tide_status status);

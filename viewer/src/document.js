@@ -90,6 +90,22 @@ export async function bytesOf(open) {
 }
 
 /**
+ * Does something with an engine; its messages name the file as the page does.
+ * @template T
+ * @param {() => T | Promise<T>} work
+ * @throws {FormatError}
+ */
+async function inWordsOfThePage(work) {
+  try {
+    return await work();
+  } catch (problem) {
+    if (!(problem instanceof FormatError)) throw problem;
+    const { message } = problem;
+    throw new FormatError(message.replace(`cannot read '${NAME}': `, '').replaceAll(`'${NAME}'`, NAME));
+  }
+}
+
+/**
  * @param {Engine} engine that has opened a file
  * @returns {Record<string, any>} for readSnapshot
  */
@@ -101,19 +117,32 @@ export function documentOf(engine) {
 /**
  * @param {import('./engine.js').Bytes} source
  * @param {() => void} report called now and then
+ * @returns {Promise<Engine>} that has opened the file
+ * @throws {FormatError}
+ */
+export async function openDocument(source, report) {
+  const engine = await Engine.start(await engineModule(), reported(source, report));
+  await inWordsOfThePage(() => (CAN_WAIT ? engine.openWaiting(NAME) : engine.open(NAME)));
+  report();
+  return engine;
+}
+
+/**
+ * @param {Engine} engine that has opened a file
  * @returns {Promise<Record<string, any>>} for readSnapshot
  * @throws {FormatError}
  */
-export async function readDocument(source, report) {
-  const engine = await Engine.start(await engineModule(), reported(source, report));
-  try {
-    if (CAN_WAIT) await engine.openWaiting(NAME);
-    else engine.open(NAME);
-    report();
-    return documentOf(engine);
-  } catch (problem) {
-    if (!(problem instanceof FormatError)) throw problem;
-    const { message } = problem;
-    throw new FormatError(message.replace(`cannot read '${NAME}': `, '').replaceAll(`'${NAME}'`, NAME));
-  }
+export async function readDocument(engine) {
+  return inWordsOfThePage(() => documentOf(engine));
+}
+
+/**
+ * @param {Engine} engine that has opened a file
+ * @param {number} device
+ * @param {number} state
+ * @returns {Promise<string>} for readLayout
+ * @throws {FormatError}
+ */
+export async function readLayoutText(engine, device, state) {
+  return inWordsOfThePage(() => engine.answer('layout', device, state));
 }
