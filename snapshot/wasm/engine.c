@@ -27,16 +27,18 @@ static tide_lifetimes *begin_lifetimes(tide_engine *engine) {
     return engine->has_lifetimes ? &engine->lifetimes : NULL;
 }
 
-bool tide_engine_open(tide_engine *engine) {
+static tide_status prepare_document(tide_engine *engine) {
+    TIDE_TRY(tide_subjects_make(engine->snapshot, begin_lifetimes(engine), &engine->subjects,
+                                &engine->error));
+    return tide_frame_kinds_init(&engine->frames, engine->snapshot, tide_hostmem_default());
+}
+
+bool tide_engine_open(tide_engine *engine, bool for_layouts) {
     engine->name[sizeof(engine->name) - 1] = '\0';
     assert(engine->snapshot == NULL);
     tide_status status = tide_snapshot_load(engine->name, NULL, &engine->snapshot, &engine->error);
     if (status == TIDE_OK) {
-        status = tide_subjects_make(engine->snapshot, begin_lifetimes(engine), &engine->subjects,
-                                    &engine->error);
-    }
-    if (status == TIDE_OK) {
-        status = tide_frame_kinds_init(&engine->frames, engine->snapshot, tide_hostmem_default());
+        status = for_layouts ? tide_engine_prepare_layouts(engine) : prepare_document(engine);
     }
     return tide_engine_end(engine, status);
 }

@@ -66,8 +66,9 @@ TIDE_EXPORT(create) tide_engine *tide_engine_create(void);
  * TIDE_ENGINE_NAME_BYTES. */
 TIDE_EXPORT(name) char *tide_engine_name(tide_engine *engine);
 
-/* Reads the file; once per engine. False: `error` says why, in the program's words. */
-TIDE_EXPORT(open) bool tide_engine_open(tide_engine *engine);
+/* Reads the file; once per engine. With `for_layouts` the engine answers `layout` alone. False:
+ * `error` says why, in the program's words. */
+TIDE_EXPORT(open) bool tide_engine_open(tide_engine *engine, bool for_layouts);
 TIDE_EXPORT(error) const char *tide_engine_error(const tide_engine *engine);
 
 /* How many columns the events, subjects, frames, stacks and scopes have together. */
@@ -92,7 +93,8 @@ TIDE_EXPORT(document) bool tide_engine_document(tide_engine *engine);
  * {"segments": [{address, bytes, stream, is_expandable, pool, pool_id, pieces, cached_bytes,
  * releasable_bytes, largest_free_bytes}], "account": {...}}, as in snapshot/analysis/layout.h. A
  * piece is [bytes, block, is_pending]: blocks are numbered by birth among those of the device, and
- * -1 is a gap. The first answer makes the lifetimes of all blocks, which stay in memory. */
+ * -1 is a gap. An engine that was not opened for layouts first
+ * makes the lifetimes of all blocks, which then stay in memory. */
 TIDE_EXPORT(layout) bool tide_engine_layout(tide_engine *engine, size_t device, size_t state);
 
 /* The JSON of `tidemark summary`. Only the engine of the tests has it. */

@@ -1,5 +1,5 @@
 /* layout.c - how the reserved memory of a device is divided at an instant, as `tidemark summary
- * --fragmentation` computes it. The lifetimes of the blocks are made for the first answer and kept.
+ * --fragmentation` computes it.
  */
 #include <assert.h>
 
@@ -20,21 +20,21 @@ static void number_blocks(const tide_lifetimes *lifetimes, uint32_t *numbers) {
     }
 }
 
-static tide_status make_blocks(tide_engine *engine) {
+tide_status tide_engine_prepare_layouts(tide_engine *engine) {
     const tide_hostmem *mem = tide_hostmem_default();
-    if (engine->block_numbers != NULL) {
-        return TIDE_OK;
+    if (!engine->has_lifetimes) {
+        TIDE_TRY(tide_lifetimes_init(&engine->lifetimes, engine->snapshot, mem, &engine->error));
+        engine->has_lifetimes = true;
     }
-    tide_lifetimes lifetimes;
-    TIDE_TRY(tide_lifetimes_init(&lifetimes, engine->snapshot, mem, &engine->error));
-    uint32_t *numbers = tide_hostmem_array(mem, lifetimes.n_lifetimes + 1, sizeof(*numbers));
-    if (numbers == NULL) {
-        tide_lifetimes_fini(&lifetimes);
-        return TIDE_NO_MEMORY;
+    if (engine->block_numbers == NULL) {
+        size_t n_blocks = engine->lifetimes.n_lifetimes;
+        engine->block_numbers =
+            tide_hostmem_array(mem, n_blocks + 1, sizeof(*engine->block_numbers));
+        if (engine->block_numbers == NULL) {
+            return TIDE_NO_MEMORY;
+        }
+        number_blocks(&engine->lifetimes, engine->block_numbers);
     }
-    number_blocks(&lifetimes, numbers);
-    engine->blocks = lifetimes;
-    engine->block_numbers = numbers;
     return TIDE_OK;
 }
 
@@ -109,13 +109,13 @@ static void write_layout(tide_json_writer *json, void *ctx) {
 
 bool tide_engine_layout(tide_engine *engine, size_t device, size_t state) {
     assert(engine->snapshot != NULL && state <= engine->snapshot->n_events);
-    tide_status status = make_blocks(engine);
+    tide_status status = tide_engine_prepare_layouts(engine);
     if (status != TIDE_OK) {
         return tide_engine_end(engine, status);
     }
     tide_layout layout;
     const tide_instant at = {device, (int64_t)state - 1};
-    status = tide_layout_init(&layout, engine->snapshot, &engine->blocks, &at, &engine->error);
+    status = tide_layout_init(&layout, engine->snapshot, &engine->lifetimes, &at, &engine->error);
     if (status == TIDE_OK) {
         answer of = {&layout, engine->block_numbers};
         status = tide_engine_write(engine, write_layout, &of);

@@ -117,12 +117,15 @@ export function documentOf(engine) {
 /**
  * @param {import('./engine.js').Bytes} source
  * @param {() => void} report called now and then
+ * @param {boolean} isForLayouts readDocument is not needed
  * @returns {Promise<Engine>} that has opened the file
  * @throws {FormatError}
  */
-export async function openDocument(source, report) {
+export async function openDocument(source, report, isForLayouts) {
   const engine = await Engine.start(await engineModule(), reported(source, report));
-  await inWordsOfThePage(() => (CAN_WAIT ? engine.openWaiting(NAME) : engine.open(NAME)));
+  await inWordsOfThePage(() =>
+    CAN_WAIT ? engine.openWaiting(NAME, isForLayouts) : engine.open(NAME, isForLayouts),
+  );
   report();
   return engine;
 }

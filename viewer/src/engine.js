@@ -163,23 +163,25 @@ export class Engine {
   /**
    * Reads the file.
    * @param {string} fileName for messages
+   * @param {boolean} isForLayouts it answers nothing but layouts
    * @throws {FormatError} in the program's words
    */
-  open(fileName) {
+  open(fileName, isForLayouts = false) {
     this.#setName(fileName);
-    this.#require(this.#call('open', this.handle));
+    this.#require(this.#call('open', this.handle, Number(isForLayouts)));
     this.source = NOTHING;
   }
 
   /**
    * The same, of a source that may have to be waited for.
    * @param {string} fileName
+   * @param {boolean} isForLayouts
    */
-  async openWaiting(fileName) {
+  async openWaiting(fileName, isForLayouts) {
     this.#setName(fileName);
     const open = promising(this.exports.open);
     this.#require(
-      await open(this.handle).catch((/** @type {unknown} */ problem) => {
+      await open(this.handle, Number(isForLayouts)).catch((/** @type {unknown} */ problem) => {
         throw trapped(problem);
       }),
     );

@@ -1,5 +1,6 @@
 /* load.js - loads each run in two workers, one after the other: the page stays responsive, and a worker's
- * memory is released when it ends. The first one keeps its engine if the file is not large, for layouts.
+ * memory is released when it ends. The first question about the layout of its memory reads the file again, in
+ * a worker that stays; the page itself keeps the engine of a small file for that.
  *
  * A worker runs the page's own script, which sees that it is in a worker (main.js). Where the browser, or a
  * page around this one, allows no worker, and where a file is small, the page reads the file itself.
@@ -22,8 +23,9 @@ const PIECE_BYTES = 2 ** 19; // bytes of text per message
 const PIECES_AHEAD = 16; // pieces sent before the worker asks for more
 const ANSWER_MS = 25; // of decompression, after which the page handles events
 const START_MS = 5000; // a worker that has not started by then is given up
-// events of a file whose engine is kept
-const MOST_KEPT = 2_000_000;
+// Events of a file whose engine the page keeps, which takes 55 bytes an event. That of a worker ends, because the
+// other worker then needs the most memory.
+const MOST_KEPT = 100_000;
 
 /** @type {string | null} created once; null: not created yet */
 let workerUrl = null;
@@ -254,7 +256,7 @@ function dividerHere(engine) {
  */
 async function reopen(source) {
   const worker = await takeWorker();
-  if (worker === null) return dividerHere(await openInEngine(source, () => undefined));
+  if (worker === null) return dividerHere(await openInEngine(source, () => undefined, Infinity, true));
   try {
     await readInWorker(worker, source, () => undefined, true);
     return dividerInWorker(worker);
@@ -301,19 +303,12 @@ async function readInBackground(source, onProgress) {
   const worker = await takeWorker();
   if (worker === null) return /** @type {Read} */ (await readHere(source, onProgress));
   const starting = startWorker();
-  let divider = null;
   try {
-    const document = /** @type {Record<string, any>} */ (
-      await readInWorker(worker, source, onProgress, false)
-    );
-    if (document.events.action.length <= MOST_KEPT) divider = dividerInWorker(worker);
-    else worker.terminate();
+    const reading = readInWorker(worker, source, onProgress, false).finally(() => worker.terminate());
+    const document = /** @type {Record<string, any>} */ (await reading);
     const second = await starting;
     const loaded = second === null ? loadedOf(document) : await deriveInWorker(second, document);
-    return { ...loaded, divider };
-  } catch (problem) {
-    worker.terminate();
-    throw problem;
+    return { ...loaded, divider: null };
   } finally {
     void starting.then((second) => second?.terminate());
   }

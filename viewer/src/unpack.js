@@ -120,11 +120,12 @@ export const TOO_LONG = Symbol('too long');
 /**
  * @param {Source} source
  * @param {(progress: Progress) => void} report
- * @param {number} [most] bytes of text that are read; then TOO_LONG is thrown
+ * @param {number} most bytes of text that are read; then TOO_LONG is thrown
+ * @param {boolean} isForLayouts readDocument is not needed
  * @returns {Promise<import('./engine.js').Engine>} that has opened it
  * @throws {FormatError}
  */
-export async function openInEngine(source, report, most = Infinity) {
+export async function openInEngine(source, report, most, isForLayouts) {
   let bytes = 0;
   let totalBytes = 1;
   const open = async () => {
@@ -138,7 +139,7 @@ export async function openInEngine(source, report, most = Infinity) {
       return part;
     };
   };
-  return openDocument(await bytesOf(open), () => report({ bytes, totalBytes }));
+  return openDocument(await bytesOf(open), () => report({ bytes, totalBytes }), isForLayouts);
 }
 
 /**
@@ -148,7 +149,7 @@ export async function openInEngine(source, report, most = Infinity) {
  * @returns {Promise<Loaded & {engine: import('./engine.js').Engine}>}
  * @throws {FormatError}
  */
-export async function readSource(source, report, most) {
-  const engine = await openInEngine(source, report, most);
+export async function readSource(source, report, most = Infinity) {
+  const engine = await openInEngine(source, report, most, false);
   return { ...loadedOf(await readDocument(engine)), engine };
 }

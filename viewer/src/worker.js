@@ -1,6 +1,6 @@
-/* worker.js - the worker's side of loading. One worker reads a file with the engine; the page keeps it for
- * questions about layouts or ends it, because the memory of WebAssembly never shrinks. Another one makes of
- * the document what the page draws from.
+/* worker.js - the worker's side of loading. One worker reads a file with the engine and ends, because the
+ * memory of WebAssembly never shrinks. Another one makes of the document what the page draws from. A third
+ * one reads the file again if the page asks for layouts, and stays to answer.
  */
 import { FormatError, release } from './columns.js';
 import { bytesOf, openDocument, readDocument, readLayoutText } from './document.js';
@@ -119,7 +119,7 @@ export function serveLoading(scope) {
     provideEngine(async () => engine);
     const parts = file === null ? null : new FileParts(file);
     const report = () => say({ bytes: parts?.at ?? 0 });
-    opened = await openDocument(parts ?? (await bytesOf(pieces.open)), report);
+    opened = await openDocument(parts ?? (await bytesOf(pieces.open)), report, isForLayouts);
     const document = isForLayouts ? null : await readDocument(opened);
     say({ document }, [...buffersOf(document)]);
   };
