@@ -41,7 +41,7 @@
  * of the program stay those of the system. Without libunwind everything works, with shorter call
  * stacks or none.
  *
- * docs/using-the-library.md goes through a whole program; docs/examples/own_buffers.c is one.
+ * docs/guide/using-the-library.md goes through a whole program; docs/examples/own_buffers.c is one.
  */
 #ifndef TIDE_TIDEMARK_H
 #define TIDE_TIDEMARK_H

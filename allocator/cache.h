@@ -1,8 +1,8 @@
 /* cache.h - the caching allocator: PyTorch's algorithm, to the byte, for any device.
  *
  * The cache allocates segments from the device and cuts them into blocks whose sizes are multiples
- * of 512. It keeps released blocks and reuses the smallest one that fits. docs/allocator.md has the
- * rules; settings have PyTorch's names.
+ * of 512. It keeps released blocks and reuses the smallest one that fits.
+ * docs/internals/allocator.md has the rules; settings have PyTorch's names.
  *
  *   requested bytes   as requested by callers, until the release completes
  *   allocated bytes   whole blocks, until the release is requested

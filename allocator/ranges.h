@@ -1,7 +1,7 @@
 /* ranges.h - the values that PyTorch accepts for its allocator's settings, by version.
  *
  * The parser of settings, the grid of `tidemark replay`, and the advice of `tidemark explain` read
- * this one table. docs/allocator.md prints its newest rows, which a test compares.
+ * this one table. docs/internals/allocator.md prints its newest rows, which a test compares.
  */
 #ifndef TIDE_ALLOCATOR_RANGES_H
 #define TIDE_ALLOCATOR_RANGES_H

@@ -1,7 +1,7 @@
 /* recover.h - turns the log file of a process that has ended into a snapshot.
  *
  * The file is untrusted: it may end anywhere and contain anything. Intact parts are read; damaged
- * ones are counted and left out. docs/log-format.md specifies the file.
+ * ones are counted and left out. docs/reference/log-format.md specifies the file.
  */
 #ifndef TIDE_CAPTURE_RECOVER_H
 #define TIDE_CAPTURE_RECOVER_H

@@ -26,7 +26,7 @@ typedef struct tide_load_options {
         TIDE_OPTION(TEXT, "rules", "FILE", (at) + offsetof(tide_load_options, rules),              \
                     "give unnamed blocks categories by the rules of this file: on each "           \
                     "line a category and a regular expression for file:function; see "             \
-                    "docs/categories.md")
+                    "docs/reference/categories.md")
 
 /* tide_snapshot_load, and a line on stderr if values of the file were not valid but could be read
  * as unknown: their number, and the place of the first one. `options` may be NULL. */

@@ -10,17 +10,39 @@
 #include "run/run.h"
 
 static const tide_command *const COMMANDS[] = {
-    &tide_command_run,     &tide_command_top,      &tide_command_profile,
-    &tide_command_explain, &tide_command_summary,  &tide_command_compare,
-    &tide_command_view,    &tide_command_picture,  &tide_command_dump,
-    &tide_command_export,  &tide_command_digest,   &tide_command_ranks,
-    &tide_command_replay,  &tide_command_recover,  &tide_command_check_reference,
-    &tide_command_fit,     &tide_command_forecast, &tide_command_sweep,
-    &tide_command_study,   &tide_command_bench,    &tide_command_time,
+    &tide_command_run,
+    &tide_command_top,
+    &tide_command_explain,
+    &tide_command_summary,
+    &tide_command_view,
+    &tide_command_compare,
+    &tide_command_fit,
+    &tide_command_sweep,
+    &tide_command_time,
+    &tide_command_replay,
+    &tide_command_digest,
+    &tide_command_ranks,
+    &tide_command_picture,
+    &tide_command_dump,
+    &tide_command_export,
+    &tide_command_recover,
     &tide_command_devices,
+    /* tidemark's own transformer */
+    &tide_command_profile,
+    &tide_command_forecast,
+    &tide_command_study,
+    &tide_command_bench,
+    &tide_command_check_reference,
 };
 
-enum { N_COMMANDS = sizeof(COMMANDS) / sizeof(COMMANDS[0]) };
+enum { N_COMMANDS = sizeof(COMMANDS) / sizeof(COMMANDS[0]), N_OF_MODEL = 5 };
+
+static const tide_command_group GROUPS[] = {
+    {"Programs and snapshots", N_COMMANDS - N_OF_MODEL},
+    {"tidemark's own transformer", N_OF_MODEL},
+};
+
+enum { N_GROUPS = sizeof(GROUPS) / sizeof(GROUPS[0]) };
 
 static const char *command_at(const void *ctx, size_t i) {
     (void)ctx;
@@ -63,11 +85,12 @@ static const tide_program_item ENVIRONMENT[] = {
 
 static const tide_program_item FILES[] = {
     {"SIZE-MODE-cCONTEXT-bBATCH-PRECISION.json.gz",
-     "the snapshot that profile writes without -o; docs/snapshot-format.md describes the format"},
+     "the snapshot that profile writes without -o; docs/reference/snapshot-format.md describes the "
+     "format"},
     {"FILE.old",
      "the event log that a crash left in the file of --log, kept when another run uses that file"},
     {"sweep.jsonl",
-     "the rows that sweep writes without -o; for a part sweep-I-of-N.jsonl (docs/sweep.md)"},
+     "the rows that sweep writes without -o; for a part sweep-I-of-N.jsonl (docs/guide/sweep.md)"},
     {"report.html", "the report of a list of runs, or of several snapshots given to view"},
     {"FILE.html", "the report that view makes of the snapshot FILE alone"},
     {NULL, NULL},
@@ -112,14 +135,20 @@ static const tide_program PROGRAM = {
     .examples = EXAMPLES,
     .commands = COMMANDS,
     .n_commands = N_COMMANDS,
+    .groups = GROUPS,
+    .n_groups = N_GROUPS,
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
 };
 
 static void print_help(FILE *out) {
-    fprintf(out, "usage: tidemark COMMAND [options]\n\n%s\nCommands\n", PROGRAM.intro);
-    for (size_t i = 0; i < N_COMMANDS; i++) {
-        fprintf(out, "  %-16s %s\n", COMMANDS[i]->name, COMMANDS[i]->summary);
+    fprintf(out, "usage: tidemark COMMAND [options]\n\n%s", PROGRAM.intro);
+    const tide_command *const *command = COMMANDS;
+    for (size_t g = 0; g < N_GROUPS; g++) {
+        fprintf(out, "\n%s\n", GROUPS[g].title);
+        for (size_t i = 0; i < GROUPS[g].n_commands; i++, command++) {
+            fprintf(out, "  %-16s %s\n", (*command)->name, (*command)->summary);
+        }
     }
     fprintf(out,
             "\ntidemark help COMMAND, or tidemark COMMAND --help, lists a command's options, and\n"

@@ -156,11 +156,16 @@ void tide_manual_print(const tide_program *program, FILE *out) {
     put_line(out, program->title);
     fputs(".SH SYNOPSIS\n\\fBtidemark\\fR \\fICOMMAND\\fR [options]\n.SH DESCRIPTION\n", out);
     put_paragraphs(out, program->intro);
-    for (size_t i = 0; i < program->n_commands; i++) {
-        fputs(".TP\n\\fB", out);
-        put_text(out, program->commands[i]->name, strlen(program->commands[i]->name));
-        fputs("\\fR\n", out);
-        put_line(out, program->commands[i]->summary);
+    const tide_command *const *command = program->commands;
+    for (size_t g = 0; g < program->n_groups; g++) {
+        fputs(".SS ", out);
+        put_line(out, program->groups[g].title);
+        for (size_t i = 0; i < program->groups[g].n_commands; i++, command++) {
+            fputs(".TP\n\\fB", out);
+            put_text(out, (*command)->name, strlen((*command)->name));
+            fputs("\\fR\n", out);
+            put_line(out, (*command)->summary);
+        }
     }
     fputs(".SH OPTIONS\n", out);
     put_paragraphs(out, program->syntax);

@@ -18,6 +18,12 @@ typedef struct tide_program_item {
     const char *text; /* a phrase without a full stop; may be long */
 } tide_program_item;
 
+/* Commands that the help lists under one title. */
+typedef struct tide_command_group {
+    const char *title;
+    size_t n_commands;
+} tide_command_group;
+
 /* The contents of the manual. */
 typedef struct tide_program {
     const char *version;
@@ -28,8 +34,10 @@ typedef struct tide_program {
     const tide_program_item *environment; /* every variable that the program reads */
     const tide_program_item *files;       /* files that it reads and writes under these names */
     const tide_program_item *examples;    /* command lines that work unchanged */
-    const tide_command *const *commands;
+    const tide_command *const *commands;  /* by group */
     size_t n_commands;
+    const tide_command_group *groups; /* together they have n_commands */
+    size_t n_groups;
     const tide_option *options; /* options that replace a command, without --help */
     size_t n_options;
 } tide_program;

@@ -7,6 +7,7 @@
 #include <cjson/cJSON.h>
 
 #include "cli/run_options.h"
+#include "common/text_file.h"
 
 enum { MAX_CONFIG_BYTES = 1 << 20 };
 
@@ -27,32 +28,6 @@ static const struct {
 #define KEYS                                                                                       \
     "size, d_model, n_layers, n_heads, d_ff, vocab_size, context_length, batch_size, rope_theta, " \
     "no_head"
-
-static tide_status read_text(const char *path, char **ret_text, tide_error *error) {
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) {
-        return tide_fail(error, TIDE_IO, "%s: %s", path, strerror(errno));
-    }
-    char *text = tide_hostmem_zeroed(tide_hostmem_default(), MAX_CONFIG_BYTES + 1, 1);
-    size_t n = text != NULL ? fread(text, 1, MAX_CONFIG_BYTES + 1, file) : 0;
-    int failed = ferror(file);
-    (void)fclose(file); /* was only read */
-    tide_status status = TIDE_OK;
-    if (text == NULL) {
-        return tide_fail(error, TIDE_NO_MEMORY, "%s: no host memory to read it", path);
-    }
-    if (failed) {
-        status = tide_fail(error, TIDE_IO, "%s cannot be read", path);
-    } else if (n > MAX_CONFIG_BYTES) {
-        status = tide_fail(error, TIDE_LIMIT, "%s is longer than the limit of 1 MiB", path);
-    } else {
-        text[n] = '\0';
-        *ret_text = text;
-        return TIDE_OK;
-    }
-    tide_hostmem_default()->release(tide_hostmem_default()->ctx, text);
-    return status;
-}
 
 static tide_status apply_item(const char *path, const cJSON *item, tide_model_config *config,
                               bool *is_custom, tide_error *error) {
@@ -138,7 +113,7 @@ static tide_status apply(const char *path, const char *text, const cJSON *docume
 
 tide_status tide_model_file_read(const char *path, tide_model_config *config, tide_error *error) {
     char *text = NULL;
-    TIDE_TRY(read_text(path, &text, error));
+    TIDE_TRY(tide_text_file_read(path, MAX_CONFIG_BYTES, &text, NULL, error));
     const char *end = NULL;
     errno = 0;
     cJSON *document = cJSON_ParseWithOpts(text, &end, true /* nothing after the document */);

@@ -45,7 +45,7 @@ const char *tide_choice_writes(size_t i);
     TIDE_OPTION_OF(CHOICE, "values", NULL, tide_choice_values,                                     \
                    (at) + offsetof(tide_program_options, values),                                  \
                    "what the program reads from the card: zeros, or small tensors computed "       \
-                   "beside it; default auto (docs/virtual-cuda.md)")
+                   "beside it; default auto (docs/guide/virtual-cuda.md)")
 #define TIDE_PROGRAM_ROW_STREAMS(at, choices, more)                                                \
     TIDE_OPTION_OF(CHOICE, "streams", NULL, choices,                                               \
                    (at) + offsetof(tide_program_options, streams),                                 \
@@ -58,7 +58,7 @@ const char *tide_choice_writes(size_t i);
 #define TIDE_PROGRAM_ROW_TIME(at)                                                                  \
     TIDE_OPTION(FLAG, "time", NULL, (at) + offsetof(tide_program_options, wants_time),             \
                 "forecast how long a step of the program takes on the card "                       \
-                "(docs/virtual-time.md)")
+                "(docs/guide/virtual-time.md)")
 
 #define TIDE_PROGRAM_ROWS_HOST(at) TIDE_HOST_ROWS((at) + offsetof(tide_program_options, host))
 

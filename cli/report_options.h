@@ -38,9 +38,10 @@ TIDE_NODISCARD tide_status tide_report_end(tide_report *report, tide_status stat
 /* The rows of a report's options in a table of options (options.h), for a tide_report_options at
  * that offset. */
 #define TIDE_REPORT_ROWS(at)                                                                       \
-    TIDE_OPTION_OF(                                                                                \
-        CHOICE, "format", NULL, tide_format_name, (at) + offsetof(tide_report_options, format),    \
-        "format of the report; csv has one table, json everything (docs/json.md); default text"),  \
+    TIDE_OPTION_OF(CHOICE, "format", NULL, tide_format_name,                                       \
+                   (at) + offsetof(tide_report_options, format),                                   \
+                   "format of the report; csv has one table, json everything "                     \
+                   "(docs/reference/json.md); default text"),                                      \
         TIDE_OPTION(TEXT, "table", "NAME", (at) + offsetof(tide_report_options, table),            \
                     "print only this table of the report; csv without it prints the first one"),   \
         TIDE_OPTION(FLAG, "wide", NULL, (at) + offsetof(tide_report_options, wide),                \

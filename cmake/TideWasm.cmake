@@ -24,6 +24,9 @@ set(TIDE_WASM_FLAGS --target=wasm32-wasi -isystem /usr/include/wasm32-wasi
 if(TIDEMARK_WERROR)
     list(APPEND TIDE_WASM_FLAGS -Werror)
 endif()
+if(TIDEMARK_ASSERTS)
+    list(APPEND TIDE_WASM_FLAGS -DTIDEMARK_ASSERTS)
+endif()
 # The stack is below all data: an overflow traps instead of overwriting data.
 set(TIDE_WASM_LINK_FLAGS --gc-sections --strip-all --stack-first -z stack-size=1048576 --max-memory=4294967296
     --entry=_initialize "${TIDE_WASM_LIB}/crt1-reactor.o")

@@ -11,7 +11,7 @@
  * of cuBLAS are typical values of a driver; the launch of a CUDA graph is assumed to cost the same
  * as that of a kernel. The allocator, the recorder and its scopes were measured on the virtual
  * device: 257 us in a step of 614 launches and 716 in one of 1,617, so 0.43 us a launch
- * (docs/virtual-time.md). */
+ * (docs/guide/virtual-time.md). */
 enum {
     TIDE_STATED_KERNEL_NS = 2200, /* of the driver */
     TIDE_STATED_PRODUCT_NS = 5000,
@@ -19,7 +19,7 @@ enum {
 };
 
 /* Of PyTorch without the driver: Python, PyTorch and its allocator, on the machine for which the
- * time model was fitted, with nothing else running (docs/virtual-time.md). */
+ * time model was fitted, with nothing else running (docs/internals/time-model.md). */
 enum {
     TIDE_STATED_FORWARD_NS = 42000, /* fp32 and TF32 */
     TIDE_STATED_MIXED_FORWARD_NS = 35000,

@@ -1,8 +1,8 @@
 /* activations.h - the one table of everything a step allocates besides parameters, gradients and
  * optimizer state: name, shape, type, category; and where the tensors are kept.
  *
- * Each slot is one tensor, of a layer or of the whole model, with one purpose. docs/memory-model.md
- * has the times of allocation and release. */
+ * Each slot is one tensor, of a layer or of the whole model, with one purpose.
+ * docs/model/memory-model.md has the times of allocation and release. */
 #ifndef TIDE_MODEL_ACTIVATIONS_H
 #define TIDE_MODEL_ACTIVATIONS_H
 

@@ -50,7 +50,8 @@ typedef enum tide_recompute {
     TIDE_N_RECOMPUTES
 } tide_recompute;
 /* The year of the course assignment whose PyTorch code is emulated (eager.h). The years differ in
- * RoPE, the embedding, AdamW's weight decay and one array of forward: docs/pytorch-forecast.md. */
+ * RoPE, the embedding, AdamW's weight decay and one array of forward:
+ * docs/model/pytorch-forecast.md. */
 typedef enum tide_edition {
     TIDE_EDITION_2025 = 0,
     TIDE_EDITION_2026,

@@ -1,4 +1,4 @@
-/* memory_model.c - docs/memory-model.md as arithmetic. The letters are that page's; a name in
+/* memory_model.c - docs/model/memory-model.md as arithmetic. The letters are that page's; a name in
  * quotes is a row of its tables. All products are far below 2^63: tide_model_config_check
  * guarantees this. */
 #include "model/memory_model.h"

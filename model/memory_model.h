@@ -1,5 +1,5 @@
 /* memory_model.h - the requested bytes of a run in closed form: the formulas of
- * docs/memory-model.md, written from that page and sharing no code with the transformer.
+ * docs/model/memory-model.md, written from that page and sharing no code with the transformer.
  */
 #ifndef TIDE_MODEL_MEMORY_MODEL_H
 #define TIDE_MODEL_MEMORY_MODEL_H
@@ -29,17 +29,17 @@ typedef struct tide_memory_model_run {
 
 /* All in requested bytes. */
 typedef struct tide_memory_model {
-    uint64_t workspace_bytes;        /* as given */
-    uint64_t input_bytes;            /* tokens, targets, RoPE table */
-    uint64_t parameter_bytes;        /* without copies */
-    uint64_t gradient_bytes;         /* all of them together; 0 in mode forward */
-    uint64_t optimizer_state_bytes;  /* 0 unless mode is train */
-    uint64_t saved_per_block_bytes;  /* kept by a block for backward, including its input */
-    uint64_t after_forward_bytes;    /* alive after the forward phase of the first step, including
-                                        those of the above that exist */
-    uint64_t peak_bytes;             /* the largest instant of the whole run */
-    const char *peak_instant;        /* static; a name of docs/memory-model.md: "cross-entropy" */
-    int64_t peak_layer;              /* -1: not in a layer */
+    uint64_t workspace_bytes;       /* as given */
+    uint64_t input_bytes;           /* tokens, targets, RoPE table */
+    uint64_t parameter_bytes;       /* without copies */
+    uint64_t gradient_bytes;        /* all of them together; 0 in mode forward */
+    uint64_t optimizer_state_bytes; /* 0 unless mode is train */
+    uint64_t saved_per_block_bytes; /* kept by a block for backward, including its input */
+    uint64_t after_forward_bytes;   /* alive after the forward phase of the first step, including
+                                       those of the above that exist */
+    uint64_t peak_bytes;            /* the largest instant of the whole run */
+    const char *peak_instant; /* static; a name of docs/model/memory-model.md: "cross-entropy" */
+    int64_t peak_layer;       /* -1: not in a layer */
     uint64_t peak_weight_copy_bytes; /* of peak_bytes: copies of weights in two bytes */
 } tide_memory_model;
 

@@ -57,7 +57,7 @@ uint64_t tide_mlp_n_parameters(const tide_mlp_config *config);
 double tide_mlp_forward_flops(const tide_mlp_config *config);
 double tide_mlp_backward_flops(const tide_mlp_config *config);
 /* The most bytes requested at any time in n_steps steps of the mode, without the workspace: the sum
- * of the live bytes at the worst instant (docs/memory-model.md). */
+ * of the live bytes at the worst instant (docs/model/memory-model.md). */
 uint64_t tide_mlp_requested_peak_bytes(const tide_mlp_config *config, tide_mode mode,
                                        size_t n_steps);
 

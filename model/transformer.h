@@ -2,7 +2,7 @@
  *
  * A step is forward, loss, backward, optimize, end_step, in that order; a step that ends at the
  * logits is forward, end_step. Everything on the device is allocated through the cache, with a name
- * and a category, and released at its last use: docs/memory-model.md has the lifetimes.
+ * and a category, and released at its last use: docs/model/memory-model.md has the lifetimes.
  *
  * A failed call leaves its allocations alive, so a snapshot shows them. After a failure only the
  * accessors and tide_transformer_destroy may be called; open scopes stay open until the caller ends

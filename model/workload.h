@@ -2,7 +2,7 @@
  * times the phases.
  *
  * Everything is allocated through the cache, so the recording shows the whole run.
- * docs/memory-model.md derives the bytes.
+ * docs/model/memory-model.md derives the bytes.
  */
 #ifndef TIDE_MODEL_WORKLOAD_H
 #define TIDE_MODEL_WORKLOAD_H
@@ -152,7 +152,7 @@ uint64_t tide_workload_n_parameters(const tide_workload_config *config);
 const char *tide_workload_computed_by(const tide_workload *workload);
 
 /* A lower bound of the bytes that the run needs on the device, by the closed forms of
- * docs/memory-model.md, without the GEMM library's workspace. It is used to refuse a run that
+ * docs/model/memory-model.md, without the GEMM library's workspace. It is used to refuse a run that
  * cannot fit the host before it starts. 0 for a configuration that its check refuses. */
 uint64_t tide_workload_requested_peak_bytes(const tide_workload_config *config);
 

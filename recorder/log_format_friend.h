@@ -1,6 +1,6 @@
 /* log_format_friend.h - the event log as a file: its header and the records of its journal.
- * docs/log-format.md specifies the format, log_file_internal.h writes it, capture/recover.h reads
- * it.
+ * docs/reference/log-format.md specifies the format, log_file_internal.h writes it,
+ * capture/recover.h reads it.
  *
  * The file has the byte order and the structs of the writer's memory, because it is that memory. A
  * header is followed by four areas at the offsets that it states: journal, scopes, base, events.

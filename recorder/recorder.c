@@ -1,4 +1,18 @@
-/* recorder.c - the life of a recorder, and its path from an allocation to a row of the log. */
+/* recorder.c - the life of a recorder, and its path from an allocation to a row of the log.
+ *
+ *   tide_cache_alloc                                      (allocator/cache.c)
+ *     |  before the lock
+ *     |    tide_recorder_take_note   stack: unwinder -> depot -> number
+ *     |                              name:  strings           -> number
+ *     |                              scope: the thread's innermost
+ *     |  under the lock, which is the log's
+ *     |    the allocator serves the request
+ *     |    tide_recorder_row_begin   time; the place of the next row
+ *     |    the allocator writes      address, bytes, and the numbers of the note
+ *     v    tide_recorder_row_end     counts the row: readers, and a log file, have it from now on
+ *   a row of the event log (event_log.c); texts, stacks and scopes that are new went before it
+ *   into the journal of a log file (journal.c)
+ */
 #define _POSIX_C_SOURCE 200809L
 #include "recorder/recorder.h"
 

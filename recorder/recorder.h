@@ -37,9 +37,9 @@ typedef struct tide_recorder_config {
     int max_frames;               /* frames kept of a stack, 1..256: the innermost */
     /* The file for the log, which then survives the process. "%p" in it is replaced by the process
      * ID. log_bytes (at least 1 MiB) are reserved immediately, and also hold the scopes, stacks and
-     * names; docs/log-format.md describes the format. NULL: the file that the environment variable
-     * TIDEMARK_LOG names, if it is set. "": always anonymous memory. A forked process must not use
-     * the recorder. */
+     * names; docs/reference/log-format.md describes the format. NULL: the file that the environment
+     * variable TIDEMARK_LOG names, if it is set. "": always anonymous memory. A forked process must
+     * not use the recorder. */
     const char *log_path;
     /* Bytes from one row of the log to the next, at least 48 and at most 64: the bytes after a row
      * belong to its writer. Only with a log file. 0: 48. */
@@ -58,8 +58,8 @@ TIDE_NODISCARD tide_status tide_recorder_create(const tide_recorder_config *conf
 void tide_recorder_destroy(tide_recorder *recorder);
 
 /* Writes a text that describes the run to the log file, for its recovery: a key such as
- * "run.command" (docs/log-format.md lists them) and its value. The last value of a key is the valid
- * one. Does nothing without a log file or with a NULL recorder. */
+ * "run.command" (docs/reference/log-format.md lists them) and its value. The last value of a key is
+ * the valid one. Does nothing without a log file or with a NULL recorder. */
 void tide_recorder_describe(tide_recorder *recorder, const char *key, const char *value);
 
 /* NULL if stacks are recorded. Otherwise the reason why not, valid until the recorder is

@@ -5,7 +5,7 @@
  * Each device of the snapshot has a cache of its own on a device without memory. A request is an
  * alloc, a free, a free that waits for another stream and completes at its recorded place, a
  * request that ran out of memory, or an emptying of the cache; everything else that the allocator
- * does (allocating and releasing segments) follows from these. docs/replay.md has the rules.
+ * does (allocating and releasing segments) follows from these. docs/guide/replay.md has the rules.
  */
 #ifndef TIDE_REPLAY_REPLAY_H
 #define TIDE_REPLAY_REPLAY_H

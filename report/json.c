@@ -1,4 +1,4 @@
-/* A report as the JSON that docs/json.md describes. */
+/* A report as the JSON that docs/reference/json.md describes. */
 #include <math.h>
 #include <string.h>
 

@@ -3,12 +3,12 @@
  *
  * Text, Markdown and LaTeX are for people: bytes are shown as "1.93 GiB", and figures are omitted,
  * because sentences and tables contain them. CSV and JSON are for programs: bytes are integers,
- * columns have the names of keys, and docs/json.md lists all names. CSV is one table; JSON is
- * everything. Texts may come from an unchecked file: characters with a meaning in the format are
- * escaped, and those that a terminal would obey are replaced (harmless.h), except in the cells of
- * CSV and JSON written to a file or pipe, which are exact.
- * On a terminal the tables of text fit its width, unless the format is wide.
- * A failed allocation is remembered; tide_report_print returns it.
+ * columns have the names of keys, and docs/reference/json.md lists all names. CSV is one table;
+ * JSON is everything. Texts may come from an unchecked file: characters with a meaning in the
+ * format are escaped, and those that a terminal would obey are replaced (harmless.h), except in the
+ * cells of CSV and JSON written to a file or pipe, which are exact. On a terminal the tables of
+ * text fit its width, unless the format is wide. A failed allocation is remembered;
+ * tide_report_print returns it.
  */
 #ifndef TIDE_REPORT_TABLE_H
 #define TIDE_REPORT_TABLE_H

@@ -1,10 +1,10 @@
 /* fit.h - the largest batch, context, number of layers or preset that fits, by trial.
  *
  * Every answer has been run (run/run.h): the value in it fits, the next one does not. The closed
- * forms of docs/memory-model.md give a lower bound of the memory of a value, so values that cannot
- * fit are never run; the largest of the others is found by bisection. A cache under pressure may
- * handle a larger value but not a smaller one, so TIDE_FIT_MAX_ABOVE of the values above the answer
- * are also tried.
+ * forms of docs/model/memory-model.md give a lower bound of the memory of a value, so values that
+ * cannot fit are never run; the largest of the others is found by bisection. A cache under pressure
+ * may handle a larger value but not a smaller one, so TIDE_FIT_MAX_ABOVE of the values above the
+ * answer are also tried.
  */
 #ifndef TIDE_RUN_FIT_H
 #define TIDE_RUN_FIT_H

@@ -1,9 +1,9 @@
 /* sweep.h - a grid of runs and their known rows.
  *
  * The header is a JSON object that describes the whole grid: format, version, shard, shards, grid
- * and the names of its cells (docs/sweep.md). A file of a single cell has only the number of cells,
- * because thousands of such files would repeat all names. A row belongs to one cell by its number
- * and its name.
+ * and the names of its cells (docs/guide/sweep.md). A file of a single cell has only the number of
+ * cells, because thousands of such files would repeat all names. A row belongs to one cell by its
+ * number and its name.
  */
 #ifndef TIDE_RUN_SWEEP_H
 #define TIDE_RUN_SWEEP_H

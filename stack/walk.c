@@ -1,4 +1,25 @@
-/* walk.c - walks up the stack by rules, and proves which part of an earlier walk still holds. */
+/* walk.c - walks up the stack by rules, and proves which part of an earlier walk still holds.
+ *
+ *   registers at the call (pc, rsp, rbp)
+ *        |
+ *        v
+ *   known as a whole? --- all words that it loads are unchanged ----------> its number
+ *        | no   (known_walks.c)
+ *        v
+ *   the memory of this kind of event, by the second return address
+ *        |
+ *        v
+ *   outer frames whose words are unchanged --- all frames ----------------> its number
+ *        | some or none
+ *        v
+ *   step by rules (unwind_rules.c) until the walk meets such a frame, or ends
+ *        |                     |
+ *        |                     +-- no rule, or a load off the stack ------> give up: libunwind
+ *        v                                                                  (unwinder.c)
+ *   hash of the new frames, continued from the kept ones -- depot.c ------> a number
+ *
+ * Libraries may come and go meanwhile: a walk whose rules no longer hold is made again.
+ */
 #define _GNU_SOURCE /* pthread_getattr_np */
 #include "stack/walk_internal.h"
 

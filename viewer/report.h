@@ -25,14 +25,14 @@ typedef struct tide_report_input {
  * failure leaves an older file as it was. If PATH is a link, its target is replaced. The first
  * input is the base of the comparison. Without inputs it is the empty viewer, on which files can be
  * dropped. `comparison_json` is a JSON object with the text "sentence", shown above several runs,
- * and the list "names" of one text per input, which tells its run from the others; NULL: none.
- * TIDE_IO names the file and the system's reason; TIDE_FORMAT an input that is no snapshot by its
- * first bytes. */
+ * and the list "names" of one text per input, which distinguishes its run from the others; NULL:
+ * none. TIDE_IO names the file and the system's reason; TIDE_FORMAT an input that is no snapshot by
+ * its first bytes. */
 TIDE_NODISCARD tide_status tide_report_write(const char *path, const tide_report_input *inputs,
                                              size_t n_inputs, const char *comparison_json,
                                              tide_error *error);
 
-/* A digest (docs/digest.md): the text of its JSON, uncompressed; borrowed. */
+/* A digest (docs/reference/digest.md): the text of its JSON, uncompressed; borrowed. */
 typedef struct tide_report_digest {
     const char *text;
     size_t n_bytes;

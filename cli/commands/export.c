@@ -70,11 +70,12 @@ static const tide_option_table TABLE = {
         "csv: one event per row, with the totals of its device after it.\n"
         "pytorch: a pickle for PyTorch's memory_viz and its tools; pytorch-json: the same as "
         "JSON,\n"
-        "for the memory_viz of 2026. docs/pytorch-snapshots.md says what they hold.\n"
+        "for the memory_viz of 2026. docs/reference/pytorch-snapshots.md says what they hold.\n"
         "tidemark: our own format, of any file that can be read: name it FILE.json.gz.\n"
         "parquet: typed tables of events, blocks, segments, scopes, steps, stacks, frames, groups\n"
         "and devices in the folder OUT, which is made, for DuckDB, Spark, ClickHouse and Polars.\n"
-        "docs/engines.md says what they hold. FILE may also be an event log (profile --log).\n",
+        "docs/reference/engines.md says what they hold. FILE may also be an event log\n"
+        "(profile --log).\n",
 };
 
 static const tide_exporter *find(const char *name) {

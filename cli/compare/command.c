@@ -52,7 +52,7 @@ static const tide_option_table TABLE = {
         "first file's run under PyTorch, eager, with the course assignment's code of that year. "
         "If\n"
         "it is the second FILE, tables show where the difference comes from, by category and by\n"
-        "tensor (docs/pytorch-forecast.md).\n"
+        "tensor (docs/model/pytorch-forecast.md).\n"
         "\n"
         "A CONDITION is QUANTITY OPERATOR BOUND.\n"
         "Quantities: peak_allocated, peak_requested, peak_active, peak_reserved, end_allocated,\n"

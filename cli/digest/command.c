@@ -45,10 +45,9 @@ static const tide_option_table TABLE = {
     .max_operands = TIDE_MAX_OPERANDS,
     .notes =
         "A digest has the figures of the peak by line of the program, category and scope, peaks\n"
-        "by step, growth, settings and a short timeline (docs/digest.md). File names that show a\n"
-        "rank: rank7, rank_7, rank=7, -r7 and .7. before the ending. A log is read twice and "
-        "needs\n"
-        "memory for what is alive at once, not for its events.\n",
+        "by step, growth, settings and a short timeline (docs/reference/digest.md). File names\n"
+        "that show a rank: rank7, rank_7, rank=7, -r7 and .7. before the ending. A log is read\n"
+        "twice and needs memory for what is alive at the same time, not for its events.\n",
 };
 
 static bool ends_with(const char *text, const char *ending) {

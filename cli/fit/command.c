@@ -62,7 +62,7 @@ static const tide_option OPTIONS[] = {
     TIDE_PROGRAM_ROW_WRITES(AT(program)),
     TIDE_OPTION(POSITIVE, "max-step-ms", "X", AT(most_step_ms),
                 "a value whose step is forecast to take longer than X ms does not fit either "
-                "(docs/virtual-time.md); default any time"),
+                "(docs/guide/virtual-time.md); default any time"),
     TIDE_PROGRAM_ROWS_HOST(AT(program)),
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
     TIDE_REPORT_ROWS(AT(run.report)),

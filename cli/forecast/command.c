@@ -62,7 +62,7 @@ static const tide_option_table TABLE = {
     .notes =
         "It runs 15 steps, as many as tidemark profile, because reserved bytes still grow after\n"
         "the second. It tries changes in this order: flash attention, recompute, both, a smaller\n"
-        "batch, a shorter context. docs/pytorch-forecast.md says how exact the figures are.\n"
+        "batch, a shorter context. docs/model/pytorch-forecast.md says how exact the figures are.\n"
         "\n"
         "Exit status 3: the step does not fit.\n",
 };

@@ -119,7 +119,7 @@ const tide_option_table tide_profile_option_table = {
         "\n"
         "On virtual:CARD nothing is computed, and the time of a step is forecast: a model's "
         "answer\n"
-        "with its range (docs/virtual-time.md).\n"
+        "with its range (docs/guide/virtual-time.md).\n"
         "\n"
         "Ctrl-C, SIGTERM and SIGHUP (a lost connection) end the run after the current step. The\n"
         "snapshot of what was measured is written, and runs that have not begun are left out. A\n"

@@ -54,7 +54,7 @@ static const tide_option_table TABLE = {
         "file LIST names, one a line. Quantities of --fail-if: spread (of the peaks of a group, "
         "of\n"
         "its median), peak, reserved, headroom, growth; operators > >= < <=; bounds are sizes, or\n"
-        "for spread and headroom percentages. docs/ranks-report.md explains the report.\n",
+        "for spread and headroom percentages. docs/guide/ranks-report.md explains the report.\n",
 };
 
 /* A condition that cannot be judged fails like one that holds, but with another status. */

@@ -64,14 +64,18 @@ static void say_first(tide_report *report, const tide_ranks *ranks) {
     const char *name = rank->digest->rank.rank >= 0
                            ? tide_report_text(report, "rank %" PRId64, rank->digest->rank.rank)
                            : rank->digest->file;
-    tide_report_say(report, "first", "%s ran out of memory%s at %s: %s were asked for", name,
+    int64_t asked_bytes = device->oom.requested_bytes;
+    tide_report_say(report, "first", "%s ran out of memory%s at %s%s", name,
                     ranks->is_clock_known
                         ? " first"
                         : " (so did others; their clocks do not say who was first)",
-                    line, tide_report_bytes(report, device->oom.requested_bytes));
+                    line,
+                    asked_bytes >= 0 ? tide_report_text(report, ": %s were asked for",
+                                                        tide_report_bytes(report, asked_bytes))
+                                     : "");
 }
 
-/* With fewer steps, memory may rise for good reasons (docs/explain.md). */
+/* With fewer steps, memory may rise for good reasons (docs/guide/explain.md). */
 static bool has_enough_steps(const tide_digest_device *device) {
     int64_t n_measured = 0;
     for (size_t i = 0; i < device->n_steps; i++) {

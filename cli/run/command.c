@@ -1,5 +1,4 @@
 /* tidemark run: a user's program, recorded on a GPU or on a virtual card. */
-#include <assert.h>
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include "cli/program_words.h"
 #include "cli/run/internal.h"
 #include "cli/run_choices.h"
+#include "common/assert.h"
 #include "common/bytes.h"
 #include "common/plural.h"
 #include "programs/launch/logs/logs_left.h"
@@ -40,7 +40,7 @@ static const tide_option OPTIONS[] = {
                 "groups show to differ"),
     TIDE_OPTION(SIZE, "nccl-bytes", "SIZE", AT(nccl_bytes),
                 "bytes that each communicator of NCCL takes of its card; default none "
-                "(docs/ranks.md)"),
+                "(docs/guide/ranks.md)"),
     {.kind = TIDE_OPTION_HEADING, .help = "Program"},
     TIDE_OPTION(COUNT, "steps", "N", AT(n_steps),
                 "end the program with status 0 after N steps of its first optimizer"),
@@ -60,7 +60,7 @@ static const tide_option OPTIONS[] = {
                 "cards; with several processes the rank or process id is added to its name"),
     TIDE_OPTION_OF(CHOICE, "clock", NULL, tide_choice_clock, AT(clock),
                    "the clock that the program sees, in its own timings too: virtual is the "
-                   "forecast's (docs/virtual-time.md); default real"),
+                   "forecast's (docs/guide/virtual-time.md); default real"),
     TIDE_HOST_ROWS(AT(host)),
     {.kind = TIDE_OPTION_HEADING, .help = "Recording"},
     TIDE_LIVE_ROWS(AT(live)),
@@ -95,8 +95,8 @@ static const tide_option_table TABLE = {
         "COMMAND begins at the first word that is no option. A Python file that is not executable, "
         "as\n"
         "in tidemark run train.py, is run by the python of PATH.\n"
-        "docs/live.md says what is recorded; docs/virtual-cuda.md, what is exact on a virtual "
-        "card.\n",
+        "docs/guide/live.md says what is recorded; docs/guide/virtual-cuda.md, what is exact on\n"
+        "a virtual card.\n",
 };
 
 /* ---- the command ---- */
@@ -329,7 +329,7 @@ static int run(int argc, char **argv) {
         (void)tide_cli_fail(TIDE_COMMAND_RUN, status, &error);
         return EXIT_NOT_STARTED;
     }
-    assert(words.program != NULL);
+    TIDE_ASSERT(words.program != NULL);
     if (options.device != NULL && strcmp(options.device, "cuda") == 0) {
         options.device = NULL; /* the GPUs of this machine, as without --device */
     }

@@ -1,8 +1,8 @@
 /* failure.c - how a program failed: its exception, its exit status or its signal. */
-#include <assert.h>
 
 #include "cli/cli.h"
 #include "cli/run/internal.h"
+#include "common/assert.h"
 #include "common/text.h"
 
 enum { LINE_BYTES = 2048 };
@@ -54,7 +54,7 @@ static const char *own_exception(const tide_run_answer *of, const char **ret_lin
 void tide_run_say_failure(const tide_run_answer *of, const char *when, tide_text *to) {
     const char *line = "";
     const char *exception = own_exception(of, &line);
-    assert(of->list->exception != NULL); /* "" if there is none */
+    TIDE_ASSERT(of->list->exception != NULL); /* "" if there is none */
     if (of->launch->signal_number != 0) {
         tide_text_add(to, "signal %d ended the program%s", of->launch->signal_number, when);
     } else if (exception == NULL) {

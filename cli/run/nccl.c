@@ -1,5 +1,5 @@
 /* The notes on a job that used NCCL: its own memory, which is not simulated, and peaks that can be
- * a range. docs/ranks.md has the sources of the figures. */
+ * a range. docs/guide/ranks.md has the sources of the figures. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

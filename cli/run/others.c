@@ -121,6 +121,6 @@ void tide_run_tell_cause(const tide_run_answer *of) {
     } else if (!is_explained) {
         tide_cli_note(TIDE_COMMAND_RUN,
                       "if a computed value made it fail: a virtual card computes none, and losses "
-                      "read 0 (docs/virtual-cuda.md, \"What it never does\")");
+                      "read 0 (docs/guide/virtual-cuda.md, \"What it never does\")");
     }
 }

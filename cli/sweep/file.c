@@ -13,47 +13,11 @@
 #include "cli/cli.h"
 #include "cli/sweep/internal.h"
 #include "common/output_file.h"
+#include "common/text_file.h"
 
 static const size_t MAX_FILE_BYTES = (size_t)1 << 31;
 
 /* ---- reading ---- */
-
-/* Reads the whole file and adds a NUL. The caller releases the text. */
-static tide_status read_text(const char *path, char **ret_text, size_t *ret_bytes,
-                             tide_error *error) {
-    const tide_hostmem *mem = tide_hostmem_default();
-    FILE *file = fopen(path, "rbe");
-    char *text = NULL;
-    size_t capacity = 0;
-    size_t n_bytes = 0;
-    tide_status status = TIDE_OK;
-    if (file == NULL) {
-        return tide_fail(error, TIDE_IO, "%s: %s", path, strerror(errno));
-    }
-    for (size_t n_read = 1; status == TIDE_OK && n_read > 0; n_bytes += n_read) {
-        char *grown = tide_hostmem_grow(mem, text, &capacity, n_bytes + 65537, 1);
-        if (grown == NULL || n_bytes > MAX_FILE_BYTES) {
-            status = tide_fail(error, grown == NULL ? TIDE_NO_MEMORY : TIDE_LIMIT,
-                               "%s: the file is too long to be read", path);
-            text = grown != NULL ? grown : text;
-            break;
-        }
-        text = grown;
-        n_read = fread(text + n_bytes, 1, 65536, file);
-    }
-    if (status == TIDE_OK && ferror(file) != 0) {
-        status = tide_fail(error, TIDE_IO, "%s: cannot be read", path);
-    }
-    (void)fclose(file); /* was only read */
-    if (status != TIDE_OK || text == NULL) {
-        mem->release(mem->ctx, text);
-        return status;
-    }
-    text[n_bytes] = '\0';
-    *ret_text = text;
-    *ret_bytes = n_bytes;
-    return TIDE_OK;
-}
 
 /* Adds the row. It replaces an earlier row of the cell that failed or crashed, because the cell was
  * tried again. */
@@ -96,7 +60,7 @@ tide_status tide_sweep_read(const char *path, tide_sweep *ret_sweep, size_t *ret
     char *text = NULL;
     size_t n_bytes = 0;
     *ret_sweep = (tide_sweep){.header = NULL};
-    TIDE_TRY(read_text(path, &text, &n_bytes, error));
+    TIDE_TRY(tide_text_file_read(path, MAX_FILE_BYTES, &text, &n_bytes, error));
     tide_status status = TIDE_OK;
     size_t number = 0;
     size_t at = 0;
@@ -285,7 +249,7 @@ static tide_status look_for_header(const char *path, const tide_sweep *sweep, bo
     const tide_hostmem *mem = tide_hostmem_default();
     char *text = NULL;
     size_t n_bytes = 0;
-    tide_status status = read_text(path, &text, &n_bytes, error);
+    tide_status status = tide_text_file_read(path, MAX_FILE_BYTES, &text, &n_bytes, error);
     if (status != TIDE_OK || text == NULL) {
         return status;
     }

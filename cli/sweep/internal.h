@@ -3,7 +3,7 @@
  * are those of run/sweep.h.
  *
  * The file is JSON Lines: the first line describes the grid, each further line is the finished row
- * of one cell (docs/sweep.md).
+ * of one cell (docs/guide/sweep.md).
  */
 #ifndef TIDE_CLI_SWEEP_INTERNAL_H
 #define TIDE_CLI_SWEEP_INTERNAL_H

@@ -53,7 +53,7 @@ static const tide_option_table TABLE = {
     .operands = "FILE",
     .intro = "Forecasts how long a step of a program takes on a card, from a launch log, which\n"
              "`tidemark run --launch-log FILE` writes. Nothing runs; the forecast is a model\n"
-             "(docs/virtual-time.md).\n",
+             "(docs/guide/virtual-time.md).\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .min_operands = 1,

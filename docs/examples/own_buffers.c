@@ -1,5 +1,6 @@
 /* own_buffers.c - a program that takes its own buffers from tidemark's allocator and records
- * where they went: own_buffers [FILE.json.gz]. docs/using-the-library.md explains it line by line.
+ * where they went: own_buffers [FILE.json.gz]. docs/guide/using-the-library.md explains it line by
+ * line.
  */
 #include <stdio.h>
 #include <string.h>

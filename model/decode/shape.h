@@ -42,8 +42,8 @@ const char *tide_decode_preset_name(size_t i);
  * TIDE_LIMIT if a count would overflow. */
 TIDE_NODISCARD tide_status tide_decode_check(const tide_decode_config *config, tide_error *error);
 
-/* The closed forms below are for a configuration that passes its check; docs/decode.md derives
- * them. */
+/* The closed forms below are for a configuration that passes its check; docs/model/decode.md
+ * derives them. */
 
 /* Positions of the cache. */
 size_t tide_decode_n_positions(const tide_decode_config *config);

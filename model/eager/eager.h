@@ -4,7 +4,7 @@
  * Nothing is computed: the device must be one that does not compute (virtual). The allocations
  * follow from three sources: the model's code (model.c), the allocations of an operator and the
  * tensors that autograd keeps (rules.c), and the backward walk of autograd's engine (engine.c).
- * docs/pytorch-forecast.md names the evidence and the differences.
+ * docs/model/pytorch-forecast.md names the evidence and the differences.
  *
  * A step is forward, loss, backward, optimize, end_step, in that order; a step that ends at the
  * logits is forward, end_step. After a failed call, only tide_eager_destroy may be called; its
@@ -74,9 +74,9 @@ TIDE_NODISCARD tide_status tide_eager_end_step(tide_eager *eager, tide_error *er
  * The config must have passed the model's check. */
 uint64_t tide_eager_least_bytes(const tide_eager_config *config, tide_mode mode, size_t n_steps);
 
-/* The two figures that tests compare with docs/pytorch-forecast.md and with peaks measured under
- * PyTorch: the live requested bytes that forward and loss made and backward needs, including the
- * logits; and the most requested bytes ever alive. */
+/* The two figures that tests compare with docs/model/pytorch-forecast.md and with peaks measured
+ * under PyTorch: the live requested bytes that forward and loss made and backward needs, including
+ * the logits; and the most requested bytes ever alive. */
 uint64_t tide_eager_kept_bytes(const tide_eager *eager);
 uint64_t tide_eager_peak_bytes(const tide_eager *eager);
 

@@ -8,27 +8,12 @@
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
 #include "model/ops_cuda/reduce.h"
+#include "model/ops_cuda/row_packs.h"
 #include "model/ops_cuda/vector.h"
 
 static constexpr double EPSILON = 1e-5;
 
 enum { ROW_BLOCK = 256 }; /* most threads of a block */
-
-/* The packs of a row: n_packs of N elements; the others one by one. */
-struct row_shape {
-    size_t n_packs; /* 0 unless C % N is 0 and everything is aligned */
-    size_t R, C;    /* rows, channels */
-};
-
-/* Calls f.at<N>(c) for this thread's packs of a row and f.at<1>(c) for its single elements. */
-template <size_t N, typename F> static __device__ __forceinline__ void each(row_shape shape, F f) {
-    for (size_t i = threadIdx.x; i < shape.n_packs; i += blockDim.x) {
-        f.template at<N>(i * N);
-    }
-    for (size_t c = shape.n_packs * N + threadIdx.x; c < shape.C; c += blockDim.x) {
-        f.template at<1>(c);
-    }
-}
 
 /* power 1: the sum of x; 2: of (x - mean)^2. */
 template <typename X, int power> struct sum_of_powers {
@@ -71,19 +56,20 @@ template <typename X, typename W> struct normalise {
 template <typename X, typename W>
 static __global__ void __launch_bounds__(ROW_BLOCK)
     tide_layernorm_forward_kernel(tide_view<X> out, tide_view<X> x, tide_view<W> weight,
-                                  tide_view<W> bias, row_shape shape) {
+                                  tide_view<W> bias, tide_row_packs shape) {
     constexpr size_t N = TIDE_COMMON_PACK<X, W>;
     const double n = static_cast<double>(shape.C);
     for (size_t r = blockIdx.x; r < shape.R; r += gridDim.x) {
         const size_t begin = r * shape.C;
         double sum = 0;
         double squares = 0;
-        each<N>(shape, sum_of_powers<X, 1>{x, begin, 0, &sum});
+        tide_each_pack<N>(shape, sum_of_powers<X, 1>{x, begin, 0, &sum});
         const double mean = tide_block_sum(sum) / n;
-        each<N>(shape, sum_of_powers<X, 2>{x, begin, mean, &squares});
+        tide_each_pack<N>(shape, sum_of_powers<X, 2>{x, begin, mean, &squares});
         const double rstd = 1 / sqrt(tide_block_sum(squares) / n + EPSILON);
-        each<N>(shape, normalise<X, W>{out, x, weight, bias, begin, static_cast<float>(mean),
-                                       static_cast<float>(rstd)});
+        tide_each_pack<N>(shape,
+                          normalise<X, W>{out, x, weight, bias, begin, static_cast<float>(mean),
+                                          static_cast<float>(rstd)});
     }
 }
 
@@ -92,7 +78,7 @@ static int launch(const tide_ops *ops, const tide_layernorm_forward *call) {
     constexpr size_t N = TIDE_COMMON_PACK<X, W>;
     const size_t n_packs =
         tide_n_common_packs(call->C, N, call->out, call->x, call->weight, call->bias);
-    const row_shape shape = {call->C % N == 0 ? n_packs : 0, call->R, call->C};
+    const tide_row_packs shape = {call->C % N == 0 ? n_packs : 0, call->R, call->C};
     return TIDE_LAUNCH((tide_layernorm_forward_kernel<X, W>), tide_cuda_grid(ops, call->R, 1),
                        tide_row_threads(shape.n_packs > 0 ? shape.n_packs : call->C, ROW_BLOCK), 0,
                        tide_cuda_stream(ops), tide_view_of<X>(call->out), tide_view_of<X>(call->x),

@@ -20,6 +20,7 @@
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
 #include "model/ops_cuda/reduce.h"
+#include "model/ops_cuda/row_packs.h"
 #include "model/ops_cuda/vector.h"
 
 static constexpr double EPSILON = 1e-5;
@@ -30,22 +31,6 @@ enum { ROW_BLOCK = 256, BACKWARD_BLOCK = 512, WARPS = 8, SUM_BLOCK = WARPS * TID
 /* Of backward: the most blocks if each has an even number of rows, and the most channels whose sums
  * fit the 48 KiB of shared memory of every launch, together with those of tide_block_sum. */
 enum { BACKWARD_BLOCKS = 256, SHARED_CHANNELS = 12 * 1024 - 64 };
-
-/* The packs of a row: n_packs of N elements; the others one by one. */
-struct row_shape {
-    size_t n_packs; /* 0 unless C % N is 0 and everything is aligned */
-    size_t R, C;    /* rows, channels */
-};
-
-/* Calls f.at<N>(c) for this thread's packs of a row and f.at<1>(c) for its single elements. */
-template <size_t N, typename F> static __device__ __forceinline__ void each(row_shape shape, F f) {
-    for (size_t i = threadIdx.x; i < shape.n_packs; i += blockDim.x) {
-        f.template at<N>(i * N);
-    }
-    for (size_t c = shape.n_packs * N + threadIdx.x; c < shape.C; c += blockDim.x) {
-        f.template at<1>(c);
-    }
-}
 
 template <typename X> struct sum_of_squares {
     tide_view<X> x; /* (R, C) */
@@ -86,15 +71,15 @@ template <typename Out, typename X, typename Weight> struct normalise {
 template <typename Out, typename X, typename Weight>
 static __global__ void __launch_bounds__(ROW_BLOCK)
     tide_rmsnorm_forward_kernel(tide_view<Out> out, float *rstds, tide_view<X> x,
-                                tide_view<Weight> weight, row_shape shape) {
+                                tide_view<Weight> weight, tide_row_packs shape) {
     constexpr size_t N = TIDE_COMMON_PACK<Out, X, Weight>;
     for (size_t r = blockIdx.x; r < shape.R; r += gridDim.x) {
         double sum = 0;
-        each<N>(shape, sum_of_squares<X>{x, r * shape.C, &sum});
+        tide_each_pack<N>(shape, sum_of_squares<X>{x, r * shape.C, &sum});
         sum = tide_block_sum(sum);
         const float rstd =
             static_cast<float>(1 / sqrt(sum / static_cast<double>(shape.C) + EPSILON));
-        each<N>(shape, normalise<Out, X, Weight>{out, x, weight, r * shape.C, rstd});
+        tide_each_pack<N>(shape, normalise<Out, X, Weight>{out, x, weight, r * shape.C, rstd});
         if (threadIdx.x == 0 && rstds != nullptr) {
             rstds[r] = rstd;
         }
@@ -102,14 +87,14 @@ static __global__ void __launch_bounds__(ROW_BLOCK)
 }
 
 template <typename... T, typename... Arrays>
-static row_shape shape_of(size_t R, size_t C, Arrays... arrays) {
+static tide_row_packs shape_of(size_t R, size_t C, Arrays... arrays) {
     constexpr size_t N = TIDE_COMMON_PACK<T...>;
     return {C % N == 0 ? tide_n_common_packs(C, N, arrays...) : 0, R, C};
 }
 
 template <typename Out, typename X, typename Weight>
 static int launch_forward(const tide_ops *ops, const tide_rmsnorm_forward *call) {
-    const row_shape shape =
+    const tide_row_packs shape =
         shape_of<Out, X, Weight>(call->R, call->C, call->out, call->x, call->weight);
     return TIDE_LAUNCH((tide_rmsnorm_forward_kernel<Out, X, Weight>),
                        tide_cuda_grid(ops, call->R, 1),
@@ -257,7 +242,8 @@ static __device__ __forceinline__ float *memory_of_sums([[maybe_unused]] float *
 template <bool IN_SHARED, typename Dx, typename Dout, typename X, typename Weight>
 static __global__ void __launch_bounds__(BACKWARD_BLOCK)
     tide_rmsnorm_backward_rows_kernel(backward_arrays<Dx, Dout, X, Weight> arrays,
-                                      partial_sums partials, bool accumulate, row_shape shape) {
+                                      partial_sums partials, bool accumulate,
+                                      tide_row_packs shape) {
     constexpr size_t N = TIDE_COMMON_PACK<Dx, Dout, X, Weight>;
     const size_t r0 = blockIdx.x * partials.n_rows;
     const size_t end = r0 + partials.n_rows < shape.R ? r0 + partials.n_rows : shape.R;
@@ -265,20 +251,20 @@ static __global__ void __launch_bounds__(BACKWARD_BLOCK)
         blockIdx.x + 1 == gridDim.x ? partials.last : partials.first + blockIdx.x * partials.stride;
     const channel_sums<IN_SHARED> sums = {memory_of_sums<IN_SHARED>(partial),
                                           shape.n_packs > 0 ? shape.n_packs : shape.C};
-    each<N>(shape, clear_sums<IN_SHARED>{sums});
+    tide_each_pack<N>(shape, clear_sums<IN_SHARED>{sums});
     for (size_t r = r0; r < end; r++) {
         const size_t begin = r * shape.C;
         const float rstd = arrays.rstd[r];
         double sum = 0;
-        each<N>(shape, sum_of_products<Dout, X, Weight>{arrays.dout, arrays.x, arrays.weight, begin,
-                                                        rstd, &sum});
+        tide_each_pack<N>(shape, sum_of_products<Dout, X, Weight>{
+                                     arrays.dout, arrays.x, arrays.weight, begin, rstd, &sum});
         const float mean = static_cast<float>(tide_block_sum(sum) / static_cast<double>(shape.C));
-        each<N>(shape,
-                write_dx<IN_SHARED, decltype(arrays)>{arrays, sums, begin, rstd, mean, accumulate});
+        tide_each_pack<N>(shape, write_dx<IN_SHARED, decltype(arrays)>{arrays, sums, begin, rstd,
+                                                                       mean, accumulate});
     }
     if constexpr (IN_SHARED) {
         __syncthreads(); /* all threads have read dout, which the partial sum may overwrite */
-        each<N>(shape, store_sums<IN_SHARED>{sums, partial});
+        tide_each_pack<N>(shape, store_sums<IN_SHARED>{sums, partial});
     }
 }
 
@@ -342,7 +328,7 @@ static size_t n_blocks_of(const tide_rmsnorm_backward *call, partial_sums partia
 
 template <bool IN_SHARED, typename Dx, typename Dout, typename X, typename Weight>
 static int launch_rows(const tide_ops *ops, const tide_rmsnorm_backward *call) {
-    const row_shape shape =
+    const tide_row_packs shape =
         shape_of<Dx, Dout, X, Weight>(call->R, call->C, call->dx, call->dout, call->x, call->weight,
                                       tide_view<float>{call->scratch});
     const backward_arrays<Dx, Dout, X, Weight> arrays = {

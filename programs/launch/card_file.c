@@ -1,19 +1,19 @@
 #include "programs/launch/card_file.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <cjson/cJSON.h>
 
+#include "common/hostmem.h"
 #include "common/nearest.h"
 #include "common/text.h"
+#include "common/text_file.h"
 #include "device/card_text.h"
 
-enum { FILE_BYTES = 65536 };
+enum { MOST_BYTES = 1 << 16 };
 
 static const char *member_at(const void *ctx, size_t i) {
     (void)ctx;
@@ -69,15 +69,14 @@ static tide_status read_card(const char *path, const cJSON *root, tide_text *to,
 
 tide_status tide_launch_card_file(const char *path, char *ret_text, size_t n_room,
                                   tide_error *error) {
-    static char text[FILE_BYTES];
-    FILE *file = fopen(path, "rbe");
-    if (file == NULL) {
-        return tide_fail(error, TIDE_IO, "%s, a card's file: %s", path, strerror(errno));
+    char *text = NULL;
+    tide_status read = tide_text_file_read(path, MOST_BYTES, &text, NULL, error);
+    if (read != TIDE_OK) {
+        tide_error_prefix(error, "a card's file");
+        return read;
     }
-    size_t n = fread(text, 1, sizeof(text) - 1, file);
-    (void)fclose(file); /* was only read */
-    text[n] = '\0';
     cJSON *root = cJSON_Parse(text);
+    tide_hostmem_default()->release(tide_hostmem_default()->ctx, text);
     tide_text to = tide_text_in(ret_text, n_room);
     tide_status status = cJSON_IsObject(root)
                              ? read_card(path, root, &to, error)

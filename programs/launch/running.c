@@ -1,12 +1,9 @@
 /* The processes of a run and their memory so far, while they run. */
 #define _POSIX_C_SOURCE 200809L
 #include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
-#include "common/hostmem.h"
 #include "programs/launch/left/left_friend.h"
 
 enum { FILE_BYTES = TIDE_LAUNCH_PATH_BYTES + 300 };
@@ -44,18 +41,8 @@ static tide_status read_folder(const tide_launch *launch, DIR *folder, int64_t p
 
 tide_status tide_left_read_running(const tide_launch *launch, int64_t pid, tide_left_list *ret,
                                    tide_error *error) {
-    *ret = (tide_left_list){.n_processes = 0, .exception = ""};
-    tide_arena_init(&ret->arena, tide_hostmem_default());
-    ret->processes =
-        tide_arena_alloc(&ret->arena, TIDE_LEFT_MAX_PROCESSES, sizeof(*ret->processes));
-    if (ret->processes == NULL) {
-        return TIDE_NO_MEMORY;
-    }
-    DIR *folder = opendir(launch->folder);
-    if (folder == NULL) {
-        return tide_fail(error, TIDE_IO, "%s, the folder of the run: %s", launch->folder,
-                         strerror(errno));
-    }
+    DIR *folder = NULL;
+    TIDE_TRY(tide_left_begin(launch, ret, &folder, error));
     tide_status status = read_folder(launch, folder, pid, ret, error);
     (void)closedir(folder);
     return status;

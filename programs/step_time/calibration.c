@@ -1,7 +1,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "programs/step_time/calibration.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +8,9 @@
 
 #include <cjson/cJSON.h>
 
+#include "common/hostmem.h"
 #include "common/output_file.h"
+#include "common/text_file.h"
 
 #define FORMAT "tidemark calibration"
 
@@ -129,38 +130,22 @@ static void read_all(reader *of, const cJSON *root, tide_calibration *to) {
     }
 }
 
-static tide_status read_text(const char *path, char text[MOST_BYTES], tide_error *error) {
-    FILE *file = fopen(path, "rbe");
-    if (file == NULL) {
-        return tide_fail(error, TIDE_IO, "%s: %s", path, strerror(errno));
-    }
-    size_t n = fread(text, 1, MOST_BYTES, file);
-    int failed = ferror(file);
-    (void)fclose(file); /* was only read */
-    if (failed != 0) {
-        return tide_fail(error, TIDE_IO, "%s cannot be read", path);
-    }
-    if (n == MOST_BYTES || memchr(text, '\0', n) != NULL) {
-        return tide_fail(error, TIDE_FORMAT, "%s is no calibration: it is too long, or no text",
-                         path);
-    }
-    text[n] = '\0';
-    return TIDE_OK;
-}
-
 tide_status tide_calibration_read(const char *path, tide_calibration *ret, tide_error *error) {
-    char text[MOST_BYTES];
+    char *text = NULL;
     const char *end = NULL;
     tide_calibration read = {.has_gpu = false};
     reader of = {.status = TIDE_OK, .error = error};
-    TIDE_TRY(read_text(path, text, error));
-    cJSON *root = cJSON_ParseWithOpts(text, &end, true /* nothing after it */);
+    size_t n_bytes = 0;
+    TIDE_TRY(tide_text_file_read(path, MOST_BYTES, &text, &n_bytes, error));
+    bool is_text = strlen(text) == n_bytes;
+    cJSON *root = is_text ? cJSON_ParseWithOpts(text, &end, true /* nothing after it */) : NULL;
     if (!cJSON_IsObject(root)) {
         of.status = tide_fail(error, TIDE_FORMAT, "this is no JSON object");
     } else {
         read_all(&of, root, &read);
     }
     cJSON_Delete(root);
+    tide_hostmem_default()->release(tide_hostmem_default()->ctx, text);
     if (of.status == TIDE_OK) {
         *ret = read;
     } else {

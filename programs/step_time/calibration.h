@@ -1,9 +1,9 @@
 /* calibration.h - the measurements of `tidemark bench calibrate` on a machine: the host's time for
  * a launch, and the speed of its GPU.
  *
- * A calibration is a JSON file (docs/virtual-time.md describes it). It is untrusted: reading it
- * either fails with a message that names the file and the place, or gives numbers in their ranges.
- * python/tidemark/calibrate.py runs the measured code.
+ * A calibration is a JSON file (docs/guide/virtual-time.md describes it). It is untrusted: reading
+ * it either fails with a message that names the file and the place, or gives numbers in their
+ * ranges. python/tidemark/calibrate.py runs the measured code.
  */
 #ifndef TIDE_STEP_TIME_CALIBRATION_H
 #define TIDE_STEP_TIME_CALIBRATION_H

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Cards with published times of steps, as docs/virtual-time.md lists them. */
+/* Cards with published times of steps, as docs/guide/virtual-time.md lists them. */
 static const char *const COMPARED[TIDE_TIME_N_COMPARED] = {
     "h100-80", "h200", "b200", "a100-80", "a100-80-pcie", "a100-40", "a100-40-pcie"};
 
@@ -32,7 +32,7 @@ static tide_time_chip chip_of(const tide_card *card) {
 static tide_status refuse(const tide_card *card, const char *what, tide_error *error) {
     return tide_fail(error, TIDE_INVALID,
                      "%s: %s has no source, so no time is forecast; h100-80, h200, a100-80 and "
-                     "rtx4090 are among the cards that have all (docs/virtual-time.md)",
+                     "rtx4090 are among the cards that have all (docs/guide/virtual-time.md)",
                      card->name, what);
 }
 

@@ -30,7 +30,7 @@ typedef struct tide_time_card {
     double clock_hz; /* highest clock of the multiprocessors */
     tide_time_chip chip;
     bool is_compared; /* the forecast was compared with published times of this card, or of one with
-                       * its chip (docs/virtual-time.md) */
+                       * its chip (docs/guide/virtual-time.md) */
 } tide_time_card;
 
 /* TIDE_INVALID: a rate of the card has no source; the message names it, and cards that have all.

@@ -1,6 +1,6 @@
 /* constants.h - the constants of the model of time, which were fitted to published times of steps.
  *
- * docs/virtual-time.md has the data, the errors, and the effect of each constant.
+ * docs/internals/time-model.md has the data, the errors, and the effect of each constant.
  */
 #ifndef TIDE_STEP_TIME_CONSTANTS_H
 #define TIDE_STEP_TIME_CONSTANTS_H

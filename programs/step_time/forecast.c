@@ -1,3 +1,19 @@
+/* forecast.c - from launches to the time of a step.
+ *
+ *   the program on a virtual card
+ *     |  launch_log.c (programs/virtual_cuda/launches/): a row for each launch, copy and wait
+ *     v
+ *   PID.launches --- log.c ----> rows and texts
+ *                                  |              \
+ *                    work.c: the time of each     ranges.c: where steps and phases begin and end
+ *                    row on the card, by bytes,       |
+ *                    operations and family            |
+ *                                  |                  v
+ *   constants.c, calibration.c -> replay.c: the clocks of host and streams, over the rows of a step
+ *                                  |
+ *                                  v
+ *                    forecast.c: likely, low and high time; bound by the GPU, the host or either
+ */
 #include "programs/step_time/forecast.h"
 
 #include <math.h>

@@ -3,8 +3,8 @@
  *
  * The figures are of one step of the program: of the complete steps after the first, the one at the
  * lower quartile of their times, or the only one. Ends of ranges come from factors that held 99 %
- * of published times (docs/virtual-time.md), and are wider for kernels that were never compared
- * with any.
+ * of published times (docs/guide/virtual-time.md), and are wider for kernels that were never
+ * compared with any.
  */
 #ifndef TIDE_STEP_TIME_FORECAST_H
 #define TIDE_STEP_TIME_FORECAST_H

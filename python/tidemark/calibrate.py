@@ -1,6 +1,6 @@
 """Measures the time of launches and kernels on a machine: calibrate.py host | gpu FORWARD BACKWARD.
 
-`tidemark bench calibrate` runs this file with the Python of the user's programs. `host` runs on a virtual card, whose
+`tidemark bench calibrate` runs this file with the user's Python. `host` runs on a virtual card, whose
 launch log shows the host's time, in the same way as forecasts measure it. `gpu` runs on the GPU of the machine and
 prints JSON; without a GPU it prints {}. programs/step_time/calibration.h reads both.
 """

@@ -1,4 +1,4 @@
-"""Saves files of safetensors into the scratch view (see docs/scratch-view.md).
+"""Saves files of safetensors into the scratch view (see docs/internals/scratch-view.md).
 
 safetensors writes a file next to the requested one, and then renames it by a direct system call. The scratch
 view sees only calls of the C library: the written file is in the view, and the rename does not find it. Here

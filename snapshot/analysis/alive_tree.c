@@ -17,7 +17,7 @@ typedef struct group {
 typedef struct grower {
     tide_alive_tree *tree; /* borrowed; filled */
     size_t n_levels;       /* at least 1 */
-    size_t top;            /* children shown of each node */
+    size_t top;            /* shown children of each node */
     size_t capacity;       /* of the nodes */
     leaf *leaves;          /* owned; in the order of their values */
 } grower;
@@ -64,7 +64,7 @@ static int by_bytes(const void *left, const void *right) {
     return a->begin < b->begin ? -1 : a->begin > b->begin;
 }
 
-/* The groups of one level within some leaves, most bytes first. */
+/* Divides some leaves into the groups of one level, most bytes first. */
 static size_t divide(const grower *grow, size_t level, const group *within, group *groups) {
     size_t n = 0;
     for (size_t i = within->begin; i < within->end; i++) {
@@ -99,7 +99,7 @@ static tide_status add_node(grower *grow, const tide_tree_node *node) {
     return TIDE_OK;
 }
 
-/* The children of `parent` and theirs: as deep as there are keys. */
+/* Adds the children of `parent` and their children, one level per key. */
 static tide_status add_level(grower *grow, size_t level, size_t parent, const group *within) {
     const tide_hostmem *mem = grow->tree->mem;
     tide_status status = TIDE_OK;
@@ -108,7 +108,7 @@ static tide_status add_level(grower *grow, size_t level, size_t parent, const gr
         return TIDE_NO_MEMORY;
     }
     size_t n = divide(grow, level, within, groups);
-    /* Merging a single value would only hide its name. */
+    /* Merging only one value would just hide its name. */
     size_t n_shown = n > grow->top + 1 ? grow->top : n;
     for (size_t i = 0; i < n_shown && status == TIDE_OK; i++) {
         tide_tree_node node = {

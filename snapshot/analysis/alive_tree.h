@@ -1,6 +1,6 @@
 /* alive_tree.h - the blocks allocated at one instant as a tree: by category, within it by scope,
- * within that by name, and so on. The bytes of a node are the sum of its children's, of which the
- * small ones are merged into one.
+ * within that by name, and so on. The bytes of a node are the sum of its children's; small children
+ * are merged into one.
  */
 #ifndef TIDE_SNAPSHOT_ALIVE_TREE_H
 #define TIDE_SNAPSHOT_ALIVE_TREE_H
@@ -26,14 +26,14 @@ typedef enum tide_tree_key {
     TIDE_N_TREE_KEYS
 } tide_tree_key;
 
-/* "category", "phase", ...; NULL past the last: the choices of an option. */
+/* "category", "phase", ...: the values of an option; NULL after the last. */
 const char *tide_tree_key_name(size_t i);
 
 typedef struct tide_tree_node {
-    size_t parent;           /* index of the node that it is part of; SIZE_MAX: outermost */
+    size_t parent;           /* index of the enclosing node; SIZE_MAX: outermost */
     size_t level;            /* 0: outermost */
     uint32_t value;          /* category, number of the path, string or stack; TIDE_NONE: none */
-    size_t n_merged;         /* 0; else this is the rest: so many values, none of which is shown */
+    size_t n_merged;         /* 0; else this node is the rest: this many values, merged */
     int64_t bytes;           /* whole blocks */
     int64_t requested_bytes; /* of the same blocks */
     int64_t n_blocks;
@@ -41,19 +41,19 @@ typedef struct tide_tree_node {
 
 typedef struct tide_alive_tree {
     const tide_hostmem *mem; /* borrowed */
-    tide_tree_node *nodes;   /* owned; a node stands before its children, most bytes first, the rest
-                                last */
+    tide_tree_node *nodes;   /* owned; a node precedes its children, which are by bytes, most first,
+                                with the rest last */
     size_t n_nodes;
 } tide_alive_tree;
 
-/* How to divide. */
+/* How to divide the blocks. */
 typedef struct tide_tree_plan {
-    tide_tree_key keys[TIDE_N_TREE_KEYS]; /* of each level, none twice */
+    tide_tree_key keys[TIDE_N_TREE_KEYS]; /* of each level, without repeats */
     size_t n_keys;                        /* at least 1 */
-    size_t top;                           /* children of a node that are shown, at least 1 */
+    size_t top;                           /* shown children of a node, at least 1 */
 } tide_tree_plan;
 
-/* The caller finishes it. */
+/* The caller calls fini. */
 TIDE_NODISCARD tide_status tide_alive_tree_init(tide_alive_tree *tree, const tide_hostmem *mem,
                                                 const tide_lifetime *blocks, size_t n_blocks,
                                                 const tide_scope_paths *paths,

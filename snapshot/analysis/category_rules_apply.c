@@ -5,8 +5,8 @@
 #include "snapshot/document/categories.h"
 #include "snapshot/analysis/category_rules_internal.h"
 
-/* A document whose rows get categories. It was just read: its tables have no other owner yet, so
- * that they may be written in place. */
+/* A document whose rows get categories. It was just read and has no other owner yet, so its tables
+ * can be written in place. */
 typedef struct applier {
     const tide_rules *rules;  /* borrowed */
     tide_snapshot *snapshot;  /* borrowed */
@@ -15,15 +15,14 @@ typedef struct applier {
     uint8_t *numbers;         /* owned; the category of each rule */
 } applier;
 
-/* The snapshot's own table, which is const for everybody who has the snapshot from somebody else.
- */
+/* The snapshot's own table, which is const for all other users of the snapshot. */
 static void *own_table(const void *table) {
     void *own = NULL;
-    memcpy(&own, &table, sizeof(own)); /* a cast would drop the const in silence */
+    memcpy(&own, &table, sizeof(own)); /* a cast would silently drop the const */
     return own;
 }
 
-/* Numbers the categories of the rules, new ones behind those of the file. */
+/* Numbers the categories of the rules, new ones after those of the file. */
 static tide_status number_categories(applier *to, tide_error *error) {
     tide_category_list list = {.n = to->snapshot->n_own_categories};
     for (size_t i = 0; i < list.n; i++) {
@@ -42,8 +41,7 @@ static tide_status number_categories(applier *to, tide_error *error) {
     return tide_category_list_store(&list, to->snapshot);
 }
 
-/* Whether a rule may say what the block is. That it was copied from the host is no more than a
- * sign. */
+/* Whether a rule may decide the block's category. A copy from the host is only a hint. */
 static bool is_free_for_rules(const applier *to, const tide_lifetime *block) {
     bool has_own = to->rule_of[block - to->lifetimes.lifetimes] < to->rules->n_own;
     bool is_from_host = block->category == TIDE_INPUT && block->certainty == TIDE_CERTAINTY_RULE;
@@ -51,8 +49,8 @@ static bool is_free_for_rules(const applier *to, const tide_lifetime *block) {
            (block->category == TIDE_UNKNOWN || is_from_host || (has_own && block->certainty != 0));
 }
 
-/* Whether the block gets another category, and which. TIDE_UNKNOWN: no rule fits what was copied
- * from the host. */
+/* Whether the block gets another category, and which. TIDE_UNKNOWN: the block was copied from the
+ * host and no rule fits. */
 static bool find_category(const applier *to, const tide_lifetime *block, uint8_t *ret_category) {
     uint8_t rule = to->rule_of[block - to->lifetimes.lifetimes];
     *ret_category = rule != TIDE_NO_RULE ? to->numbers[rule] : (uint8_t)TIDE_UNKNOWN;
@@ -75,8 +73,8 @@ static tide_status certainties_of(tide_snapshot *snapshot, const uint8_t **table
     return TIDE_OK;
 }
 
-/* `row` is a lifetime's: the event's + 1. A block may also end where another is allocated on top of
- * it: that event is the other's. */
+/* `row` is from a lifetime: the event's + 1. A block may also end because another is allocated on
+ * top of it: then the event belongs to the other block. */
 static void set_row(applier *to, uint32_t row, bool is_birth, uint8_t category) {
     if (row > 0 && row != TIDE_LIFETIME_FOREVER &&
         (to->snapshot->events.action[row - 1] == TIDE_ACTION_ALLOC) == is_birth) {
@@ -92,7 +90,7 @@ static uint64_t key_of(uint8_t device, uint64_t address) {
     return address ^ (uint64_t)device << 56;
 }
 
-/* The blocks of the segments at the start or the end, by the categories in the map. */
+/* Sets the blocks of the segments at the start or the end, from the categories in the map. */
 static void set_blocks(const tide_map *by_key, const tide_segment_row *segments, size_t n_segments,
                        tide_block_row *blocks, uint8_t *certainties) {
     for (size_t i = 0; i < n_segments; i++) {

@@ -10,8 +10,9 @@ enum { LINE_BYTES = 4096, REASON_BYTES = 256 };
 
 #define BLANKS " \t\r\n"
 
-/* Cuts the line in two: the category, and the expression behind the blanks. NULL: a line without a
- * rule. */
+/* Cuts the line in two: the category, and the expression after the blanks. NULL: no rule in the
+ * line.
+ */
 static char *split(char *line, char **ret_expression) {
     line += strspn(line, BLANKS);
     size_t n = strlen(line);
@@ -34,7 +35,7 @@ static tide_status add_rule(tide_rules *rules, const char *category, const char 
                             tide_error *error) {
     if (*expression == '\0') {
         return tide_fail(error, TIDE_INVALID,
-                         "'%.100s' has no regular expression behind it (a rule is: CATEGORY REGEX)",
+                         "'%.100s' has no regular expression after it (a rule is: CATEGORY REGEX)",
                          category);
     }
     if (strlen(category) > TIDE_CATEGORY_BYTES) {

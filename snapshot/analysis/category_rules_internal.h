@@ -8,17 +8,17 @@
 #include "snapshot/analysis/category_rules.h"
 #include "snapshot/analysis/own_rules_friend.h"
 
-/* What the functions of a stack, or the scopes around a row, say. */
+/* Signs of the functions of a stack, or of the scopes around a row. */
 typedef enum tide_stack_sign {
     TIDE_SIGN_MODULE = 1,      /* within a call of a module */
     TIDE_SIGN_BACKWARD = 2,    /* within the engine of autograd */
     TIDE_SIGN_ACCUMULATE = 4,  /* AccumulateGrad, which makes the gradients of parameters */
     TIDE_SIGN_OPTIMIZER = 8,   /* within an optimizer's step */
-    TIDE_SIGN_STATE = 16,      /* where an optimizer makes its state */
+    TIDE_SIGN_STATE = 16,      /* in a function that makes an optimizer's state */
     TIDE_SIGN_WORKSPACE = 32,  /* work areas of cuBLAS, cuBLASLt, cuDNN */
     TIDE_SIGN_COLLECTIVE = 64, /* of torch.distributed, called by no module */
-    TIDE_SIGN_PARAMETER = 128, /* where modules make or move their parameters */
-    TIDE_SIGN_ZERO_GRAD = 256, /* where an optimizer or a module drops the gradients */
+    TIDE_SIGN_PARAMETER = 128, /* in a function that makes or moves a module's parameters */
+    TIDE_SIGN_ZERO_GRAD = 256, /* in a function that drops gradients */
     TIDE_SIGN_FORWARD = 512,   /* within the phase "forward" of a step */
     TIDE_SIGN_NATIVE = 1024,   /* the stack has frames of native code */
     TIDE_SIGN_ANNOTATED = 2048 /* within PyTorch's annotation of an optimizer's step */
@@ -52,32 +52,32 @@ struct tide_rules {
     size_t n_own;
 };
 
-/* Where the program is at an event. */
+/* The place of the program at an event. */
 typedef struct tide_rule_place {
-    uint32_t n_optimizer_calls, n_module_calls; /* so often has one been entered */
-    uint32_t n_steps;                           /* steps that have begun */
-    uint32_t found; /* the next event of a backward pass, or a request that failed; TIDE_NONE */
+    uint32_t n_optimizer_calls, n_module_calls; /* times one was entered */
+    uint32_t n_steps;                           /* steps begun so far */
+    uint32_t found; /* the next event of a backward pass or failed request; TIDE_NONE */
     uint16_t signs;
 } tide_rule_place;
 
-/* What the scopes around a row say. */
+/* Facts from the scopes around a row. */
 typedef struct tide_rule_scope {
-    uint32_t step;  /* scope of the step; TIDE_NONE if it is in none */
+    uint32_t step;  /* scope of the step; TIDE_NONE if there is none */
     uint16_t signs; /* tide_stack_sign */
 } tide_rule_scope;
 
 /* The places of all events of a snapshot. */
 typedef struct tide_rule_places {
     const tide_hostmem *mem; /* borrowed */
-    uint16_t *signs;         /* owned; of each stack */
-    tide_rule_scope *scopes; /* owned; of each scope */
-    tide_rule_place *events; /* owned; of each event */
-    uint8_t *moved;          /* owned; of each stack: tide_built_in_rule of what is moved there */
+    uint16_t *signs;         /* owned; per stack */
+    tide_rule_scope *scopes; /* owned; per scope */
+    tide_rule_place *events; /* owned; per event */
+    uint8_t *moved;          /* owned; per stack: tide_built_in_rule of blocks moved there */
     uint32_t n_steps;        /* of the snapshot */
     bool has_stacks;         /* the snapshot has call stacks */
 } tide_rule_places;
 
-/* category_rules_places.c. The caller finishes them, also after a failure. */
+/* category_rules_places.c. The caller calls fini, also after a failure. */
 TIDE_NODISCARD tide_status tide_rule_places_init(tide_rule_places *places,
                                                  const tide_snapshot *snapshot,
                                                  const tide_hostmem *mem);
@@ -86,15 +86,16 @@ void tide_rule_places_fini(tide_rule_places *places);
 /* The signs of an allocation's call stack and scope; both may be TIDE_NONE. */
 unsigned tide_rule_signs(const tide_rule_places *places, uint32_t stack, uint32_t scope);
 
-/* category_rules_moved.c. For every stack, whether Module._apply moves a parameter there
- * (TIDE_RULE_PARAMETER), its gradient or a buffer. The caller releases it; NULL: no memory. */
+/* category_rules_moved.c. For every stack, whether Module._apply moves a parameter
+ * (TIDE_RULE_PARAMETER), its gradient or a buffer there. The caller releases it; NULL: no memory.
+ */
 uint8_t *tide_rule_moved(const tide_snapshot *snapshot, const tide_hostmem *mem);
 
 /* The last part of a function's name: "_apply" of "Module._apply". */
 const char *tide_last_name(const char *function);
 
-/* The signs of every stack of a snapshot: what its own frame says, and its callers. The caller
- * releases them; NULL: no memory. */
+/* stack_signs.c. The signs of every stack of a snapshot, from its own frame and its callers'. The
+ * caller releases them; NULL: no memory. */
 uint16_t *tide_stack_signs(const tide_snapshot *snapshot, const tide_hostmem *mem);
 
 #endif

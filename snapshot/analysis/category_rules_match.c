@@ -1,17 +1,17 @@
-/* Which rule is that of a block. */
+/* Finds the rule of a block. */
 #include <string.h>
 
 #include "common/text.h"
 #include "snapshot/analysis/category_rules_internal.h"
 
-/* What is known of a snapshot's stacks and scopes. */
+/* Facts about a snapshot's stacks and scopes. */
 typedef struct matcher {
     const tide_hostmem *mem;       /* borrowed */
     const tide_rules *rules;       /* borrowed */
     const tide_snapshot *snapshot; /* borrowed */
     tide_rule_places places;
-    uint64_t *own; /* owned; of each stack the rules of the user's that fit it, as bits; NULL: there
-                      are none */
+    uint64_t *own; /* owned; per stack, bits for the file's rules that fit it; NULL: the file has
+                      none */
 } matcher;
 
 static uint64_t own_of_frame(const matcher *match, uint32_t frame) {
@@ -71,25 +71,25 @@ static uint8_t own_rule(const matcher *match, uint32_t stack) {
     return TIDE_NO_RULE;
 }
 
-/* What a block's beginning and end say. */
+/* Facts from a block's beginning and end. */
 typedef struct traces {
-    uint64_t n_bytes;     /* that were asked for */
+    uint64_t n_bytes;     /* requested */
     unsigned made, freed; /* signs; 0: not known */
     bool is_released;
-    bool is_older; /* from before the recording; false without a history, which does not tell */
+    bool is_older; /* from before the recording; false without a history */
     bool is_same_optimizer_call, is_same_module_call; /* made and released within one call */
-    bool is_in_open_call; /* not released, and a phase around it had not ended */
+    bool is_in_open_call; /* not released, and in a phase that had not ended */
     bool is_same_step;    /* made and released in one step */
     bool is_found;        /* a backward pass begins, or memory runs out, while it is alive */
     bool is_from_host;    /* its content was copied from the host */
     bool is_argument;     /* and it was passed to a module */
-    uint32_t n_steps;     /* that begin while it is alive */
-    bool is_of_steps;     /* it was made in a step, or released in one or after some */
-    uint8_t moved;        /* which rule it has if it was moved with its module */
+    uint32_t n_steps;     /* steps that begin while it is alive */
+    bool is_of_steps;     /* made in a step, or released in or after one */
+    uint8_t moved;        /* its rule if it was moved with its module */
 } traces;
 
 enum {
-    MAX_INPUT_STEPS = 2, /* a batch that is loaded ahead is replaced in the step after the next */
+    MAX_INPUT_STEPS = 2, /* a prefetched batch is replaced in the step after the next */
     MAX_SAVED_STEPS = 1  /* results of a step are replaced in the next one */
 };
 
@@ -102,15 +102,15 @@ static uint8_t rule_of_older(const traces *of) {
                                                     : TIDE_NO_RULE;
 }
 
-/* Without frames of native code, the work area that cuBLAS gets in its first call looks like a
- * result that is kept. These are the sizes that PyTorch gives it. */
+/* Without frames of native code, the workspace of the first call of cuBLAS looks like a result that
+ * is kept. These are the sizes of PyTorch's workspaces. */
 static bool may_be_workspace(const traces *of) {
     enum { MIB = 1 << 20, OF_HOPPER = 32 * MIB, OF_OTHERS = 8 * MIB + 128 * 1024 };
     return !of->is_released && (of->made & TIDE_SIGN_NATIVE) == 0 &&
            (of->n_bytes == OF_HOPPER || of->n_bytes == OF_OTHERS);
 }
 
-/* The forward pass, also one that is computed again within the backward pass, and that pass. */
+/* The forward pass, including one recomputed in the backward pass, and the backward pass. */
 static uint8_t rule_of_pass(const traces *of) {
     bool is_forward = (of->made & TIDE_SIGN_MODULE) != 0;
     bool is_backward = (of->made & TIDE_SIGN_BACKWARD) != 0;
@@ -127,14 +127,14 @@ static uint8_t rule_of_pass(const traces *of) {
     return is_within ? TIDE_RULE_BACKWARD : TIDE_RULE_BACKWARD_KEPT;
 }
 
-/* Of what is made with a module or moved with it, outside of its calls. */
+/* For blocks made with a module or moved with it, outside of its calls. */
 static uint8_t rule_of_moved(const traces *of) {
     bool is_dropped = of->moved == TIDE_RULE_MOVED_GRADIENT &&
                       (of->freed & (TIDE_SIGN_ZERO_GRAD | TIDE_SIGN_OPTIMIZER)) != 0;
     return !of->is_released || is_dropped ? of->moved : TIDE_NO_RULE;
 }
 
-/* What steps and phases say of a block of which nothing better is known. */
+/* By steps and phases, for a block that no better rule fits. */
 static uint8_t rule_of_step(const traces *of) {
     if (of->is_from_host) {
         bool is_replaced = of->is_of_steps && of->n_steps <= MAX_INPUT_STEPS;
@@ -179,7 +179,7 @@ static uint32_t step_of(const matcher *match, uint32_t scope) {
     return scope != TIDE_NONE ? match->places.scopes[scope].step : TIDE_NONE;
 }
 
-/* Whether a scope around the block was still open when the recording ended, as of a running program
+/* Whether a phase around the block was still open when the recording ended, as in a running program
  * in the middle of a step. */
 static bool is_in_open_scope(const tide_snapshot *snapshot, uint32_t scope) {
     for (; scope != TIDE_NONE; scope = snapshot->scopes[scope].parent) {
@@ -191,7 +191,7 @@ static bool is_in_open_scope(const tide_snapshot *snapshot, uint32_t scope) {
     return false;
 }
 
-/* What the events of the block's beginning and end say. */
+/* Adds the facts from the events of the block's beginning and end. */
 static void add_events(const matcher *match, const tide_lifetime *block, traces *of) {
     const tide_rule_place *born =
         block->born > 0 ? &match->places.events[block->born - 1] : &(tide_rule_place){.signs = 0};

@@ -1,8 +1,8 @@
-/* What torch.nn.Module._apply moves: parameters, their gradients, buffers.
+/* The kinds of blocks that torch.nn.Module._apply moves: parameters, their gradients, buffers.
  *
- * One function moves all three, from three lines in this order; the numbers of the lines differ
- * between versions. A gradient is moved right after its parameter, and has its size. Buffers come
- * after all parameters of a module.
+ * One function moves all three, on three lines in this order; the line numbers differ between
+ * versions. A gradient is moved right after its parameter and has its size. Buffers come after all
+ * parameters of a module.
  */
 #include <stdint.h>
 #include <string.h>
@@ -10,10 +10,10 @@
 #include "snapshot/analysis/category_rules_internal.h"
 #include "snapshot/analysis/path_text_friend.h"
 
-/* What is known of a line of _apply. */
+/* The allocations of a line of _apply. */
 typedef struct line_count {
     uint32_t n_allocations;
-    uint32_t n_after_parameter; /* of them: right after one of the same size from an earlier line */
+    uint32_t n_after_parameter; /* of these: right after one of the same size by an earlier line */
     bool is_apply;              /* the frame is of Module._apply */
 } line_count;
 
@@ -36,7 +36,7 @@ static void find_innermost(const tide_snapshot *snapshot, const line_count *line
     }
 }
 
-/* Counts the allocations of each line, and finds the first line of each file that has some. */
+/* Counts the allocations of each line, and finds the first allocating line of each file. */
 static void count_lines(const tide_snapshot *snapshot, const uint32_t *innermost, line_count *lines,
                         int32_t *first_line) {
     size_t last = SIZE_MAX; /* row of the last allocation by such a line; SIZE_MAX: none */

@@ -1,4 +1,4 @@
-/* Where the program is at each event, from call stacks and scopes. */
+/* The place of the program at each event, from call stacks and scopes. */
 #include <string.h>
 
 #include "snapshot/analysis/category_rules_internal.h"
@@ -16,7 +16,7 @@ static unsigned scope_signs(const tide_snapshot *snapshot, const tide_scope_row 
                : strcmp(name, "optimizer") == 0 ? TIDE_SIGN_OPTIMIZER
                                                 : 0U;
     }
-    /* In the backward pass, a layer is the one whose forward call made the node. */
+    /* In the backward pass, the scope of a layer means that its forward call made the node. */
     bool is_call = row->kind == TIDE_SCOPE_LAYER && (around & TIDE_SIGN_BACKWARD) == 0;
     return is_call ? TIDE_SIGN_MODULE : 0U;
 }
@@ -34,8 +34,8 @@ static void read_scopes(tide_rule_places *places, const tide_snapshot *snapshot)
     }
 }
 
-/* `is_placed`: what has no call stack is of the thread that has the scope, and not one of
- * autograd's. */
+/* `is_placed`: a row without a call stack is of the thread that has the scope, and not of a thread
+ * of autograd. */
 static unsigned signs_at(const tide_rule_places *places, uint32_t stack, uint32_t scope,
                          bool is_placed) {
     unsigned signs = stack != TIDE_NONE ? places->signs[stack] : 0U;
@@ -53,8 +53,8 @@ unsigned tide_rule_signs(const tide_rule_places *places, uint32_t stack, uint32_
     return signs_at(places, stack, scope, stack != TIDE_NONE || !places->has_stacks);
 }
 
-/* A release without a call stack, which recordings with context="alloc" have, happens where the row
- * before it does. An allocation without one is of a thread of autograd, or of nowhere. */
+/* A release without a call stack, as in recordings with context="alloc", has the place of the
+ * previous row. An allocation without one is by a thread of autograd, or has no place. */
 static void read_events(tide_rule_places *places, const tide_snapshot *snapshot) {
     tide_rule_place place = {.found = TIDE_NONE};
     unsigned called = 0; /* signs of the last event that has a call stack or a scope */

@@ -13,7 +13,7 @@
 enum {
     MAX_COMPONENTS = 32, /* of a path of scopes */
     LISTED_NAMES = 8,    /* in a message */
-    LISTED_BYTES = 256   /* of such a list */
+    LISTED_BYTES = 256   /* of the list */
 };
 
 /* One component of a path of scopes. */
@@ -32,7 +32,7 @@ typedef struct search {
     const tide_snapshot *snapshot;   /* borrowed */
     const tide_lifetimes *lifetimes; /* borrowed */
     size_t device;                   /* index of the device */
-    const char *text;                /* borrowed; what was asked for */
+    const char *text;                /* borrowed; the text to find */
     tide_error *error;               /* borrowed; may be NULL */
 } search;
 
@@ -45,7 +45,7 @@ static const char *after_blanks(const char *text) {
     return text;
 }
 
-/* Cuts "name[3]" into its two parts; false when the brackets hold no number. */
+/* Cuts "name[3]" into its two parts; false if the brackets do not hold a number. */
 static bool read_component(const char *begin, const char *end, component *ret_component) {
     begin = after_blanks(begin);
     while (end > begin && isspace((unsigned char)end[-1])) {
@@ -96,15 +96,16 @@ static bool component_fits(const tide_snapshot *snapshot, const component *one,
            (one->index < 0 || one->index == row->index);
 }
 
-/* How many components, from the outermost on, the scope and those around it have in this order;
- * a scope with all of them is one that was asked for, or lies in it. `n_around`: of its parent. */
+/* How many components, from the outermost on, the scope and its parents match in this order. A
+ * scope that matches all is one of the wanted scopes, or inside one. `n_around`: the parent's
+ * count. */
 static uint8_t components_of(const tide_snapshot *snapshot, const pattern *path,
                              const tide_scope_row *row, uint8_t n_around) {
     bool goes_on = n_around < path->n && component_fits(snapshot, &path->components[n_around], row);
     return goes_on ? (uint8_t)(n_around + 1) : n_around;
 }
 
-/* "step, forward, layer": some names that there are, without repeats. */
+/* "step, forward, layer": some existing names, without repeats. */
 static void list_names(const tide_snapshot *snapshot, char ret_list[LISTED_BYTES]) {
     uint32_t seen[LISTED_NAMES];
     size_t n_seen = 0;
@@ -135,7 +136,7 @@ static tide_status no_scope(const search *of) {
                      names);
 }
 
-/* The highest instant among the rows in the scopes, and those right before them. */
+/* The highest instant among the rows in the scopes and the rows right before them. */
 static tide_status highest_within(const search *of, const pattern *path, const uint8_t *matched,
                                   const int64_t *changes, int64_t *ret_event) {
     const tide_snapshot *snapshot = of->snapshot;
@@ -158,7 +159,7 @@ static tide_status highest_within(const search *of, const pattern *path, const u
         was_inside = row.device == of->device ? inside : was_inside;
     }
     if (highest < 0) {
-        return tide_fail(of->error, TIDE_INVALID, "no event of device %zu lies in the scope '%s'",
+        return tide_fail(of->error, TIDE_INVALID, "no event of device %zu is in the scope '%s'",
                          of->device, of->text);
     }
     return TIDE_OK;
@@ -223,7 +224,7 @@ static tide_status find_time(const search *of, double ns, int64_t *ret_event) {
     return TIDE_OK;
 }
 
-/* Nanoseconds of a unit; 0: no unit of time. */
+/* Nanoseconds of a unit; 0: not a unit of time. */
 static double unit_ns(const char *unit) {
     static const struct {
         const char *name;

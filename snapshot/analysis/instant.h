@@ -12,15 +12,15 @@
 extern "C" {
 #endif
 
-/* The row after which the instant lies on the device. `text` is one of
+/* Finds the row of the device's instant; the instant is after that row. `text` is one of
  *   1234                   after that row of the event table
  *   12.5ms, 1.2s           the last row up to that time since recording began (s, ms, us, ns)
  *   start, peak, end, oom  before the first row, where most bytes are allocated, after the last
  *                          row, at the first time that memory ran out
  *   step[2] > backward     where most bytes are allocated within the scope, the first on ties: NAME
- *                          or NAME[NUMBER] of scopes that enclose each other, others may lie in
+ *                          or NAME[NUMBER] of scopes that enclose each other, with any scopes in
  *                          between; of several such scopes the highest
- * TIDE_INVALID names what there is instead. */
+ * TIDE_INVALID: the message names what the file has instead. */
 TIDE_NODISCARD tide_status tide_instant_find(const tide_snapshot *snapshot,
                                              const tide_lifetimes *lifetimes, size_t device,
                                              const char *text, int64_t *ret_event,

@@ -1,4 +1,4 @@
-/* Which part of a model a name or a scope speaks of. */
+/* The part of a model that a name or a scope belongs to. */
 #include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
@@ -8,10 +8,10 @@
 static const char *const NAMES[TIDE_N_LAYER_KINDS] = {"attn",      "mlp",     "norm",
                                                       "embedding", "lm_head", "other"};
 
-/* What tells a kind. Norms first: "attn_norm" is one. */
+/* The sign of each kind. Norms first: "attn_norm" is a norm. */
 static const struct {
     tide_layer_kind kind;
-    bool anywhere; /* in the word; else at its start, with no letter behind it */
+    bool anywhere; /* in the word; else at its start, without a letter after it */
     const char *text;
 } SIGNS[] = {
     {TIDE_LAYER_NORM, true, "norm"},        {TIDE_LAYER_NORM, false, "ln"},

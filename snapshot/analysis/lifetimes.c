@@ -1,8 +1,8 @@
 #include "snapshot/analysis/lifetimes.h"
 
-#include <assert.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "snapshot/analysis/lifetimes_walk.h"
 
 bool tide_lifetime_is_allocated(const tide_lifetime *lifetime, int64_t event) {
@@ -18,7 +18,7 @@ static uint32_t moment_of(int64_t event) {
 /* The walk hands out blocks when they end; their numbers are the order of their births. */
 tide_status tide_lifetimes_keep(void *ctx, const tide_walk_block *block) {
     tide_lifetimes *lifetimes = ctx;
-    assert(block->number < lifetimes->n_lifetimes);
+    TIDE_ASSERT(block->number < lifetimes->n_lifetimes);
     lifetimes->lifetimes[block->number] = (tide_lifetime){.address = block->address,
                                                           .requested_bytes = block->requested_bytes,
                                                           .block_bytes = block->block_bytes,

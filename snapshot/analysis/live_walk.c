@@ -1,8 +1,8 @@
 #include "snapshot/analysis/live_walk.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
+#include "common/assert.h"
 #include "common/map.h"
 
 typedef struct device_state {
@@ -24,11 +24,11 @@ struct tide_live_walk {
     size_t segments_capacity;
     uint64_t n_born; /* blocks so far */
     uint64_t n_segments_born;
-    int64_t event;   /* the event at hand; -1: the start */
+    int64_t event;   /* the current event; -1: the start */
     int64_t time_ns; /* of it; -1 */
 };
 
-/* Adds to a total that holds no negative numbers. */
+/* Adds to a total, which is never negative; fails on overflow. */
 static tide_status add(int64_t *total, uint64_t n_bytes, tide_error *error) {
     if (n_bytes > (uint64_t)(INT64_MAX - *total)) {
         return tide_fail(error, TIDE_LIMIT, "the bytes alive at once exceed 2^63 - 1");
@@ -64,7 +64,7 @@ static void stop_counting(tide_live_walk *walk, tide_walk_block *block) {
     block->freed_ns = walk->time_ns;
 }
 
-/* Hands the block out and forgets it; the last one takes its slot. */
+/* Passes the block to the sink and drops it; the last block moves to its slot. */
 static tide_status forget(tide_live_walk *walk, size_t slot) {
     tide_walk_block *block = &walk->blocks[slot];
     device_state *device = &walk->devices[block->device];
@@ -193,7 +193,7 @@ static tide_status begin_segment(tide_live_walk *walk, tide_walk_segment born) {
     return TIDE_OK;
 }
 
-/* What is left of a piece on either side of the part that was unmapped. */
+/* Keeps the rest of a piece on either side of the part that was unmapped. */
 static tide_status keep_rest(tide_live_walk *walk, tide_walk_segment whole, uint64_t begin,
                              uint64_t end) {
     tide_walk_segment rest = whole;
@@ -215,7 +215,7 @@ static bool is_cut(const tide_walk_segment *piece, const tide_event *event) {
            event->address < piece->address + piece->total_bytes;
 }
 
-/* An unmapping may take any part of any pieces. Most take whole ones, which the map finds. */
+/* An event may unmap any part of any pieces. Most unmap whole pieces, which the map finds. */
 static tide_status unmap(tide_live_walk *walk, const tide_event *event) {
     uint64_t slot = 0;
     if (tide_map_find(&walk->devices[event->device].segments, event->address, &slot) &&
@@ -239,7 +239,7 @@ static bool is_too_much(const tide_totals *now, const tide_event *event) {
 }
 
 bool tide_walk_count_segment(tide_totals *now, const tide_event *event) {
-    assert(tide_action_is_of_segment(event->action));
+    TIDE_ASSERT(tide_action_is_of_segment(event->action));
     bool is_whole =
         event->action == TIDE_ACTION_SEGMENT_ALLOC || event->action == TIDE_ACTION_SEGMENT_FREE;
     int64_t sign = tide_action_gives_segment(event->action) ? 1 : -1;
@@ -252,7 +252,7 @@ bool tide_walk_count_segment(tide_totals *now, const tide_event *event) {
     return true;
 }
 
-/* The pieces that the event begins, ends or cuts. */
+/* Begins, ends or cuts the pieces of the event. */
 static tide_status follow_segment(tide_live_walk *walk, const tide_event *event) {
     uint64_t slot = 0;
     if (tide_action_gives_segment(event->action)) {
@@ -410,7 +410,7 @@ void tide_live_walk_destroy(tide_live_walk *walk) {
     mem->release(mem->ctx, walk);
 }
 
-/* Both rows begin with their numbers. */
+/* Blocks and segments begin with their numbers. */
 static int by_number(const void *a, const void *b) {
     uint64_t left = *(const uint64_t *)a;
     uint64_t right = *(const uint64_t *)b;
@@ -424,7 +424,7 @@ tide_status tide_live_walk_finish(tide_live_walk *walk) {
     if (walk->n_segments > 0) {
         qsort(walk->segments, walk->n_segments, sizeof(*walk->segments), by_number);
     }
-    assert(walk->sink->segment != NULL || walk->n_segments == 0);
+    TIDE_ASSERT(walk->sink->segment != NULL || walk->n_segments == 0);
     for (size_t i = 0; walk->sink->block != NULL && i < walk->n_blocks; i++) {
         TIDE_TRY(walk->sink->block(walk->sink->ctx, &walk->blocks[i]));
     }

@@ -1,5 +1,5 @@
-/* own_rules_friend.h - the rules of the user's, which hold regular expressions. The page's engine
- * has a file of its own in place of category_rules_file.c.
+/* own_rules_friend.h - the rules of a file, which hold regular expressions. The engine of the
+ * viewer's page has another implementation in place of category_rules_file.c.
  */
 #ifndef TIDE_SNAPSHOT_OWN_RULES_FRIEND_H
 #define TIDE_SNAPSHOT_OWN_RULES_FRIEND_H

@@ -7,7 +7,7 @@
 
 enum { TIDE_PATH_TEXT = 512 }; /* bytes, with the terminating NUL */
 
-/* The path with '/' between folders; of one that is too long the end. */
+/* The path with '/' between folders; if it is too long, its end. */
 static inline void tide_path_text(const char *path, char ret_text[TIDE_PATH_TEXT]) {
     size_t n = strlen(path);
     const char *from = n >= TIDE_PATH_TEXT ? path + (n - TIDE_PATH_TEXT + 1) : path;

@@ -1,4 +1,4 @@
-/* What the functions of a call stack say of the block that is allocated or released there. */
+/* Signs from the functions of a call stack about the block that is allocated or released there. */
 #include <string.h>
 
 #include "snapshot/analysis/category_rules_internal.h"
@@ -12,7 +12,7 @@ static bool begins(const char *text, const char *prefix) {
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* The last part of a name with its class, "Module._apply", which not all recordings have. */
+/* The last part of a function's name; not all recordings have the class in "Module._apply". */
 const char *tide_last_name(const char *function) {
     const char *dot = strrchr(function, '.');
     return dot != NULL ? dot + 1 : function;
@@ -24,7 +24,7 @@ static unsigned python_signs(const char *file, const char *function) {
     if (is_modules && strcmp(function, "_call_impl") == 0) {
         signs |= TIDE_SIGN_MODULE;
     }
-    /* What normalisations by batches make is a parameter or a buffer. */
+    /* Batch normalisation also makes buffers in __init__, so its blocks may be either. */
     bool is_made = strcmp(function, "__init__") == 0 && !has(file, "batchnorm");
     if (is_modules &&
         (is_made || strcmp(function, "_apply") == 0 || strcmp(function, "reset_parameters") == 0)) {
@@ -57,7 +57,7 @@ static unsigned native_signs(const char *function) {
     return signs | (begins(function, "c10d::") ? TIDE_SIGN_COLLECTIVE : 0U);
 }
 
-/* Of a single frame. */
+/* The signs of a single frame. */
 static unsigned signs_of(const tide_snapshot *snapshot, uint32_t frame, bool *ret_is_python) {
     const tide_frame_row *row = &snapshot->frames[frame];
     const char *function = tide_snapshot_text(snapshot, row->function);
@@ -86,8 +86,8 @@ uint16_t *tide_stack_signs(const tide_snapshot *snapshot, const tide_hostmem *me
         for (size_t i = 0; i < snapshot->n_stacks; i++) { /* callers come first */
             const tide_stack_row *row = &snapshot->stacks[i];
             unsigned above = row->parent != TIDE_NONE ? signs[row->parent] : 0U;
-            /* A wrapper of torch.distributed calls the whole model: only what its own Python code
-             * calls directly is a collective. */
+            /* A wrapper of torch.distributed calls the whole model: only calls made directly by its
+             * own Python code are collectives. */
             above &= is_python[row->frame] ? ~(unsigned)TIDE_SIGN_COLLECTIVE : ~0U;
             /* A closure that an optimizer calls has passes of its own. */
             bool is_pass = (of_frames[row->frame] & (TIDE_SIGN_MODULE | TIDE_SIGN_BACKWARD)) != 0;

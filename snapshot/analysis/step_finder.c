@@ -10,10 +10,10 @@
 typedef struct finder {
     const tide_snapshot *snapshot; /* borrowed */
     tide_steps *steps;             /* borrowed; filled */
-    uint32_t *of_scope;    /* owned; number of the outermost step around each scope, TIDE_NONE */
-    size_t capacity;       /* of the steps */
-    const char *optimizer; /* TIDE_STEPS_OPTIMIZER: the annotation that ends a step; NULL: not met
-                              yet */
+    uint32_t *of_scope;            /* owned; per scope, number of its outermost step, TIDE_NONE */
+    size_t capacity;               /* of the steps */
+    const char *optimizer; /* TIDE_STEPS_OPTIMIZER: the annotation that ends a step; NULL: not yet
+                              seen */
 } finder;
 
 tide_status tide_steps_add(tide_steps *steps, size_t *capacity, tide_step step) {
@@ -42,7 +42,7 @@ static bool starts_with(const char *text, const char *prefix) {
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* Whether a scope is a step, by the source that is tried. */
+/* Whether a scope is a step by the current source. */
 static bool is_step(finder *find, const tide_scope_row *row) {
     const char *name = tide_snapshot_text(find->snapshot, row->name);
     switch (find->steps->source) {
@@ -54,7 +54,7 @@ static bool is_step(finder *find, const tide_scope_row *row) {
         if (row->kind != TIDE_SCOPE_USER || !starts_with(name, OPTIMIZER_STEP)) {
             return false;
         }
-        /* A program with several optimizers calls each of them once a step. */
+        /* A program with several optimizers calls each of them once per step. */
         find->optimizer = find->optimizer == NULL ? name : find->optimizer;
         return strcmp(name, find->optimizer) == 0;
     }
@@ -100,7 +100,7 @@ void tide_steps_sort(tide_steps *steps) {
         qsort(steps->steps, steps->n_steps, sizeof(*steps->steps), by_first_row);
     }
     while (steps->n_steps > 0 && steps->steps[steps->n_steps - 1].first == SIZE_MAX) {
-        steps->n_steps--; /* nothing on this device */
+        steps->n_steps--; /* no rows on this device */
     }
 }
 
@@ -120,8 +120,8 @@ static void find_rows(finder *find) {
     tide_steps_sort(steps);
 }
 
-/* Each scope only ends its step, which begins behind the one before. The first begins with the
- * recording, so that it also has what the program prepares: it counts as warm-up. */
+/* Each scope only ends its step, which begins after the previous one. The first step begins with
+ * the recording and includes the program's preparations: it counts as warm-up. */
 static void begin_behind_the_last(tide_steps *steps) {
     for (size_t i = steps->n_steps; i-- > 0;) {
         steps->steps[i].first = i > 0 ? steps->steps[i - 1].last + 1 : 0;

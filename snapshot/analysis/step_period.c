@@ -1,4 +1,4 @@
-/* Steps of a recording that names none, from the period of its allocations. */
+/* Steps of a recording without named steps, from the period of its allocations. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 enum {
     LEAST_PERIODS = 3, /* fewer may repeat by chance */
     LEAST_ALLOCS = 4,  /* of a period */
-    N_CANDIDATES = 16  /* periods that are tried */
+    N_CANDIDATES = 16  /* periods to try */
 };
 
 /* The site of an allocation without a call stack, in a recording that has stacks. */
@@ -17,15 +17,15 @@ enum {
 /* The allocations of the device. */
 typedef struct sequence {
     const tide_hostmem *mem; /* borrowed */
-    uint64_t *sites;         /* owned; call stack, or bytes where there are no stacks */
+    uint64_t *sites;         /* owned; call stack, or bytes if there are no stacks */
     size_t *rows;            /* owned; of the event table */
     size_t n;
-    bool has_stacks; /* most of them have one */
-    bool has_any;    /* at least one has */
+    bool has_stacks; /* most allocations have one */
+    bool has_any;    /* at least one allocation has one */
 } sequence;
 
-/* Allocations that repeat: each from `begin` + `period` to `end` - 1 is as the one a period before.
- */
+/* Allocations that repeat: each from `begin` + `period` to `end` - 1 equals the one a period
+ * before. */
 typedef struct run {
     size_t period, begin, end;
 } run;
@@ -64,10 +64,10 @@ static tide_status read_sequence(sequence *seq, const tide_snapshot *snapshot, s
 
 /* ---- periods to try ---- */
 
-/* How often a distance occurs between an allocation and the one before it from the same site. */
+/* How often a distance occurs between an allocation and the previous one from the same site. */
 typedef struct candidate {
     uint64_t period;
-    uint64_t n_allocs; /* distance times how often it occurs: how much of the sequence it spans */
+    uint64_t n_allocs; /* distance times occurrences: the part of the sequence it spans */
 } candidate;
 
 static tide_status count_distances(const sequence *seq, tide_map *last_of, tide_map *counts) {
@@ -90,7 +90,7 @@ static bool is_better(const candidate *a, const candidate *b) {
     return a->n_allocs != b->n_allocs ? a->n_allocs > b->n_allocs : a->period < b->period;
 }
 
-/* The distances that span most of the sequence, the widest first. */
+/* The distances that span most of the sequence, widest first. */
 static size_t best_of(const tide_map *counts, candidate best[N_CANDIDATES]) {
     size_t n = 0;
     for (size_t i = 0; i < counts->n_slots; i++) {
@@ -161,8 +161,8 @@ static const char *file_of(const tide_snapshot *snapshot, uint32_t node) {
     return tide_snapshot_text(snapshot, frame->file);
 }
 
-/* A line that calls layer after layer, or parameter after parameter: of a module's forward, or of
- * PyTorch's own Python code, such as its optimizers and checkpoints. */
+/* Whether a frame is a line that calls layer after layer, or parameter after parameter: of a
+ * module's forward, or of PyTorch's own Python code, such as its optimizers and checkpoints. */
 static bool is_inside(const tide_snapshot *snapshot, uint32_t node) {
     const tide_frame_row *frame = &snapshot->frames[snapshot->stacks[node].frame];
     const char *file = file_of(snapshot, node);
@@ -178,14 +178,14 @@ static bool has_python(const tide_snapshot *snapshot, uint32_t stack) {
     return stack != TIDE_NONE;
 }
 
-/* How many stacks have a frame. */
+/* How many stacks have a given frame. */
 typedef struct frame_count {
     size_t n;
-    size_t last; /* the last of them, from 1 on */
+    size_t last; /* number of the last such stack, from 1 */
 } frame_count;
 
-/* Counts one more stack for each such line in it; true: one of them is in all stacks. The
- * frames of PyTorch's unwinder may be out of order, so that stacks are sets here, and no paths. */
+/* Counts one more stack for each such line in it; true if one of the lines is in all stacks. The
+ * frames of PyTorch's unwinder may be out of order, so stacks are treated as sets. */
 static bool count_inside(const tide_snapshot *snapshot, uint32_t stack, size_t number,
                          frame_count *counts) {
     bool is_in_all = false;
@@ -199,9 +199,9 @@ static bool count_inside(const tide_snapshot *snapshot, uint32_t stack, size_t n
     return is_in_all;
 }
 
-/* Whether everything that a period's Python code allocates is called by the same line of a module's
- * forward or of PyTorch's: then it is a layer. The threads of autograd have no Python code and do
- * not count; a period without any Python code is a layer of a backward pass. */
+/* Whether the same line of a module's forward or of PyTorch calls all allocations of a period's
+ * Python code: then the period is a layer. The threads of autograd have no Python code and do not
+ * count; a period without any Python code is a layer of a backward pass. */
 static bool is_layer(const tide_snapshot *snapshot, const sequence *seq, const run *found,
                      frame_count *counts) {
     bool is_in_all = false;
@@ -219,7 +219,7 @@ static bool is_layer(const tide_snapshot *snapshot, const sequence *seq, const r
     return is_in_all || n_stacks == 0;
 }
 
-/* Whether most of the bytes that the run takes are still there behind it, or were there before. */
+/* Whether most of the bytes that the run allocates remain after it, or that many were released. */
 static bool is_one_way(const tide_snapshot *snapshot, const sequence *seq, const run *found,
                        const int64_t *bytes) {
     int64_t taken = 0;
@@ -240,7 +240,7 @@ static bool is_steps(const tide_snapshot *snapshot, const sequence *seq, const r
 
 /* ---- steps of a run ---- */
 
-/* Where in a period the least is allocated, on average over the periods. */
+/* The place in a period where least is allocated, on average over the periods. */
 static size_t lowest_phase(const sequence *seq, const run *found, const int64_t *bytes) {
     size_t lowest = 0;
     double least = 0.0;
@@ -259,7 +259,7 @@ static size_t lowest_phase(const sequence *seq, const run *found, const int64_t 
     return lowest;
 }
 
-/* Rows of the device behind the last allocation of the step that begins at `i`. */
+/* Rows of the device after the last allocation of the step that begins at `i`. */
 static size_t n_rows_behind(const tide_snapshot *snapshot, const sequence *seq, const run *found,
                             size_t i, size_t device) {
     size_t next = i + found->period;
@@ -271,8 +271,8 @@ static size_t n_rows_behind(const tide_snapshot *snapshot, const sequence *seq, 
     return n;
 }
 
-/* Whether the recording ends within the step, before the releases that come behind the last
- * allocation of the step before it. */
+/* Whether the recording ends within the step, before the releases that follow the last allocation
+ * of the previous step. */
 static bool is_cut(const tide_snapshot *snapshot, const sequence *seq, const run *found, size_t i,
                    size_t device) {
     return i + found->period >= seq->n && i >= found->begin + found->period &&
@@ -299,7 +299,7 @@ static tide_status add_steps(tide_steps *steps, const tide_snapshot *snapshot, c
     return TIDE_OK;
 }
 
-/* Allocated bytes before each row, and after the last. NULL: no memory. */
+/* Allocated bytes before each row and after the last. NULL: no memory. */
 static int64_t *allocated_before(const tide_snapshot *snapshot, const tide_lifetimes *lifetimes,
                                  size_t device) {
     int64_t *bytes = tide_lifetimes_changes(lifetimes, snapshot->n_events, device, false);
@@ -309,7 +309,7 @@ static int64_t *allocated_before(const tide_snapshot *snapshot, const tide_lifet
     return bytes;
 }
 
-/* The longest run that is steps; a period of 0: there is none. */
+/* The longest run that is steps; its period is 0 if there is none. */
 static tide_status best_run(const tide_snapshot *snapshot, const sequence *seq,
                             const int64_t *bytes, run *ret_best) {
     candidate tried[N_CANDIDATES];

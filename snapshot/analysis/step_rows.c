@@ -4,7 +4,7 @@
 
 #include "snapshot/analysis/step_finder.h"
 
-enum { MAX_DEPTH = 1000 }; /* scopes around an event, so that each event costs a bounded time */
+enum { MAX_DEPTH = 1000 }; /* scopes around an event; bounds the time for each event */
 
 tide_status tide_step_rows_init(tide_step_rows *rows, const tide_event_source *source,
                                 const tide_hostmem *mem) {
@@ -43,7 +43,7 @@ static tide_status outermost_step(tide_step_rows *rows, uint32_t scope, uint32_t
     return TIDE_OK;
 }
 
-/* The first span whose scope is not smaller. Most often the last one is asked for. */
+/* The first span whose scope is not smaller. The last span is the most frequent answer. */
 static size_t place_of(const tide_step_spans *of, uint32_t scope) {
     size_t low = 0;
     size_t high = of->n_spans;
@@ -61,7 +61,8 @@ static size_t place_of(const tide_step_spans *of, uint32_t scope) {
     return low;
 }
 
-/* Steps of several threads may come in another order than they began. */
+/* Inserts a span by its scope: steps of several threads may come in another order than they began.
+ */
 static tide_status insert(const tide_step_rows *rows, tide_step_spans *of, size_t place,
                           tide_step_span span) {
     tide_step_span *grown =

@@ -1,5 +1,5 @@
-/* step_rows.h - the recorded steps of each device while the events pass: what tide_steps_find finds
- * in a document by scopes of the kind step, with memory for the steps alone.
+/* step_rows.h - the recorded steps of each device, during a walk of the events: the same as
+ * tide_steps_find finds in a document by scopes of the kind step, with memory only for the steps.
  */
 #ifndef TIDE_SNAPSHOT_STEP_ROWS_H
 #define TIDE_SNAPSHOT_STEP_ROWS_H
@@ -27,21 +27,21 @@ typedef struct tide_step_rows {
     const tide_hostmem *mem;         /* borrowed */
     const tide_event_source *source; /* borrowed */
     tide_step_spans *devices;        /* owned */
-    uint32_t last_scope, last_step;  /* the scope that was looked up last, and its outermost step */
+    uint32_t last_scope, last_step;  /* the scope looked up last, and its outermost step */
 } tide_step_rows;
 
-/* The caller finishes it, also after an error. */
+/* The caller calls fini, also after an error. */
 TIDE_NODISCARD tide_status tide_step_rows_init(tide_step_rows *rows,
                                                const tide_event_source *source,
                                                const tide_hostmem *mem);
 void tide_step_rows_fini(tide_step_rows *rows);
 
-/* Row `row` of the recording. TIDE_UNSUPPORTED: it lies within more than 1000 scopes. */
+/* Takes row `row` of the recording. TIDE_UNSUPPORTED: it is within more than 1000 scopes. */
 TIDE_NODISCARD tide_status tide_step_rows_note(tide_step_rows *rows, const tide_event *event,
                                                uint64_t row, tide_error *error);
 
-/* Fills in the steps of steps->device, as tide_steps_find does, and forgets them. The caller
- * finishes them, also after an error. */
+/* Moves the steps of steps->device into `steps`, as tide_steps_find fills it. The caller calls fini
+ * of `steps`, also after an error. */
 TIDE_NODISCARD tide_status tide_step_rows_take(tide_step_rows *rows, tide_steps *steps,
                                                tide_error *error);
 

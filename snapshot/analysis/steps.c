@@ -9,8 +9,8 @@ static bool is_block_action(uint8_t action) {
     return action <= TIDE_ACTION_FREE_COMPLETED;
 }
 
-/* The first row from this one on that is about a block of the device; none: a row behind the step's
- * last. */
+/* The first row from this one on about a block of the device; a row after the step's last if there
+ * is none. */
 static size_t next_row(const tide_snapshot *snapshot, size_t device, const tide_step *step,
                        size_t row) {
     while (row <= step->last && (snapshot->events.device[row] != device ||
@@ -40,7 +40,7 @@ static void compare(const tide_snapshot *snapshot, size_t device, const tide_ste
     step->differs_from = a <= before->last ? (int64_t)a : -1;
 }
 
-/* Bytes and blocks after each step, and its highest. */
+/* Sets the bytes and blocks after each step, and its highest bytes. */
 static tide_status measure(tide_steps *steps, const tide_snapshot *snapshot,
                            const tide_lifetimes *lifetimes) {
     int64_t *bytes = tide_lifetimes_changes(lifetimes, snapshot->n_events, steps->device, false);
@@ -85,7 +85,7 @@ static void compare_all(tide_steps *steps, const tide_snapshot *snapshot) {
     }
 }
 
-/* Fills in the figures of steps that were found, unless that failed. */
+/* Fills in the figures of the steps, unless finding them failed. */
 static tide_status fill(tide_steps *steps, const tide_snapshot *snapshot,
                         const tide_lifetimes *lifetimes, tide_status status) {
     if (status == TIDE_OK && steps->n_steps > 0) {

@@ -9,11 +9,11 @@ typedef struct keeper {
     tide_kept_list *list;       /* borrowed; filled */
     tide_map by_key;            /* name and stack -> index in the list */
     size_t capacity;            /* of the list */
-    int64_t *last_steps;        /* owned; of each item the step of its last birth; -1 */
+    int64_t *last_steps;        /* owned; per item, the step of its last birth; -1 */
     size_t last_steps_capacity; /* of last_steps */
 } keeper;
 
-/* The item for the name and stack of a block, added if it is the first. */
+/* The item for the name and stack of a block, added if new. */
 static tide_status item_of(keeper *keep, const tide_lifetime *lifetime, size_t *ret_index) {
     uint64_t key = (uint64_t)lifetime->name << 32 | lifetime->stack;
     uint64_t index = 0;
@@ -68,7 +68,7 @@ static void count(keeper *keep, size_t index, const tide_lifetime *lifetime) {
     }
     item->bytes += (int64_t)lifetime->block_bytes;
     item->blocks++;
-    if (step > keep->last_steps[index]) { /* lifetimes are in the order of births */
+    if (step > keep->last_steps[index]) { /* lifetimes are in order of birth */
         keep->last_steps[index] = step;
         item->n_steps++;
     }
@@ -91,7 +91,8 @@ static int by_growth(const void *left, const void *right) {
     return a->stack < b->stack ? -1 : a->stack > b->stack;
 }
 
-/* Blocks allocated after row `after` and born behind `warm`, and those after row `before`. */
+/* Collects blocks allocated after row `after` and born after `warm`, and those allocated after row
+ * `before`. */
 static tide_status collect(keeper *keep, const tide_lifetimes *lifetimes, int64_t before,
                            int64_t after, int64_t warm) {
     for (size_t i = 0; i < lifetimes->n_lifetimes; i++) {

@@ -14,7 +14,7 @@ typedef struct summary_builder {
     tide_scope_paths paths;
 } summary_builder;
 
-/* Which group a block belongs to. */
+/* The group of a block. */
 typedef uint32_t (*key_of)(const summary_builder *builder, const tide_lifetime *lifetime);
 
 static uint32_t category_key(const summary_builder *builder, const tide_lifetime *lifetime) {
@@ -60,7 +60,7 @@ static void add_block(const summary_builder *builder, tide_share *share,
     }
 }
 
-/* Counts the distinct keys and allocates a share for each, found through `by_key`. */
+/* Counts the distinct keys and allocates a share for each, in `by_key`. */
 static tide_status group(summary_builder *builder, const tide_summary_peak *peak,
                          key_of key_of_life, tide_map *by_key, tide_split *ret_split) {
     tide_arena *arena = &builder->summary->arena;
@@ -106,7 +106,7 @@ static tide_status split(summary_builder *builder, const tide_summary_peak *peak
     return status;
 }
 
-/* Shares of groups that are numbered from 0, each of which is there even if it has no block. */
+/* Shares of groups numbered from 0; each has a share even without a block. */
 static tide_status split_by_number(summary_builder *builder, const tide_summary_peak *peak,
                                    size_t n_shares, key_of key_of_life, tide_split *ret_split) {
     tide_share *shares = tide_arena_alloc(&builder->summary->arena, n_shares, sizeof(*shares));
@@ -148,7 +148,7 @@ static int by_size(const void *left, const void *right) {
     return a->address < b->address ? -1 : a->address > b->address;
 }
 
-/* The blocks of one device that are allocated at its peak. */
+/* Collects the blocks of one device that are allocated at its peak. */
 static tide_status collect(summary_builder *builder, size_t device, tide_summary_peak *peak) {
     size_t n_blocks = (size_t)peak->totals.n_blocks;
     tide_lifetime *blocks = tide_arena_alloc(&builder->summary->arena, n_blocks, sizeof(*blocks));
@@ -169,7 +169,7 @@ static tide_status collect(summary_builder *builder, size_t device, tide_summary
     return TIDE_OK;
 }
 
-/* Step, phase and scope of the peak's row. */
+/* Finds step, phase and scope of the peak's row. */
 static tide_status locate(summary_builder *builder, tide_summary_peak *peak) {
     const tide_snapshot *snapshot = builder->snapshot;
     peak->time_ns = -1;
@@ -202,7 +202,7 @@ static tide_status locate(summary_builder *builder, tide_summary_peak *peak) {
     return peak->scope_path != NULL ? TIDE_OK : TIDE_NO_MEMORY;
 }
 
-/* The account of the reserved bytes; of an instant that is not the peak, its totals too. */
+/* Computes the account of the reserved bytes. */
 static tide_status account(summary_builder *builder, size_t device, tide_summary_peak *peak,
                            tide_error *error) {
     tide_layout layout;
@@ -283,7 +283,7 @@ static void note_oom(const tide_snapshot *snapshot, tide_summary_device *devices
 
 #define MIB (INT64_C(1) << 20)
 
-/* What the allocator buys for a request (docs/allocator.md). */
+/* The bytes of the segment that the allocator gets for a request (docs/internals/allocator.md). */
 static int64_t bought_for(const tide_snapshot *snapshot, int64_t requested_bytes) {
     double large_bytes = (double)(20 * MIB);
     for (size_t i = 0; i < snapshot->n_settings; i++) {

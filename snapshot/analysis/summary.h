@@ -1,5 +1,5 @@
-/* summary.h - the memory figures of a snapshot: its peak with the blocks allocated then, its maxima
- * and its end. All of them follow from start and events alone.
+/* summary.h - the memory figures of a snapshot: its peak with the blocks allocated at that time,
+ * its maxima and its end. All of them follow from start and events alone.
  */
 #ifndef TIDE_SNAPSHOT_SUMMARY_H
 #define TIDE_SNAPSHOT_SUMMARY_H
@@ -29,26 +29,26 @@ typedef struct tide_share {
     int64_t largest_bytes;    /* of that block */
 } tide_share;
 
-/* Shares, largest first (by_category: by number, all of the snapshot's; by_certainty: by number).
- * Their bytes add up to the peak's allocated bytes. */
+/* Shares, largest first (by_category: by number, all categories of the snapshot; by_certainty: by
+ * number). Their bytes add up to the peak's allocated bytes. */
 typedef struct tide_split {
     const tide_share *shares; /* in the summary's arena */
     size_t n_shares;
 } tide_split;
 
-/* The instant with most allocated bytes, or the one that was asked for. */
+/* The instant with most allocated bytes, or the instant of the caller. */
 typedef struct tide_summary_peak {
-    int64_t event;          /* row after which it holds; -1: before the first */
+    int64_t event;          /* the peak is after this row; -1: before the first */
     int64_t time_ns;        /* of that row; -1 */
-    int64_t step;           /* number of the step it lies in; -1: outside */
+    int64_t step;           /* number of its step; -1: outside */
     const char *step_name;  /* "step", "warmup"; "" outside */
     const char *phase;      /* "" outside */
     const char *scope_path; /* of that row; "" outside */
     tide_totals totals;
-    tide_account account; /* of the reserved bytes; its asked, rounding and unsplit bytes are the
-                             allocated ones */
+    tide_account account; /* of the reserved bytes; its asked, rounding and unsplit bytes add up to
+                             the allocated ones */
     tide_split by_category, by_phase, by_scope, by_stack;
-    tide_split by_certainty;     /* of the categories; no shares: the file does not say */
+    tide_split by_certainty;     /* of the categories; no shares: unknown */
     const tide_lifetime *blocks; /* alive, largest first; ties by birth */
     size_t n_blocks;
 } tide_summary_peak;
@@ -61,41 +61,41 @@ typedef struct tide_summary_device {
     tide_totals end;             /* after the last event */
     int64_t n_oom;               /* oom rows */
     int64_t oom_event;           /* the first; -1: none */
-    int64_t oom_requested_bytes; /* asked for then */
-    int64_t oom_free_bytes;      /* on the device then; -1: unlimited, or no such row */
+    int64_t oom_requested_bytes; /* of that request */
+    int64_t oom_free_bytes;      /* on the device at that time; -1: unlimited, or no such row */
     bool is_pinned;              /* memory of the host */
 } tide_summary_device;
 
 typedef struct tide_summary {
-    tide_arena arena;                   /* all that the pointers below point to */
-    const tide_summary_device *devices; /* in the order of the snapshot's */
+    tide_arena arena;                   /* everything the pointers below point to */
+    const tide_summary_device *devices; /* in the snapshot's order */
     size_t n_devices;
     uint64_t n_dropped; /* events the log lost: the figures may be too low */
 } tide_summary;
 
-/* Texts are borrowed from the snapshot, which outlives the summary; the caller destroys it.
+/* Texts are borrowed from the snapshot, which must outlive the summary; the caller destroys it.
  * TIDE_LIMIT: bytes beyond 2^63 - 1. */
 TIDE_NODISCARD tide_status tide_summary_create(const tide_snapshot *snapshot,
                                                tide_summary **ret_summary, tide_error *error);
 
-/* The same out of lifetimes that the caller made of the snapshot; they may go at once. With `at`,
- * the peak of that device is that instant instead. */
+/* The same from lifetimes of the snapshot, which may be released after the call. With `at`, the
+ * peak of that device is that instant instead. */
 TIDE_NODISCARD tide_status tide_summary_create_from(const tide_snapshot *snapshot,
                                                     const tide_lifetimes *lifetimes,
                                                     const tide_instant *at,
                                                     tide_summary **ret_summary, tide_error *error);
 void tide_summary_destroy(tide_summary *summary);
 
-/* What the device had free at an oom row; -1: unlimited. */
+/* The free bytes of the device at an oom row; -1: unlimited. */
 int64_t tide_oom_free_bytes(const tide_event *event);
 
-/* The words that follow what was free: a device may have had more free than was asked for, because
- * the allocator buys whole segments. ", too little for a new segment", ", and yet it gave out no
- * more", or "". */
+/* The words after the free bytes in a report of an oom: the device may have had more free than the
+ * request, because the allocator gets whole segments. ", too little for a new segment", ", and yet
+ * it gave out no more", or "". */
 const char *tide_oom_why_not(const tide_snapshot *snapshot, int64_t requested_bytes,
                              int64_t free_bytes);
 
-/* The device with the highest peak: what a one-device report is about. 0 when there is none. */
+/* The device with the highest peak, for reports about one device. 0 if there is none. */
 size_t tide_summary_main_device(const tide_summary *summary);
 
 #ifdef __cplusplus

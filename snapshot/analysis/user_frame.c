@@ -5,8 +5,8 @@
 
 #include "snapshot/analysis/path_text_friend.h"
 
-/* Packages that stand between a program and its tensors, or around its training loop: of a stack
- * without a line of the program's own, their lines say less than those of other packages. */
+/* Packages between a program and its tensors, or around its training loop: in a stack without a
+ * line of the program itself, their lines are less specific than those of other packages. */
 static const char *const PLUMBING[] = {"torch",
                                        "torchgen",
                                        "functorch",
@@ -21,7 +21,7 @@ static const char *const PLUMBING[] = {"torch",
                                        "jaxtyping",
                                        "beartype"};
 
-/* The last "-packages/" of a path; NULL: it is in no package. */
+/* The part of a path after the last "-packages/"; NULL: not in a package. */
 static const char *package_of(const char *file) {
     static const char FOLDER[] = "-packages/";
     const char *found = NULL;
@@ -55,7 +55,7 @@ static bool is_python(const char *file) {
     return ends_in_py(file) && file[0] != '<';
 }
 
-/* Whether the file lies in the folder that the user named as the program's own. */
+/* Whether the file is in the folder that the user declared as the program's own. */
 static bool is_named_own(const tide_snapshot *snapshot, const char *file) {
     char folder[TIDE_PATH_TEXT];
     if (snapshot->user_path[0] == '\0') {
@@ -69,9 +69,9 @@ static bool is_named_own(const tide_snapshot *snapshot, const char *file) {
     return starts_with(file, folder) && file[n] == '/';
 }
 
-/* What torch.compile generated: ".../kj/ckjz4gqebekrb5gz....py", a hash in base 32 in the folder of
- * its second and third character, wherever the cache lies. The line of the program that was
- * compiled is further out. */
+/* Whether torch.compile generated the file: ".../kj/ckjz4gqebekrb5gz....py", a hash in base 32 in
+ * the folder named by its second and third character, wherever the cache is. The compiled line of
+ * the program is further out. */
 static bool is_generated(const char *file) {
     enum { LEAST_HASH = 40 };
     const char *name = strrchr(file, '/');
@@ -82,8 +82,8 @@ static bool is_generated(const char *file) {
     return n >= LEAST_HASH && name[n + 1] == '.' && name[2] == name[-2] && name[3] == name[-1];
 }
 
-/* The standard library of Python, also that of Windows, PyTorch run from its sources, or what
- * `tidemark run` brings along. */
+/* The standard library of Python, also on Windows, PyTorch run from its sources, or files of
+ * `tidemark run`. */
 static bool is_below_program(const char *file) {
     bool is_windows = file[0] != '\0' && file[1] == ':';
     return strstr(file, "/lib/python3") != NULL || (is_windows && strstr(file, "/Lib/") != NULL) ||
@@ -98,7 +98,8 @@ bool tide_frame_is_user(const tide_snapshot *snapshot, uint32_t frame) {
            (is_named_own(snapshot, file) || (package_of(file) == NULL && !is_below_program(file)));
 }
 
-/* A line of a package that a program uses for its model, such as a library of layers. */
+/* Whether a frame is in a package that a program uses for its model, such as a library of layers.
+ */
 static bool is_model_library(const tide_snapshot *snapshot, uint32_t frame) {
     char file[TIDE_PATH_TEXT];
     tide_path_text(tide_snapshot_text(snapshot, snapshot->frames[frame].file), file);
@@ -125,8 +126,8 @@ static bool is_gradient(const char *function) {
     return starts_with(function, "torch::autograd::") && strstr(function, "::apply(") != NULL;
 }
 
-/* The allocator of PyTorch, what records it, or the CUDA runtime. Also without a C++ library, which
- * prints names as the source has them. */
+/* Whether a function is of PyTorch's allocator, of its recording, or of the CUDA runtime. Names are
+ * mangled if there is no C++ library to demangle them. */
 static bool is_allocator(const char *function) {
     static const char *const PREFIXES[] = {"torch::unwind::", "torch::CapturedTraceback::",
                                            "torch::cuda::",   "c10::cuda::",
@@ -140,7 +141,7 @@ static bool is_allocator(const char *function) {
     return n > 0 && function[n] >= 'A' && function[n] <= 'Z';
 }
 
-/* Python code of tidemark, or headers of CUDA and of C++. */
+/* Whether a file is Python code of tidemark, or a header of CUDA or of C++. */
 static bool is_aside(const char *file) {
     static const char *const PARTS[] = {"/python/tidemark/", "-packages/tidemark/",
                                         "/include/c++/",     "/cuda/include/",
@@ -153,7 +154,8 @@ static bool is_aside(const char *file) {
     return false;
 }
 
-/* Folders of tidemark that allocate, record, or run the program's commands. */
+/* Whether a file is in a folder of tidemark that allocates, records, or runs the program's
+ * commands. */
 static bool is_tool(const char *file) {
     static const char *const FOLDERS[] = {"allocator/", "capture/",  "cli/",
                                           "common/",    "device/",   "recorder/",
@@ -166,7 +168,7 @@ static bool is_tool(const char *file) {
     return false;
 }
 
-/* A frame of a program in C or C++ that was built with line tables. */
+/* Whether a frame is of a program in C or C++ that was built with line tables. */
 static bool is_native(const char *function, const char *file) {
     static const char *const ENTRIES[] = {"_start",
                                           "__libc_start_main",
@@ -183,13 +185,13 @@ static bool is_native(const char *function, const char *file) {
     return file[0] != '\0' && strcmp(file, "??") != 0 && !starts_with(file, "/usr/");
 }
 
-/* Whether a frame says nothing of the program: Python code of PyTorch, or of packages like it. */
+/* Whether a file is Python code of PyTorch, or of packages like it, and so not specific. */
 static bool is_python_of_plumbing(const char *file) {
     const char *package = package_of(file);
     return is_python(file) && package != NULL && is_plumbing(package);
 }
 
-/* The frames of a stack that may stand for it, best first; TIDE_NONE: it has none. */
+/* Frames that may represent a stack, best first; TIDE_NONE: none. */
 typedef struct candidates {
     uint32_t library;  /* of a model's */
     uint32_t gradient; /* of an operation */
@@ -199,9 +201,9 @@ typedef struct candidates {
     bool is_plumbing;  /* every frame is */
 } candidates;
 
-/* What a frame can be for its stack. */
+/* The roles of a frame in its stack. */
 enum {
-    IS_USER = 1, /* the others are then not set */
+    IS_USER = 1, /* then no other bit is set */
     IS_LIBRARY = 2,
     IS_GRADIENT = 4,
     IS_NATIVE = 8,
@@ -243,7 +245,7 @@ static void consider(uint32_t frame, unsigned bits, candidates *of) {
     }
 }
 
-/* `bits_of`: of each frame; NULL: to be found. */
+/* `bits_of`: look_at of each frame; NULL: computed here. */
 static uint32_t find(const tide_snapshot *snapshot, uint32_t stack, const uint8_t *bits_of) {
     candidates of = {TIDE_NONE, TIDE_NONE, TIDE_NONE, TIDE_NONE, false, true};
     uint32_t innermost = stack != TIDE_NONE ? snapshot->stacks[stack].frame : TIDE_NONE;
@@ -318,7 +320,7 @@ void tide_frame_kinds_fini(tide_frame_kinds *kinds) {
     }
 }
 
-/* Where the arguments of a C++ function begin; NULL: it has none. */
+/* The start of the arguments of a C++ function; NULL: none. */
 static const char *arguments_of(const char *function) {
     static const char NAMELESS[] = "(anonymous namespace)";
     const char *at = strchr(function, '(');

@@ -8,8 +8,9 @@
 
 enum { N_SETTINGS = 12, SETTING_BYTES = 32, IMPLEMENTATION = 9, DEVICE = 11, MAX_TIMES = 16 };
 
-/* What a run ran on: "H200", "cpu". "" where the file does not describe the run otherwise, as those
- * of other programs: to be called by their devices alone, they would have to be alike in all else.
+/* The device of a run: "H200", "cpu". "" if the file has no other description of the run, as in
+ * files of other programs: a device may name a run only if all other settings are known to be
+ * equal.
  */
 static void device_words(const tide_snapshot *snapshot, char words[SETTING_BYTES]) {
     static const char VENDOR[] = "NVIDIA ";
@@ -55,14 +56,14 @@ static void settings_of(const tide_snapshot *snapshot, char settings[N_SETTINGS]
     device_words(snapshot, settings[DEVICE]);
 }
 
-/* A file that does not name the implementation may be of either: that is no difference. */
+/* A missing name of the implementation is no difference: it may be either. */
 static bool is_other(const char *own, const char *other, size_t setting) {
     bool is_known = setting != IMPLEMENTATION || (own[0] != '\0' && other[0] != '\0');
     return is_known && strcmp(own, other) != 0;
 }
 
-/* A name for one run, made of the settings in which the runs differ: "bf16-mixed context 512 on
- * H200". */
+/* A name for one run, from the settings in which the runs differ: "bf16-mixed context 512 on H200".
+ */
 static const char *describe(tide_compare *compare, const tide_compare_input *inputs, size_t run) {
     char own[N_SETTINGS][SETTING_BYTES];
     char name[N_SETTINGS * SETTING_BYTES + N_SETTINGS + 1];
@@ -88,7 +89,7 @@ static const char *own_name(const char *label) {
     return slash != NULL && slash[1] != '\0' ? slash + 1 : label;
 }
 
-/* The labels, without folders if they differ without them, too. */
+/* Names the runs by their labels, without folders if those suffice. */
 static void name_by_labels(tide_compare *compare) {
     bool distinct = true;
     for (size_t i = 0; i < compare->n_runs; i++) {
@@ -103,7 +104,7 @@ static void name_by_labels(tide_compare *compare) {
     }
 }
 
-/* Names that differ from each other: by settings if that is enough, else by the labels. */
+/* Finds distinct names: by settings if these suffice, else by the labels. */
 static tide_status name_runs(tide_compare *compare, const tide_compare_input *inputs) {
     bool distinct = true;
     bool are_given = true;
@@ -131,7 +132,7 @@ static tide_status name_runs(tide_compare *compare, const tide_compare_input *in
     return TIDE_OK;
 }
 
-/* The comparison's number of a name, a new one where it is met first; `names` has room for it. */
+/* The comparison's number of a name, added if new; `names` has room for it. */
 static uint32_t number_of_category(tide_compare *compare, const char **names, const char *name) {
     size_t i = 0;
     while (i < compare->n_categories && strcmp(names[i], name) != 0) {
@@ -143,8 +144,7 @@ static uint32_t number_of_category(tide_compare *compare, const char **names, co
     return (uint32_t)i;
 }
 
-/* One list of categories for all runs, because each file numbers its own categories independently.
- */
+/* Makes one list of categories for all runs, because each file numbers its own categories. */
 static tide_status align_categories(tide_compare *compare, const tide_compare_input *inputs) {
     size_t n_room = TIDE_N_CATEGORIES;
     for (size_t i = 0; i < compare->n_runs; i++) {
@@ -172,7 +172,7 @@ static tide_status align_categories(tide_compare *compare, const tide_compare_in
     return TIDE_OK;
 }
 
-/* `bytes`: of each of the comparison's categories; zeroed. */
+/* `bytes`: one entry per category of the comparison; zeroed. */
 static void fill_memory(const tide_compare *compare, tide_compare_run *run, int64_t *bytes,
                         const tide_summary *summary) {
     run->category_bytes = bytes;

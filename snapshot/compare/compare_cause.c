@@ -8,9 +8,9 @@
 #include "snapshot/compare/compare_internal.h"
 
 enum {
-    MAX_NAMED = 3,         /* categories of one direction */
-    NAMED_PER_MILLE = 100, /* named from 10 % of all that changes in its direction on */
-    MAX_WORDS = 1024       /* categories of a comparison that are looked at */
+    MAX_NAMED = 3,         /* categories in one direction */
+    NAMED_PER_MILLE = 100, /* named from 10 % of the change in its direction */
+    MAX_WORDS = 1024       /* categories of a comparison that are examined */
 };
 
 static int width_of(const char *precision) {
@@ -36,7 +36,7 @@ static int64_t change_of(const tide_cause *cause, size_t category, int sign) {
     return change > 0 ? change : 0;
 }
 
-/* The categories that change most in that direction, the largest first. */
+/* The categories that change most in that direction, largest first. */
 static size_t find_largest(const tide_cause *cause, int sign, size_t found[MAX_NAMED],
                            int64_t *ret_all) {
     size_t n = 0;
@@ -110,7 +110,7 @@ static const char *const CATEGORY_WORDS[] = {
     [TIDE_WEIGHT_COPY] = "copies of weights",
     [TIDE_KV_CACHE] = "cache of keys and values",
 };
-/* A category without words must not build. */
+/* A category without words does not build. */
 _Static_assert(sizeof(CATEGORY_WORDS) / sizeof(CATEGORY_WORDS[0]) == TIDE_N_CATEGORIES,
                "every category has words");
 

@@ -1,10 +1,10 @@
-/* Joins rows of a comparison that differ in their call stacks alone, where no other pair of rows
- * could be meant. */
+/* Joins rows of a comparison that differ only in their call stacks, if the pairing is unambiguous.
+ */
 #include <stdlib.h>
 
 #include "snapshot/compare/compare_internal.h"
 
-/* The sort key of a row. Texts are stored once, so equal ones have one address. */
+/* The sort key of a row. Texts are stored once, so equal texts have one address. */
 typedef struct place {
     uintptr_t name, scope_path;
     int category;

@@ -1,4 +1,5 @@
-/* What differs between the peaks of two runs, by the lines of the program that hold the bytes. */
+/* The differences between the peaks of two runs, by the lines of the program that hold the bytes.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,13 +9,13 @@
 #include "snapshot/ranks/digest.h"
 #include "snapshot/explain/user_line.h"
 
-enum { SAME_PER_MILLE = 10 }; /* peaks nearer than 1 % of the base count as equal */
+enum { SAME_PER_MILLE = 10 }; /* peaks that differ by at most 1 % of the base count as equal */
 enum { MAX_NAMED = 4 };
 
-/* What blocks of one line have at the peaks of two ranks. */
+/* The difference at the two peaks of the blocks of one line. */
 typedef struct place {
     const char *line;   /* in the comparison's arena; "": no call stack */
-    int64_t more_bytes; /* of the other rank, above the base */
+    int64_t more_bytes; /* of the other run, above the base */
 } place;
 
 static int by_line(const void *left, const void *right) {
@@ -91,7 +92,7 @@ bool tide_compare_say_lines(tide_text *to, tide_compare *compare, const tide_com
     return is_made;
 }
 
-/* Of another tool's file the categories are found by rules at most. */
+/* In another tool's file, categories come at most from rules. */
 static bool is_without_categories(const tide_compare_run *run) {
     return run->snapshot->origin.format[0] != '\0' ||
            run->category_bytes[TIDE_UNKNOWN] > run->allocated_bytes / 2;

@@ -1,6 +1,6 @@
-/* What is said of two runs of the same workload: how their peaks stand to each other, and why. What
- * is said of a category is what its bytes at the two peaks say; nothing is assumed about what a
- * precision or a setting ought to do. */
+/* Sentences about two runs of the same workload: how their peaks compare, and why. They use only
+ * the bytes of each category at the two peaks; nothing is assumed about the effect of a precision
+ * or a setting. */
 #include <string.h>
 
 #include "common/text.h"
@@ -8,9 +8,9 @@
 #include "snapshot/compare/compare_internal.h"
 
 enum {
-    SAME_PER_MILLE = 10,      /* peaks nearer than 1 % of the base count as equal */
-    TELLING_PER_MILLE = 10,   /* a category's change is told from 1 % of the base's peak on */
-    SURPRISING_PER_MILLE = 1, /* a narrower type that takes more is explained from 0.1 % on */
+    SAME_PER_MILLE = 10,      /* peaks that differ by at most 1 % of the base count as equal */
+    TELLING_PER_MILLE = 10,   /* a category's change is named from 1 % of the base's peak */
+    SURPRISING_PER_MILLE = 1, /* a narrower type that takes more is explained from 0.1 % */
     CAUSE_BYTES = 1024
 };
 
@@ -23,7 +23,7 @@ static void say_setting_by_run(tide_text *to, const tide_compare_run *base,
     tide_text_add(to, " with %s", other->name);
 }
 
-/* How much more of a category `other` has at its peak; 0 where the change is too small to tell. */
+/* How much more of a category `other` has at its peak; 0 if the change is too small to name. */
 static int64_t telling_change(const tide_compare_run *base, const tide_compare_run *other,
                               int category) {
     int64_t change = other->category_bytes[category] - base->category_bytes[category];
@@ -31,7 +31,7 @@ static int64_t telling_change(const tide_compare_run *base, const tide_compare_r
     return change > bound || change < -bound ? change : 0;
 }
 
-/* The category that shrinks most from `base` to `other`; -1 where none shrinks enough to tell. */
+/* The category that shrinks most from `base` to `other`; -1 if none shrinks enough to name. */
 static int largest_shrinking(const tide_compare_run *base, const tide_compare_run *other) {
     int found = -1;
     int64_t lowest = 0;
@@ -49,7 +49,7 @@ static int largest_shrinking(const tide_compare_run *base, const tide_compare_ru
  * changes are small. */
 static void say_changes(tide_text *to, const tide_compare_run *base,
                         const tide_compare_run *other) {
-    int64_t before = INT64_MAX; /* size and number of the one that was said last */
+    int64_t before = INT64_MAX; /* size and number of the last category named */
     int said = -1;
     for (size_t n_said = 0;; n_said++) {
         int next = -1;
@@ -77,7 +77,7 @@ static void say_changes(tide_text *to, const tide_compare_run *base,
     }
 }
 
-/* Where the peak moves, if it does. */
+/* Adds the move of the peak, if it moves. */
 static void say_move(tide_text *to, const tide_compare_run *base, const tide_compare_run *other) {
     const char *from = base->device->peak.scope_path;
     const char *there = other->device->peak.scope_path;
@@ -97,7 +97,7 @@ static bool nearly_equal(const tide_compare_run *base, const tide_compare_run *o
 }
 
 /* "The peak is set by optimizer state (2.00 GiB of 3.00 GiB) in the optimizer phase in both: X
- * hardly changes it (...)"; short where an earlier clause has described the base. */
+ * hardly changes it (...)"; shorter if an earlier clause has described the base. */
 static void say_nearly_equal(tide_text *to, const tide_compare_run *base,
                              const tide_compare_run *other, bool base_is_known) {
     bool same = tide_compare_count_setting(base, other) > 0;
@@ -113,7 +113,7 @@ static void say_nearly_equal(tide_text *to, const tide_compare_run *base,
         tide_text_add(to, "The peak is set by ");
         tide_compare_say_dominant(to, base);
         tide_compare_say_phase(to, base);
-        if (other->name == other->label) { /* no setting tells the two apart */
+        if (other->name == other->label) { /* no setting distinguishes the two */
             tide_text_add(to, " in both (");
         } else {
             tide_text_add(to, " in both: %s hardly changes it (", other->name);
@@ -126,7 +126,7 @@ static void say_nearly_equal(tide_text *to, const tide_compare_run *base,
 }
 
 /* Whether the run with the narrower type takes noticeably more, which needs an explanation: both
- * completed and differ in nothing but the precision. */
+ * completed and differ only in the precision. */
 static bool is_surprising(const tide_compare_run *narrow, const tide_compare_run *wide) {
     const tide_snapshot_run *a = &narrow->snapshot->run;
     const tide_snapshot_run *b = &wide->snapshot->run;
@@ -151,7 +151,7 @@ static void say_cause(tide_text *to, const tide_compare_run *narrow, const tide_
                   wide->name, text);
 }
 
-/* How the peaks of two runs that ended well stand to each other. */
+/* Compares the peaks of two runs that completed. */
 static void say_peaks(tide_text *to, const tide_compare_run *base, const tide_compare_run *other,
                       bool base_is_known) {
     if (nearly_equal(base, other)) {
@@ -173,7 +173,7 @@ static void say_peaks(tide_text *to, const tide_compare_run *base, const tide_co
     tide_text_add(to, " to ");
     tide_compare_say_bytes(to, other->allocated_bytes);
     if (!is_surprising(other, base) &&
-        !is_surprising(base, other)) { /* a surprising change is explained by say_cause */
+        !is_surprising(base, other)) { /* say_cause explains a surprising change */
         say_changes(to, base, other);
     }
     say_move(to, base, other);
@@ -198,7 +198,7 @@ static void say_completed(tide_text *to, const tide_compare_run *base,
     }
 }
 
-/* The category that the run that fits has less of. */
+/* Adds the category that the fitting run has less of. */
 static void say_less(tide_text *to, const tide_compare_run *fits, const tide_compare_run *stopped) {
     int less = largest_shrinking(stopped, fits);
     if (less >= 0) {
@@ -210,7 +210,7 @@ static void say_less(tide_text *to, const tide_compare_run *fits, const tide_com
     }
 }
 
-/* One of the two ran out of memory. */
+/* One of the two runs ran out of memory. */
 static void say_one_fits(tide_text *to, const tide_compare_run *base, const tide_compare_run *other,
                          bool base_is_known) {
     const tide_compare_run *fits = base->is_oom ? other : base;
@@ -226,7 +226,7 @@ static void say_one_fits(tide_text *to, const tide_compare_run *base, const tide
     tide_text_add(to, ".");
 }
 
-/* `base_is_known`: an earlier clause has said what became of the base. Both have a device. */
+/* `base_is_known`: an earlier clause has described the base. Both have a device. */
 void tide_compare_say_pair(tide_text *to, const tide_compare_run *base,
                            const tide_compare_run *other, bool base_is_known) {
     if (!base->is_oom && !other->is_oom) {

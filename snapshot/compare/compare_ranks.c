@@ -1,5 +1,5 @@
-/* Ranks of one job against each other. They ran at once, so that no one is before another: what
- * differs between them is told by the lines of the program, not as an effect of a setting. */
+/* Ranks of one job against each other. They ran at the same time, so none precedes another: their
+ * differences are shown by the lines of the program, not as an effect of a setting. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ int64_t tide_compare_rank(const tide_compare_run *run) {
     return tide_digest_find_rank(run->snapshot, &source, &from);
 }
 
-/* Of one job: the world is the same as far as both know it, and so is the command. */
+/* Whether the files are of one job: the same command, and the same world size if both are known. */
 static bool is_same_job(const tide_snapshot *a, const tide_snapshot *b) {
     int64_t one = a->rank.world_size, other = b->rank.world_size;
     return (one < 0 || other < 0 || one == other) && strcmp(a->run.command, b->run.command) == 0 &&

@@ -14,14 +14,14 @@
 
 enum { FRAME_BYTES = 1024, NAME_BYTES = 512, LINE_BYTES = 16 };
 
-/* Texts that mean the same have one number, in all runs. */
+/* Numbers texts: equal texts have one number in all runs. */
 typedef struct text_numbers {
     tide_map by_hash;
-    const char **texts; /* owned; the texts lie in the result's arena */
+    const char **texts; /* owned; the texts are in the result's arena */
     size_t n, capacity;
 } text_numbers;
 
-/* Pairs of numbers, numbered. */
+/* Numbers pairs of numbers. */
 typedef struct pair_numbers {
     tide_map by_pair;
     uint32_t n;
@@ -41,7 +41,7 @@ typedef struct aligner {
     tide_compare_row *collected; /* owned; as many as `rows` has numbers */
 } aligner;
 
-/* What is known of one run. Numbers are kept + 1, 0: not looked up yet. */
+/* The tables of one run. Numbers are stored + 1; 0: not looked up yet. */
 typedef struct run_numbers {
     const tide_snapshot *snapshot; /* borrowed */
     const uint32_t *category_of;   /* borrowed; the comparison's numbers */
@@ -147,7 +147,7 @@ static void fold_path(const run_numbers *run, uint32_t path, char folded[TIDE_SC
     }
 }
 
-/* "attend attention.c 57": the file without its folders, which depend on who built it. */
+/* "attend attention.c 57": the file without its folders, which depend on the builder. */
 static void frame_text(const tide_snapshot *snapshot, uint32_t frame, bool with_line,
                        char text[FRAME_BYTES]) {
     const tide_frame_row *row = &snapshot->frames[frame];
@@ -163,8 +163,8 @@ static void frame_text(const tide_snapshot *snapshot, uint32_t frame, bool with_
              file, line);
 }
 
-/* Numbers of the frames; of_frame[n_frames + i] is 1 where frame i counts in a stack that passes
- * through an interpreter. */
+/* Numbers the frames; of_frame[n_frames + i] is 1 if frame i counts in a stack that passes through
+ * an interpreter. */
 static tide_status number_frames(aligner *of, const tide_snapshot *snapshot, bool with_lines,
                                  uint32_t *of_frame) {
     bool is_foreign = snapshot->origin.format[0] != '\0';
@@ -177,8 +177,8 @@ static tide_status number_frames(aligner *of, const tide_snapshot *snapshot, boo
     return TIDE_OK;
 }
 
-/* Of stacks that another program recorded only the frames of the user's program are compared, if
- * there are any: the frames between them and the allocator differ from one precision to the next.
+/* In stacks from another program, only the frames in the user's code are compared, if there are
+ * any: the frames between them and the allocator differ from one precision to the next.
  */
 static tide_status number_stacks(aligner *of, run_numbers *run, bool with_lines) {
     const tide_snapshot *snapshot = run->snapshot;
@@ -253,7 +253,7 @@ static tide_status number_of_name(aligner *of, run_numbers *run, uint32_t name,
     return TIDE_OK;
 }
 
-/* The number of the row that a block belongs to, a new one where it is the first of its kind. */
+/* The number of the row that a block belongs to; a new row for the first block of its kind. */
 static tide_status number_of_row(aligner *of, run_numbers *run, const tide_lifetime *block,
                                  uint32_t *ret_number) {
     uint32_t path = 0;

@@ -1,5 +1,5 @@
-/* The sentences below a comparison: the runs that share the base's workload against it, and what
- * became of the others. */
+/* The sentences below a comparison: the runs with the base's workload are compared with it; of the
+ * others, only the outcome is stated. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 enum { TEXT_BYTES = 16384 }; /* room for the sentences of all runs */
 
-/* The only run. */
+/* The sentence for a single run. */
 static void say_single(tide_text *to, const tide_compare_run *run) {
     if (run->device == NULL || run->is_oom) {
         tide_compare_say_outcome(to, run);
@@ -21,9 +21,9 @@ static void say_single(tide_text *to, const tide_compare_run *run) {
     tide_text_add(to, ".");
 }
 
-/* ---- runs of other workloads than the base's: what became of them, and no comparison ---- */
+/* ---- runs of other workloads than the base's: their outcomes, without a comparison ---- */
 
-/* What makes a workload. Runs that differ in other settings can be compared with each other. */
+/* The parts of a workload. Runs that differ in other settings can be compared. */
 enum { IN_MODEL = 1, IN_CONTEXT = 2, IN_BATCH = 4, IN_MODE = 8, IS_UNSTATED = 16 };
 
 /* Files of other tools do not describe their run. */
@@ -61,8 +61,8 @@ static void say_difference(tide_text *to, unsigned difference) {
     }
 }
 
-/* The runs that do not share the base's workload. `n_shared`: those beside the base that do; where
- * there are none, nothing has been said of the base yet. */
+/* The runs with other workloads than the base's. `n_shared`: number of runs beside the base that
+ * share its workload; if 0, the base has not been described yet. */
 static void say_other_workloads(tide_text *to, const tide_compare *compare, size_t n_shared) {
     const tide_compare_run *base = &compare->runs[0];
     unsigned difference = 0;
@@ -96,11 +96,11 @@ static void say_other_workloads(tide_text *to, const tide_compare *compare, size
     tide_text_add(to, ".");
 }
 
-/* The runs that share the base's workload, each against it. Returns how many they are. false in
- * ret_is_made: no memory. */
+/* Compares each run that shares the base's workload with the base. Returns the number of these
+ * runs. *ret_is_made becomes false without memory. */
 static size_t say_shared_workload(tide_text *to, tide_compare *compare, bool *ret_is_made) {
     const tide_compare_run *base = &compare->runs[0];
-    size_t n_shared = 0; /* once it is above 0, a clause has said what became of the base */
+    size_t n_shared = 0; /* once above 0, a clause has described the base */
     for (size_t i = 1; i < compare->n_runs; i++) {
         const tide_compare_run *other = &compare->runs[i];
         if (workload_difference(base, other) != 0) {
@@ -133,8 +133,8 @@ static void say_which(tide_text *to, const tide_compare *compare, size_t run) {
     }
 }
 
-/* Forecasts of time come first: their ratio is better known than either of them, because what the
- * model has wrong it mostly has wrong in both. */
+/* Forecasts of time come first: their ratio is better known than either time, because the errors of
+ * the model are mostly the same in both. */
 static void say_forecasts(tide_text *to, const tide_compare *compare) {
     const tide_snapshot_forecast *base = &compare->runs[0].snapshot->forecast;
     for (size_t i = 1; i < compare->n_runs; i++) {

@@ -1,9 +1,9 @@
-/* What is said of one run of a comparison: what sets its peak, in which phase, and how it ended. */
+/* Sentences about one run of a comparison: what sets its peak, in which phase, and how it ended. */
 #include "common/bytes.h"
 #include "common/text.h"
 #include "snapshot/compare/compare_internal.h"
 
-enum { SAME_PER_MILLE = 10 }; /* categories nearer than 1 % to the largest set the peak with it */
+enum { SAME_PER_MILLE = 10 }; /* categories within 1 % of the largest set the peak with it */
 
 void tide_compare_say_bytes(tide_text *to, int64_t n_bytes) {
     char text[TIDE_BYTES_TEXT];
@@ -15,7 +15,7 @@ bool tide_compare_is_dominant(const tide_compare_run *run, size_t category) {
     return most - run->category_bytes[category] <= most / 1000 * SAME_PER_MILLE;
 }
 
-/* Whether the category sets the peak of the run, and of the other one where there is one. */
+/* Whether the category sets the peak of the run, and also of `other` unless it is NULL. */
 static bool sets_peak(const tide_compare_run *run, const tide_compare_run *other, size_t category) {
     return tide_compare_is_dominant(run, category) &&
            (other == NULL || tide_compare_is_dominant(other, category));
@@ -29,8 +29,8 @@ size_t tide_compare_count_setting(const tide_compare_run *run, const tide_compar
     return n;
 }
 
-/* "parameters and gradients" (or their bytes): what sets the peak of the run, and of the other one
- * where there is one. */
+/* "parameters and gradients" (or their bytes): the categories that set the peak of the run, and
+ * also of `other` unless it is NULL. */
 void tide_compare_say_setting(tide_text *to, const tide_compare_run *run,
                               const tide_compare_run *other, bool as_bytes) {
     size_t n = tide_compare_count_setting(run, other);
@@ -54,8 +54,8 @@ void tide_compare_dominant_words(const tide_compare_run *run, char *ret_text, si
     tide_compare_say_setting(&text, run, NULL, false);
 }
 
-/* "optimizer state (25.84 of 63.10 GiB)"; of a tie "parameters and gradients (1.00 GiB and 1.00 GiB
- * of 2.00 GiB)". */
+/* "optimizer state (25.84 of 63.10 GiB)"; for a tie "parameters and gradients (1.00 GiB and 1.00
+ * GiB of 2.00 GiB)". */
 void tide_compare_say_dominant(tide_text *to, const tide_compare_run *run) {
     tide_compare_say_setting(to, run, NULL, false);
     tide_text_add(to, " (");
@@ -65,7 +65,7 @@ void tide_compare_say_dominant(tide_text *to, const tide_compare_run *run) {
     tide_text_add(to, ")");
 }
 
-/* ", in the optimizer phase" where the file says so. */
+/* ", in the optimizer phase" if the file has the phase. */
 void tide_compare_say_phase(tide_text *to, const tide_compare_run *run) {
     if (run->device != NULL && run->device->peak.phase[0] != '\0') {
         tide_text_add(to, " in the %s phase", run->device->peak.phase);
@@ -104,7 +104,7 @@ void tide_compare_say_peak(tide_text *to, const tide_compare_run *run) {
     tide_compare_say_phase(to, run);
 }
 
-/* What became of one run, compared with nothing. */
+/* The outcome of one run, without a comparison. */
 void tide_compare_say_outcome(tide_text *to, const tide_compare_run *run) {
     if (run->device == NULL) {
         tide_text_add(to, "%s has no recorded allocations", run->name);

@@ -30,7 +30,7 @@ typedef enum quantity_number {
 
 static const struct {
     const char *shown;  /* in messages and help */
-    const char *prefix; /* the prefix that a name follows; NULL: the quantity is `shown` itself */
+    const char *prefix; /* before a name; NULL: `shown` is the whole quantity */
     tide_gate_unit unit;
 } QUANTITIES[N_QUANTITIES] = {
     {"peak_allocated", NULL, TIDE_GATE_BYTES},      {"peak_requested", NULL, TIDE_GATE_BYTES},
@@ -43,7 +43,7 @@ const char *tide_gate_quantity(size_t i) {
     return i < N_QUANTITIES ? QUANTITIES[i].shown : NULL;
 }
 
-/* ---- what is written ---- */
+/* ---- reading a condition ---- */
 
 static const char *quantity_at(const void *ctx, size_t i) {
     (void)ctx;
@@ -55,7 +55,7 @@ static const char *category_at(const void *ctx, size_t i) {
     return i < TIDE_N_CATEGORIES ? tide_category_name((int)i) : NULL;
 }
 
-/* Every mistake: "at character N WHAT; for example ...". */
+/* The message of every mistake: "at character N WHAT; for example ...". */
 static tide_status wrong(const tide_gate *gate, const char *at, tide_error *error,
                          const char *what) {
     return tide_fail(error, TIDE_INVALID, "at character %zu %s; " EXAMPLE,
@@ -67,13 +67,13 @@ static tide_status no_quantity(const tide_gate *gate, const char *at, const char
     char text[TIDE_NEAREST_TEXT];
     char what[TIDE_NEAREST_TEXT + 32];
     const tide_words quantities = {.word_at = quantity_at};
-    snprintf(what, sizeof(what), "stands an unknown quantity %s",
+    snprintf(what, sizeof(what), "is an unknown quantity %s",
              tide_unknown_word(&quantities, word, text));
     return wrong(gate, at, error, what);
 }
 
-/* A file may have categories of its own, so only a name that is almost one of ours is refused at
- * once. */
+/* A file may have categories of its own, so only a name that is almost a known one is refused here.
+ */
 static tide_status parse_category(const tide_gate *gate, const char *at, tide_error *error) {
     char text[TIDE_NEAREST_TEXT];
     char what[TIDE_NEAREST_TEXT + 64];
@@ -82,7 +82,7 @@ static tide_status parse_category(const tide_gate *gate, const char *at, tide_er
         tide_nearest_word(&categories, gate->name) == NULL) {
         return TIDE_OK;
     }
-    snprintf(what, sizeof(what), "stands an unknown category %s; a file may have others",
+    snprintf(what, sizeof(what), "is an unknown category %s; a file may have others",
              tide_unknown_word(&categories, gate->name, text));
     return wrong(gate, at, error, what);
 }
@@ -138,7 +138,7 @@ void tide_gate_trim(const char *text, char ret_text[TIDE_GATE_TEXT_BYTES]) {
     }
 }
 
-/* Skips digits with at most one point and returns the text after them; NULL: there are none. */
+/* Skips digits with at most one point and returns the text after them; NULL if there are none. */
 static const char *parse_number(const char *text, double *ret_number) {
     size_t n = strspn(text, "0123456789.");
     char *end = NULL;
@@ -227,9 +227,9 @@ tide_status tide_gate_parse(const char *text, tide_gate *ret_gate, tide_error *e
     return TIDE_OK;
 }
 
-/* ---- what holds ---- */
+/* ---- checking a condition ---- */
 
-/* Says why the bytes and counts of a run may not be final; false: they are. */
+/* Whether the bytes and counts of a run may not be final, with the reason. */
 static bool is_incomplete(const tide_compare_run *run, char reason[REASON_BYTES]) {
     const char *outcome = run->snapshot->run.outcome;
     if (run->device == NULL) {
@@ -249,7 +249,7 @@ static bool is_incomplete(const tide_compare_run *run, char reason[REASON_BYTES]
     return true;
 }
 
-/* -1 with the reason. */
+/* The time of a phase; -1 with the reason. */
 static double time_of(const tide_compare *compare, const tide_compare_run *run, const char *phase,
                       char reason[REASON_BYTES]) {
     snprintf(reason, REASON_BYTES, "it has no phase %s", phase);
@@ -271,7 +271,7 @@ static double time_of(const tide_compare *compare, const tide_compare_run *run, 
     return -1.0;
 }
 
-/* -1 with the reason. */
+/* The bytes of a category; -1 with the reason. */
 static double category_bytes_of(const tide_compare *compare, const tide_compare_run *run,
                                 const char *name, char reason[REASON_BYTES]) {
     for (size_t i = 0; i < compare->n_categories; i++) {

@@ -1,9 +1,10 @@
-/* gate.h - conditions on a comparison of runs: reads them, and checks whether they hold.
+/* gate.h - conditions on a comparison of runs: parses them, and checks whether they hold.
  *
  * QUANTITY OPERATOR BOUND, such as "peak_allocated > +2%"
  *
- * Operators: > >= < <=. Bounds: with a sign against the base's figure ("+2%", "-5%", "+100MiB",
- * "+3ms", "+10"), without one in themselves ("24GiB", "150ms", "12"). Bytes are sizes as
+ * Operators: > >= < <=. A bound with a sign is relative to the base's figure ("+2%", "-5%",
+ * "+100MiB",
+ * "+3ms", "+10"), without one it is absolute ("24GiB", "150ms", "12"). Bytes are sizes as
  * everywhere, times need a unit (s, ms, us), counts have none.
  */
 #ifndef TIDE_SNAPSHOT_GATE_H
@@ -38,9 +39,9 @@ typedef enum tide_gate_bound {
 } tide_gate_bound;
 
 typedef struct tide_gate {
-    char text[TIDE_GATE_TEXT_BYTES]; /* as it was written */
+    char text[TIDE_GATE_TEXT_BYTES]; /* as written */
     int quantity;                    /* index in the table of quantities */
-    char name[TIDE_GATE_NAME_BYTES]; /* name of the phase or category; "" if there is none */
+    char name[TIDE_GATE_NAME_BYTES]; /* of the phase or category; "" if there is none */
     tide_gate_unit unit;             /* of the figure */
     tide_gate_operator op;
     tide_gate_bound bound;
@@ -50,7 +51,7 @@ typedef struct tide_gate {
 typedef enum tide_gate_verdict {
     TIDE_GATE_PASSES = 0,
     TIDE_GATE_HOLDS,  /* the condition holds: the gate is missed */
-    TIDE_GATE_UNKNOWN /* a file does not have the figure */
+    TIDE_GATE_UNKNOWN /* a file lacks the figure */
 } tide_gate_verdict;
 
 typedef struct tide_gate_result {
@@ -63,21 +64,22 @@ typedef struct tide_gate_result {
 TIDE_NODISCARD tide_status tide_gate_parse(const char *text, tide_gate *ret_gate,
                                            tide_error *error);
 
-/* Checks run `run` (not 0) against the base. Figures of a run whose peak may have been higher are
- * not used: it ran out of memory, stopped early, or lost events. Bytes are exact up to 2^53. */
+/* Checks run `run` (not 0) against the base. Does not use figures of a run whose peak may have been
+ * higher: it ran out of memory, stopped early, or lost events. Bytes are exact up to 2^53. */
 tide_gate_result tide_gate_judge(const tide_gate *gate, const tide_compare *compare, size_t run);
 
 /* ---- parts of the grammar, for conditions on other quantities (ranks.h) ---- */
 
-/* Takes an operator and blanks before it. False: there is none at *at, where the blanks end. */
+/* Takes an operator and the blanks before it. False if there is none at *at, which then points
+ * after the blanks. */
 bool tide_gate_take_operator(const char **at, tide_gate_operator *ret_operator);
-/* The text without blanks around it, cut to what there is room for. */
+/* Copies the text without blanks around it, cut to the room. */
 void tide_gate_trim(const char *text, char ret_text[TIDE_GATE_TEXT_BYTES]);
-/* Whether a text is a percentage, without a sign. */
+/* Whether a text is a percentage without a sign. */
 bool tide_gate_is_percent(const char *text, double *ret_percent);
 bool tide_gate_compares(tide_gate_operator op, double figure, double limit);
 
-/* The i-th quantity as the help shows it ("time_PHASE"); NULL past the last. */
+/* The i-th quantity as in the help ("time_PHASE"); NULL after the last. */
 const char *tide_gate_quantity(size_t i);
 
 #ifdef __cplusplus

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* A member of the rows that becomes a narrow column. */
+/* A member of the rows, to be stored as a narrow column. */
 typedef struct member {
     const tide_event *rows; /* borrowed */
     size_t offset;
@@ -22,7 +22,7 @@ static uint64_t value_of(const member *of, size_t row) {
     return n_bytes;
 }
 
-/* For indices the largest number of a width is kept for TIDE_NONE. */
+/* For a column of indices, the largest number of a width means TIDE_NONE. */
 static size_t width_of(const member *of, size_t n_rows) {
     uint64_t all_bits = 0;
     for (size_t i = 0; i < n_rows; i++) {

@@ -1,8 +1,8 @@
 /* event_table.h - the events of a document as columns: a million rows are read, checked and folded
- * column by column, and most questions need two or three columns of the eleven.
+ * column by column, and most questions need two or three of the eleven columns.
  *
- * A row (common/event.h) is gathered where a caller wants all of it. Columns are borrowed from
- * whoever made the table, for a document its arena.
+ * tide_event_table_row gathers a whole row (common/event.h). The columns are borrowed from the
+ * maker of the table; a document keeps them in its arena.
  */
 #ifndef TIDE_SNAPSHOT_EVENT_TABLE_H
 #define TIDE_SNAPSHOT_EVENT_TABLE_H
@@ -18,14 +18,14 @@
 extern "C" {
 #endif
 
-/* Numbers in the narrowest of 1, 2, 4 and 8 bytes in which all of the column fit: the calls below
- * read them. */
+/* Numbers stored in 1, 2, 4 or 8 bytes each, the narrowest width that holds the whole column. Read
+ * them with the calls below. */
 typedef struct tide_narrow_column {
     const void *values; /* unsigned */
     size_t width;       /* bytes of each */
 } tide_narrow_column;
 
-/* Of a column of byte counts. */
+/* A value of a column of byte counts. */
 static inline uint64_t tide_bytes_at(const tide_narrow_column *column, size_t row) {
     switch (column->width) {
     case sizeof(uint8_t):
@@ -39,15 +39,15 @@ static inline uint64_t tide_bytes_at(const tide_narrow_column *column, size_t ro
     }
 }
 
-/* Of a column of indices, which has at most 4 bytes each and whose largest number is TIDE_NONE. */
+/* A value of a column of indices: at most 4 bytes wide; its largest number means TIDE_NONE. */
 static inline uint32_t tide_index_at(const tide_narrow_column *column, size_t row) {
     uint32_t index = (uint32_t)tide_bytes_at(column, row);
     uint32_t none = TIDE_NONE >> (8 * (sizeof(uint32_t) - column->width));
     return index == none ? TIDE_NONE : index;
 }
 
-/* The width of a column in whose values no other bits than these are set. A column of indices asks
- * for the bits of all its indices + 1, because the largest number of a width is TIDE_NONE. */
+/* The width of a column, from the OR of all its values. For a column of indices, pass the OR of all
+ * indices + 1, because the largest number of a width means TIDE_NONE. */
 static inline size_t tide_narrow_width(uint64_t all_bits) {
     return all_bits <= UINT8_MAX    ? sizeof(uint8_t)
            : all_bits <= UINT16_MAX ? sizeof(uint16_t)
@@ -55,7 +55,7 @@ static inline size_t tide_narrow_width(uint64_t all_bits) {
                                     : sizeof(uint64_t);
 }
 
-/* One array per member of tide_event. The number of rows is the owner's to keep. */
+/* One array per member of tide_event. The owner keeps the number of rows. */
 typedef struct tide_event_table {
     const int64_t *time_ns;
     const uint64_t *address;
@@ -80,8 +80,8 @@ static inline tide_event tide_event_table_row(const tide_event_table *table, siz
     return event;
 }
 
-/* Copies n_rows rows into columns in the arena. `rows` may be NULL if n_rows is 0. On
- * TIDE_NO_MEMORY the table is unchanged. */
+/* Copies n_rows rows into columns in the arena. `rows` may be NULL if n_rows is 0. Leaves the table
+ * unchanged on TIDE_NO_MEMORY. */
 TIDE_NODISCARD tide_status tide_event_table_from_rows(tide_arena *arena, const tide_event *rows,
                                                       size_t n_rows, tide_event_table *ret_table);
 

@@ -1,5 +1,5 @@
-/* implementation.h - whose memory a run's figures are: that of our own model, or that of PyTorch's
- * run of the same model as it is forecast.
+/* implementation.h - whose memory a run's figures describe: our own model's, or the forecast of
+ * PyTorch's for the same model.
  */
 #ifndef TIDE_SNAPSHOT_IMPLEMENTATION_H
 #define TIDE_SNAPSHOT_IMPLEMENTATION_H
@@ -10,15 +10,16 @@ extern "C" {
 
 #define TIDE_IMPLEMENTATION_OWN "tidemark"
 #define TIDE_IMPLEMENTATION_PYTORCH                                                                \
-    "pytorch-eager-" /* and the year of the PyTorch that is forecast */
+    "pytorch-eager-" /* followed by the year of the PyTorch release that is forecast */
 
-#define TIDE_IMPLEMENTATION_RECORDED "pytorch" /* a program with PyTorch that was recorded */
+#define TIDE_IMPLEMENTATION_RECORDED "pytorch" /* a recorded program that uses PyTorch */
 
-/* What reports call them. */
+/* Their names in reports. */
 #define TIDE_WORDS_OWN "tidemark's own model in C"
 #define TIDE_WORDS_PYTORCH "PyTorch, eager"
 
-/* The words for a run's implementation; of another program's its own text, "" for none. */
+/* The name of a run's implementation in reports; other texts are returned as they are. "" if
+ * unknown. */
 const char *tide_implementation_words(const char *implementation);
 
 #ifdef __cplusplus

@@ -22,7 +22,7 @@ bool tide_owners_unexplained(const tide_snapshot *snapshot, size_t device, int64
             continue;
         }
         if (owner->peak_bytes < 0 || owner->peak_bytes > INT64_MAX - claimed) {
-            return false; /* one of them is not known, or they are beyond all bounds */
+            return false; /* an owner's figure is unknown, or the sum overflows */
         }
         claimed += owner->peak_bytes;
     }

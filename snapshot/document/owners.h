@@ -1,4 +1,4 @@
-/* owners.h - whose memory it is that a device's driver gave out, and what nobody accounts for.
+/* owners.h - who holds the memory that a device's driver gave out, and how much is unexplained.
  */
 #ifndef TIDE_SNAPSHOT_OWNERS_H
 #define TIDE_SNAPSHOT_OWNERS_H
@@ -13,16 +13,16 @@
 extern "C" {
 #endif
 
-/* The owner of what libraries hold that are not told apart. */
+/* The owner of memory of libraries that are not distinguished. */
 #define TIDE_OWNER_OTHERS "others"
 
-/* The driver's account of a device; NULL: the file has none. */
+/* The driver's account of a device; NULL if the file has none. */
 const tide_snapshot_driver_account *tide_owners_account(const tide_snapshot *snapshot,
                                                         size_t device);
 
-/* What is in use at the peak, less the context and what the owners hold: memory of other programs,
- * and what the recording missed. Below 0: the owners claim more than is in use. An unknown context
- * is a part of it. False: not known. */
+/* The memory in use at the peak, less the context and the memory of the owners: that of other
+ * programs, and what the recording missed. Below 0 if the owners claim more than is in use.
+ * Includes the context if its size is unknown. False: unknown. */
 bool tide_owners_unexplained(const tide_snapshot *snapshot, size_t device, int64_t *ret_bytes);
 
 #ifdef __cplusplus

@@ -10,7 +10,7 @@ tide_status tide_point_set_init(tide_point_set *set, size_t bound, tide_arena *a
             return TIDE_LIMIT;
         }
         n = (n + WORD_BITS - 1) / WORD_BITS;
-        /* One more than needed: a search may look at the word behind the last. */
+        /* One word more than needed: a search may read the word after the last. */
         uint64_t *words = tide_arena_alloc(arena, n + 1, sizeof(*words));
         if (words == NULL) {
             return TIDE_NO_MEMORY;
@@ -62,7 +62,7 @@ static unsigned highest_bit(uint64_t word) {
 
 bool tide_point_set_above(const tide_point_set *set, size_t point, size_t *ret_point) {
     for (size_t level = 0; level < set->n_levels; level++) {
-        size_t first = point + 1; /* on this level */
+        size_t first = point + 1; /* the next point of this level */
         uint64_t word = set->words[level][first / WORD_BITS] >> (first % WORD_BITS);
         if (word != 0) {
             first += lowest_bit(word);
@@ -72,7 +72,7 @@ bool tide_point_set_above(const tide_point_set *set, size_t point, size_t *ret_p
             *ret_point = first;
             return true;
         }
-        point = first / WORD_BITS; /* on the next level; this word has none */
+        point = first / WORD_BITS; /* go up a level: the rest of this word is empty */
     }
     return false;
 }

@@ -1,5 +1,5 @@
 /* point_set_friend.h - a set of numbers below a bound that finds the next and the previous member
- * in a few steps: bits in levels, where each bit says whether a word of the level below has any.
+ * in a few steps: levels of bits, where each bit says whether a word of the level below is nonzero.
  */
 #ifndef TIDE_SNAPSHOT_POINT_SET_FRIEND_H
 #define TIDE_SNAPSHOT_POINT_SET_FRIEND_H
@@ -18,13 +18,13 @@ typedef struct tide_point_set {
     size_t n_levels;
 } tide_point_set;
 
-/* An empty set of numbers below `bound`, in `arena`. TIDE_LIMIT: bound beyond 2^36. */
+/* Makes an empty set of numbers below `bound` in `arena`. TIDE_LIMIT: bound is above 2^36. */
 TIDE_NODISCARD tide_status tide_point_set_init(tide_point_set *set, size_t bound,
                                                tide_arena *arena);
 void tide_point_set_insert(tide_point_set *set, size_t point);
 void tide_point_set_remove(tide_point_set *set, size_t point);
 
-/* The smallest member above `point`, the largest at or below it; false: there is none. */
+/* The smallest member above `point`, the largest at or below it; false if there is none. */
 bool tide_point_set_above(const tide_point_set *set, size_t point, size_t *ret_point);
 bool tide_point_set_at_or_below(const tide_point_set *set, size_t point, size_t *ret_point);
 

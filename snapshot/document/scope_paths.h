@@ -1,5 +1,5 @@
-/* scope_paths.h - the path of each scope without its step: "backward > layer 5 > attention". Equal
- * paths of different steps share one number.
+/* scope_paths.h - the path of each scope, without its step: "backward > layer 5 > attention". The
+ * same path in different steps has one number.
  */
 #ifndef TIDE_SNAPSHOT_SCOPE_PATHS_H
 #define TIDE_SNAPSHOT_SCOPE_PATHS_H
@@ -18,9 +18,9 @@ extern "C" {
 #endif
 
 enum {
-    TIDE_SCOPE_PATH_DEPTH = 32,  /* innermost components that a text shows */
-    TIDE_SCOPE_NAME_BYTES = 128, /* of each name that a text shows */
-    TIDE_SCOPE_PATH_BYTES = 1024 /* of a text with its NUL; the rest is cut */
+    TIDE_SCOPE_PATH_DEPTH = 32,  /* components in a text; the innermost are kept */
+    TIDE_SCOPE_NAME_BYTES = 128, /* of each name in a text */
+    TIDE_SCOPE_PATH_BYTES = 1024 /* of a text with its NUL; longer ones are cut */
 };
 
 /* A distinct path: its innermost component, and the path that encloses it. */
@@ -35,7 +35,7 @@ typedef struct tide_scope_path {
 typedef struct tide_scope_paths {
     const tide_hostmem *mem; /* borrowed */
     uint32_t *of_scope;      /* owned; number of the scope's path, TIDE_NONE for a bare step; NULL:
-                                they are added one by one */
+                                paths are added one by one */
     tide_scope_path *paths;  /* owned */
     size_t n_paths;
     size_t capacity;  /* of paths */
@@ -46,25 +46,25 @@ TIDE_NODISCARD tide_status tide_scope_paths_init(tide_scope_paths *paths,
                                                  const tide_snapshot *snapshot,
                                                  const tide_hostmem *mem);
 
-/* No scopes: their paths are added when they are asked for. */
+/* Starts without scopes: add paths with tide_scope_paths_add. */
 void tide_scope_paths_init_empty(tide_scope_paths *paths, const tide_hostmem *mem);
 void tide_scope_paths_fini(tide_scope_paths *paths);
 
-/* The path of a scope inside of `parent`, the path of what lies around it. */
+/* The path of a scope whose enclosing path is `parent`; added if new. */
 TIDE_NODISCARD tide_status tide_scope_paths_add(tide_scope_paths *paths, uint32_t parent,
                                                 const tide_scope_row *row, uint32_t *ret_path);
 
 /* The innermost phase that encloses or is the path; TIDE_NONE: none. */
 uint32_t tide_scope_paths_phase(const tide_scope_paths *paths, uint32_t path);
 
-/* "backward > layer 5 > attention"; "" for TIDE_NONE. The text lies in `arena`; NULL when there is
- * no memory. */
+/* "backward > layer 5 > attention"; "" for TIDE_NONE. The text is in `arena`; NULL without
+ * memory. */
 const char *tide_scope_paths_text(const tide_scope_paths *paths, const tide_snapshot *snapshot,
                                   uint32_t path, tide_arena *arena);
 
-/* "forward > layer 3": the scope behind those around it, the 16 innermost at most, as far as they
- * lie within a scope of the kind `outer` (TIDE_N_SCOPE_KINDS: within none). Returns that scope, or
- * TIDE_NONE. `numbered`: with the index of a scope behind its name. */
+/* "forward > layer 3": the scope after those that enclose it, at most the 16 innermost, up to a
+ * scope of the kind `outer` (TIDE_N_SCOPE_KINDS: up to the outermost). Returns the scope that ended
+ * the path, or TIDE_NONE. `numbered`: write the index of a scope after its name. */
 uint32_t tide_scope_describe(const tide_snapshot *snapshot, uint32_t scope, int outer,
                              bool numbered, char *ret_text, size_t n_room);
 

@@ -2,8 +2,8 @@
  *
  * Built by capture/ from a live recorder, or by snapshot/reader.h from a file; then immutable.
  * Plain tables, indices between them, TIDE_NONE for "none"; bytes and nanoseconds; -1 for "unknown
- * or not measured". The document owns all it points to: everything lies in its arena, or in tables
- * it was given together with a release function. docs/snapshot-format.md specifies the file.
+ * or not measured". The document owns all it points to: everything is in its arena, or in tables
+ * that it was given with a release function. docs/reference/snapshot-format.md specifies the file.
  */
 #ifndef TIDE_SNAPSHOT_SNAPSHOT_H
 #define TIDE_SNAPSHOT_SNAPSHOT_H
@@ -23,7 +23,7 @@ extern "C" {
 
 enum { TIDE_SNAPSHOT_VERSION = 1 };
 
-/* Where a return address lies. Texts are indices into the table of strings. */
+/* The source place of a return address. Texts are indices into the table of strings. */
 typedef struct tide_frame_row {
     uint32_t function; /* TIDE_NONE: unknown */
     uint32_t file;     /* TIDE_NONE: unknown */
@@ -50,10 +50,10 @@ typedef struct tide_snapshot_model {
 #define TIDE_SNAPSHOT_STOPPED "stopped" /* by its user */
 #define TIDE_SNAPSHOT_CRASHED "crashed"
 #define TIDE_SNAPSHOT_FAILED "failed"
-#define TIDE_SNAPSHOT_RUNNING "running" /* it went on after the snapshot */
+#define TIDE_SNAPSHOT_RUNNING "running" /* the run continued after the snapshot */
 
 typedef struct tide_snapshot_run {
-    const char *command;     /* command line; "" when left out */
+    const char *command;     /* command line; "" if left out */
     int64_t started_unix_us; /* -1: unknown */
     tide_snapshot_model model;
     const char *precision;      /* fp32, tf32, bf16-mixed, bf16-true; "" unknown */
@@ -68,8 +68,8 @@ typedef struct tide_snapshot_run {
     int64_t memory_limit_bytes;               /* -1: none */
     double clip_grad_norm;                    /* -1: no clipping */
     const char *outcome;                      /* TIDE_SNAPSHOT_COMPLETED, ...; "" unknown */
-    const char *host_name, *host_os, *host_cpu; /* "" when left out */
-    const char *host_computed_by; /* kernels and threads; "" where nothing was computed */
+    const char *host_name, *host_os, *host_cpu; /* "" if left out */
+    const char *host_computed_by; /* kernels and threads; "" if nothing was computed */
     int64_t host_n_cpus, host_total_bytes;
 } tide_snapshot_run;
 
@@ -92,30 +92,30 @@ typedef struct tide_snapshot_setting {
     double number;    /* -1: unlimited */
 } tide_snapshot_setting;
 
-/* What the recording could not know exactly, or what a simulated device refused to do. */
+/* A figure that the recording could not know exactly, or a call that a simulated device refused. */
 typedef struct tide_snapshot_inexact {
     const char *call;    /* the function: "cusolverDnSgetrf_bufferSize" */
     const char *what;    /* "the workspace is unknown and counted as 0" */
-    int64_t bound_bytes; /* it takes at most so many bytes more; -1: not known */
-    bool is_refused;     /* the call failed, as on a device that cannot do it */
+    int64_t bound_bytes; /* at most this many bytes more; -1: unknown */
+    bool is_refused;     /* the call failed, as on a device without this feature */
 } tide_snapshot_inexact;
 
-/* Memory of one device that one library or the program itself took from the driver. */
+/* Memory of one device that one library, or the program itself, got from the driver. */
 typedef struct tide_snapshot_owner {
-    const char *name;      /* "PyTorch", "NCCL", ...; "others": libraries that are not told apart */
+    const char *name;      /* "PyTorch", "NCCL", ...; "others": libraries not distinguished */
     uint32_t device;       /* index of the device */
     int64_t peak_bytes;    /* at the peak of the device's account; -1: unknown, here and below */
     int64_t end_bytes;     /* when the recording ended */
-    int64_t n_allocations; /* calls that took memory */
+    int64_t n_allocations; /* calls that allocated memory */
 } tide_snapshot_owner;
 
-/* What the driver says of a device. The peak is the instant at which most was in use, as far as the
- * recording knows. What the owners do not explain follows: snapshot/document/owners.h. */
+/* The driver's account of a device. The peak is the instant of the highest use that the recording
+ * knows of. Memory that no owner explains: snapshot/document/owners.h. */
 typedef struct tide_snapshot_driver_account {
     uint32_t device;     /* index of the device; at most one account each */
     int64_t total_bytes; /* of the device; -1: unknown, here and below */
     int64_t used_at_start_bytes, used_at_peak_bytes, used_at_end_bytes;
-    int64_t context_bytes; /* of what is in use: contexts, code of kernels, and the driver's own */
+    int64_t context_bytes; /* of the memory in use: contexts, kernel code and the driver's own */
 } tide_snapshot_driver_account;
 
 /* A group of the job's ranks that this process is in. Unknown numbers are -1. */
@@ -125,27 +125,27 @@ typedef struct tide_snapshot_group {
     int64_t size;            /* ranks in it */
     int64_t position;        /* of this rank in the group */
     int64_t first;           /* the first member's rank in the world */
-    int64_t stride;          /* from each member's rank to the next; 0: not regular, or not known */
+    int64_t stride;          /* from each member's rank to the next; 0: irregular or unknown */
 } tide_snapshot_group;
 
-/* Which of the processes of a distributed job this one was. */
+/* The place of this process in a distributed job. */
 typedef struct tide_snapshot_rank {
     int64_t rank, local_rank, world_size; /* -1: unknown */
     const tide_snapshot_group *groups;    /* in the order in which they were made */
     size_t n_groups;
 } tide_snapshot_rank;
 
-/* Between which figures the peaks of a device lie, where they depend on when work on streams
- * completes. A program that is run twice has both; of one that was run once the low end is of work
- * that completes at once, the high end of work that completes when the host waits. -1: that end is
- * not known. */
+/* The range of a device's peaks, if they depend on when the work on streams completes. The low end
+ * is for work that completes immediately, the high end for work that completes when the host waits.
+ * A program that was run once has one end, a program that was run twice has both. -1: that end is
+ * unknown. */
 typedef struct tide_snapshot_range {
-    int64_t device; /* index; -1: unknown, so that the row says nothing */
+    int64_t device; /* index; -1: unknown, the row is empty */
     int64_t allocated_low_bytes, allocated_high_bytes;
     int64_t reserved_low_bytes, reserved_high_bytes;
 } tide_snapshot_range;
 
-/* A private pool: {n, 0} a graph's, {0, n} the user's. */
+/* A private pool: {n, 0} of a CUDA graph, {0, n} made by the user. */
 typedef struct tide_snapshot_pool {
     uint32_t id[2];
 } tide_snapshot_pool;
@@ -162,8 +162,8 @@ typedef struct tide_snapshot_timing {
     int64_t warmup_steps, measured_steps; /* -1: unknown */
     const tide_snapshot_phase *phases;    /* in the order of a step */
     size_t n_phases;
-    bool phases_synced; /* the host waited for the device after each phase: host_ms is the time
-                           until its work was done */
+    bool phases_synced; /* the host waited for the device after each phase: host_ms includes the
+                           device's work */
     double flops;       /* of one measured step by the closed form; -1 unknown */
     double stated_peak_flops;     /* of the device; -1 unknown */
     double recorder_ns_per_event; /* -1: not measured */
@@ -171,94 +171,93 @@ typedef struct tide_snapshot_timing {
     const double *recorded_step_ms;   /* n_recorder_pairs */
     const double *unrecorded_step_ms; /* n_recorder_pairs */
     size_t n_recorder_pairs;          /* 0: not measured */
-    const double *losses; /* of every step, those of the warm-up first; NaN and infinities are what
-                             they are */
-    size_t n_losses;      /* 0: not computed, or unknown */
-    bool scales_loss;     /* the loss was scaled; else the next two mean nothing */
-    double loss_scale;    /* after the last step */
+    const double *losses;    /* of every step, warm-up first; NaN and infinities are kept */
+    size_t n_losses;         /* 0: not computed, or unknown */
+    bool scales_loss;        /* the loss was scaled; else the next two are meaningless */
+    double loss_scale;       /* after the last step */
     int64_t n_skipped_steps; /* because of an infinity or a NaN in a gradient */
 } tide_snapshot_timing;
 
-/* How long a step would take on the card: a model's answer, and no measurement. Where there is one,
- * the times of scopes, events, phases and kernels in the document are the model's, too. Numbers
- * that are not known are -1. */
+/* How long a step would take on the card, by a model, not by measurement. If there is a forecast,
+ * the times of scopes, events, phases and kernels in the document are also the model's. Unknown
+ * numbers are -1. */
 typedef struct tide_snapshot_forecast {
-    const char *card;        /* "h100-80"; "": there is no forecast */
+    const char *card;        /* "h100-80"; "": no forecast */
     const char *bound;       /* "the GPU", "the host", "the GPU or the host" */
-    double step_ms;          /* the likely time; -1 where only the lower bound is known */
-    double low_ms, high_ms;  /* between which it lies */
-    double gpu_ms, host_ms;  /* of a step: the card has work, the host works */
+    double step_ms;          /* the likely time; -1 if only the lower bound is known */
+    double low_ms, high_ms;  /* range of the step time */
+    double gpu_ms, host_ms;  /* of a step: while the card is busy, while the host is busy */
     double utilisation;      /* FLOP of products over time and stated rate, 0 to 1 */
-    double guessed_share;    /* of the card's time in kernels that are not known, 0 to 1 */
+    double guessed_share;    /* share of the card's time in unknown kernels, 0 to 1 */
     double uncompared_share; /* in kernels that were never compared with a published time */
     double host_factor;      /* the host's time over that of the machine that ran the program */
     bool is_calibrated;      /* the factor was measured or stated */
-    int64_t n_steps, step;   /* complete steps; which one the figures are of */
+    int64_t n_steps, step;   /* complete steps; the one that the figures describe */
 } tide_snapshot_forecast;
 
-/* Where a document comes from that another program recorded. */
+/* Where a document comes from if another program recorded it. */
 typedef struct tide_snapshot_origin {
-    const char *format;        /* "pytorch"; "" in a recording of our own */
-    uint64_t n_events;         /* of the file that was read; 0 in a recording of our own */
-    uint64_t n_contradictions; /* places where that file's events and segments did not fit */
+    const char *format;        /* "pytorch"; "" in our own recording */
+    uint64_t n_events;         /* of the file that was read; 0 in our own recording */
+    uint64_t n_contradictions; /* places where that file's events and segments disagreed */
 } tide_snapshot_origin;
 
 typedef struct tide_snapshot {
-    tide_arena arena;         /* all that the pointers below point to */
+    tide_arena arena;         /* everything the pointers below point to */
     const char *tool_version; /* of the program that wrote it; "" unknown */
     const char *tool_build;   /* its build type and compiler; "" unknown */
-    uint64_t n_odd;           /* values of the file that were odd and are read as unknown */
-    const char *first_odd;    /* where the first of them stands; "": nowhere */
+    uint64_t n_odd;           /* odd values of the file, which are read as unknown */
+    const char *first_odd;    /* the place of the first of them; "": none */
     tide_snapshot_origin origin;
-    const char *user_path; /* folder of the program's own code, even within installed packages; ""
+    const char *user_path; /* folder of the program's own code, even within installed packages; "":
                               not given */
     tide_snapshot_run run;
     const char *clock_source;      /* monotonic, tsc, none, forecast */
-    int64_t device_uncertainty_ns; /* device times of scopes may lie this far from that clock; -1:
-                                      unknown, or there are none */
+    int64_t device_uncertainty_ns; /* device times of scopes may differ this much from that clock;
+                                      -1: unknown, or there are none */
     const tide_snapshot_device *devices;
     size_t n_devices;
-    const tide_stream_row *streams; /* stream numbers of rows refer to these */
+    const tide_stream_row *streams; /* indexed by the stream numbers of rows */
     size_t n_streams;
     const tide_snapshot_setting *settings; /* of the allocator */
     size_t n_settings;
-    const tide_snapshot_setting *software; /* versions of what ran: "torch", "cuda", "python"; the
-                                              values are texts */
+    const tide_snapshot_setting *software; /* versions: "torch", "cuda", "python"; the values are
+                                              texts */
     size_t n_software;
-    const tide_snapshot_inexact *inexact; /* in the order in which they were met */
+    const tide_snapshot_inexact *inexact; /* in order of occurrence */
     size_t n_inexact;
-    const tide_snapshot_owner *owners; /* of all devices; none where only the allocator was
+    const tide_snapshot_owner *owners; /* of all devices; none if only the allocator was
                                           recorded */
     size_t n_owners;
     const tide_snapshot_driver_account *driver_accounts;
     size_t n_driver_accounts;
-    tide_snapshot_rank rank;           /* all unknown where the process was no rank of a job */
+    tide_snapshot_rank rank;           /* all unknown if the process was no rank of a job */
     const tide_snapshot_range *ranges; /* none for a device whose peak is not known to be an end */
     size_t n_ranges;
     tide_snapshot_timing timing;
     tide_snapshot_forecast forecast;
-    uint64_t n_dropped;         /* events lost because the log was full; of PyTorch's, at least */
+    uint64_t n_dropped; /* events lost because the log was full; for PyTorch's, a lower bound */
     uint64_t n_scopes_dropped;  /* scopes lost: their table was full, or the log is damaged */
     const char *full_policy;    /* stop, keep-newest; "": unknown, or events were lost otherwise */
-    const char *const *strings; /* UTF-8; what rows refer to by number */
+    const char *const *strings; /* UTF-8; rows refer to them by number */
     size_t n_strings;
-    const char *const *own_categories; /* words of the file's own: the names of the categories
-                                          TIDE_N_CATEGORIES and up */
+    const char *const *own_categories; /* the file's own names of the categories TIDE_N_CATEGORIES
+                                          and up */
     size_t n_own_categories;
     const tide_frame_row *frames; /* distinct */
     size_t n_frames;
     const tide_stack_row *stacks; /* a tree, parents first */
     size_t n_stacks;
-    const tide_scope_row *scopes; /* parents first, in the order of their begins */
+    const tide_scope_row *scopes; /* parents first, in order of begin */
     size_t n_scopes;
-    const tide_kernel_row *kernels; /* launches by kernel and place; none where none was traced */
+    const tide_kernel_row *kernels; /* launches by kernel and place; none if none was traced */
     size_t n_kernels;
     const tide_segment_row *start_segments; /* before the first event */
     size_t n_start_segments;
-    const tide_block_row *start_blocks; /* the segments' first_block counts in these */
+    const tide_block_row *start_blocks; /* indexed by the segments' first_block */
     size_t n_start_blocks;
-    const uint8_t *start_block_certainty; /* n_start_blocks of tide_certainty; NULL: not known of
-                                             any */
+    const uint8_t *start_block_certainty; /* n_start_blocks of tide_certainty; NULL: unknown for
+                                             all */
     const tide_segment_row *end_segments; /* after the last event */
     size_t n_end_segments;
     const tide_block_row *end_blocks;
@@ -267,14 +266,14 @@ typedef struct tide_snapshot {
     tide_event_table events;            /* oldest first; n_events rows */
     size_t n_events;
     const uint8_t *event_certainty;  /* n_events of tide_certainty, of the rows' categories; free
-                                        rows repeat the block's; NULL: not known of any */
+                                        rows repeat the block's; NULL: unknown for all */
     const tide_snapshot_pool *pools; /* that `event_pool` refers to; at most UINT16_MAX */
     size_t n_pools;
-    const uint16_t *event_pool; /* n_events: the pool's index + 1, 0: none; NULL: not known of any
-                                 */
+    const uint16_t *event_pool; /* n_events: the pool's index + 1, 0: none; NULL: unknown for all */
 } tide_snapshot;
 
-/* An empty document: every text "", every number unknown, no rows. `mem` NULL: default heap. */
+/* Creates an empty document: every text "", every number unknown, no rows. `mem` NULL: default
+ * heap. */
 TIDE_NODISCARD tide_status tide_snapshot_create(const tide_hostmem *mem,
                                                 tide_snapshot **ret_snapshot);
 void tide_snapshot_destroy(tide_snapshot *snapshot);
@@ -287,47 +286,47 @@ static inline tide_event tide_event_at(const tide_snapshot *snapshot, size_t row
 /* The text of a string index; "" for TIDE_NONE. */
 const char *tide_snapshot_text(const tide_snapshot *snapshot, uint32_t string);
 
-/* Whether the peak is unknown and the end is not: events of a history by PyTorch are missing. */
+/* Whether the end is known but the peak is not, because events of PyTorch's history are missing. */
 bool tide_snapshot_lacks_peak(const tide_snapshot *snapshot);
 
 /* Whether the device is pinned memory of the host. */
 bool tide_snapshot_is_pinned(const tide_snapshot *snapshot, size_t device);
 
-/* How many categories its rows may have: the known ones and its own. */
+/* Number of categories that rows may have: the known ones and the file's own. */
 size_t tide_snapshot_n_categories(const tide_snapshot *snapshot);
-/* The name of one; "?" for a number out of range. */
+/* The name of a category; "?" for a number out of range. */
 const char *tide_snapshot_category(const tide_snapshot *snapshot, size_t number);
 
-/* Whether it says anything of which rank it is. */
+/* Whether the document records anything of its rank. */
 bool tide_snapshot_has_rank(const tide_snapshot *snapshot);
 
-/* The range of a device's peaks; NULL: it says nothing of it. */
+/* The range of a device's peaks; NULL if there is none. */
 const tide_snapshot_range *tide_snapshot_range_of(const tide_snapshot *snapshot, size_t device);
 
-/* Whether it says of any category how it became known. */
+/* Whether the certainty of any category is known. */
 bool tide_snapshot_has_certainty(const tide_snapshot *snapshot);
 
-/* Leaves out the command line, the host's name and the folders of absolute paths (of every text of
- * the tables of strings and settings that starts with '/' or with a drive). For a document that is
- * about to be written; its rows stay as they are. TIDE_NO_MEMORY leaves it unchanged. */
+/* Removes the command line, the host's name and the folders of absolute paths: of every text in the
+ * tables of strings and settings that starts with '/' or with a drive. Call it before writing a
+ * document; its rows stay as they are. TIDE_NO_MEMORY leaves it unchanged. */
 TIDE_NODISCARD tide_status tide_snapshot_strip_private(tide_snapshot *snapshot);
 
-/* Writes the document gzip-compressed to PATH: to a temporary name beside it first, renamed when
- * complete, so that a failure leaves an older file as it was and no half file behind. TIDE_IO names
- * the file and the system's reason; TIDE_INVALID: the tables contradict each other (validate.h). */
+/* Writes the document gzip-compressed to PATH: first to a temporary name beside it, renamed when
+ * complete. A failure leaves an older file unchanged and no partial file. TIDE_IO names the file
+ * and the system's reason; TIDE_INVALID: the tables contradict each other (validate.h). */
 TIDE_NODISCARD tide_status tide_snapshot_save(const tide_snapshot *snapshot, const char *path,
                                               tide_error *error);
 
-/* The same document, uncompressed, to a sink that takes it piece by piece; a failure of the sink
- * ends it and is returned. */
+/* Writes the same document, uncompressed, to a sink piece by piece. A failure of the sink ends the
+ * writing and is returned. */
 TIDE_NODISCARD tide_status tide_snapshot_write_to(const tide_snapshot *snapshot,
                                                   tide_status (*sink)(void *ctx, const char *text,
                                                                       size_t n_bytes),
                                                   void *ctx, tide_error *error);
 
 /* Reads and validates. The file is untrusted: TIDE_FORMAT names the place (byte offset in the
- * uncompressed text and the key), TIDE_LIMIT a limit of docs/snapshot-format.md; never crashes,
- * never runs anything. `mem` NULL: default heap. */
+ * uncompressed text and the key), TIDE_LIMIT a limit of docs/reference/snapshot-format.md. Never crashes and
+ * never executes anything from the file. `mem` NULL: default heap. */
 TIDE_NODISCARD tide_status tide_snapshot_load(const char *path, const tide_hostmem *mem,
                                               tide_snapshot **ret_snapshot, tide_error *error);
 

@@ -1,5 +1,4 @@
-/* stack_tree_friend.h - builds the tree of frames that a document's tables of frames and stacks
- * hold.
+/* stack_tree_friend.h - builds the tree of frames for a document's tables of frames and stacks.
  *
  * Not thread-safe.
  */
@@ -24,11 +23,10 @@ typedef struct tide_stack_tree {
 void tide_stack_tree_init(tide_stack_tree *tree, const tide_hostmem *mem);
 void tide_stack_tree_fini(tide_stack_tree *tree);
 
-/* The number of the frame, which is added if it is new. */
+/* The number of the frame, which is added if new. */
 TIDE_NODISCARD tide_status tide_stack_tree_frame(tide_stack_tree *tree, const tide_frame_row *frame,
                                                  uint32_t *ret_frame);
-/* The child of `parent` (TIDE_NONE: an outermost node) with this frame, added if it is not there.
- */
+/* The child of `parent` (TIDE_NONE: an outermost node) with this frame, added if missing. */
 TIDE_NODISCARD tide_status tide_stack_tree_node(tide_stack_tree *tree, uint32_t parent,
                                                 uint32_t frame, uint32_t *ret_node);
 /* Copies both tables into the document. */

@@ -17,12 +17,12 @@
 #include <backtrace.h>
 #endif
 
-/* The file of a module that another process had loaded. */
+/* The file of a module loaded by another process. */
 typedef struct module_file {
-    bool is_used;                  /* somebody asked for an address in it */
-    bool is_here;                  /* and the file is still the same */
+    bool is_used;                  /* an address in it was looked up */
+    bool is_here;                  /* the file exists and is the same */
     uintptr_t base;                /* libbacktrace's address of its offset 0 */
-    struct backtrace_state *state; /* libbacktrace's view of it; the process's; NULL: none */
+    struct backtrace_state *state; /* libbacktrace's view of it; owned by the process; NULL: none */
 } module_file;
 
 struct tide_symbols {
@@ -33,7 +33,7 @@ struct tide_symbols {
     size_t n_frames;
     size_t capacity;                   /* of frames */
     size_t first;                      /* first frame of the address being looked up */
-    tide_status status;                /* what a call-back of that look-up met */
+    tide_status status;                /* of the callbacks of that look-up */
     const tide_symbol_module *modules; /* borrowed, n_modules; of another process */
     module_file *files;                /* owned, n_modules; NULL: addresses are of this process */
     size_t n_modules;
@@ -103,7 +103,7 @@ void tide_symbols_destroy(tide_symbols *symbols) {
 static tide_status add_frame(tide_symbols *symbols, const char *function, const char *file,
                              int line) {
     if (symbols->n_frames - symbols->first == MAX_FRAMES_PER_ADDRESS) {
-        return TIDE_OK; /* no compiler inlines that deep */
+        return TIDE_OK; /* more than any compiler inlines */
     }
     tide_frame_row *frames = tide_hostmem_grow(symbols->mem, symbols->frames, &symbols->capacity,
                                                symbols->n_frames + 1, sizeof(*frames));
@@ -111,7 +111,7 @@ static tide_status add_frame(tide_symbols *symbols, const char *function, const 
         return TIDE_NO_MEMORY;
     }
     symbols->frames = frames;
-    /* "./" stands for the folder of compilation, which differs from machine to machine. */
+    /* "./" means the folder of compilation, which differs from machine to machine. */
     if (file != NULL && strncmp(file, "./", 2) == 0) {
         file += 2;
     }
@@ -122,7 +122,7 @@ static tide_status add_frame(tide_symbols *symbols, const char *function, const 
     free(demangled);
     TIDE_TRY(status);
     TIDE_TRY(tide_strings_intern(symbols->strings, file, &frame.file));
-    /* Whatever came before it at this address was inlined into it. */
+    /* The previous frame of this address was inlined into this one. */
     if (symbols->n_frames > symbols->first) {
         frames[symbols->n_frames - 1].inlined = true;
     }
@@ -137,8 +137,8 @@ static void ignore_error(void *data, const char *message, int error_number) {
     (void)error_number;
 }
 
-/* libbacktrace's view of the process, or NULL. It can be shared by threads and can never be freed,
- * so there is one for the process and not one per symboliser. */
+/* libbacktrace's view of the process, or NULL. Threads can share it and it can never be freed, so
+ * the process has one, not each symboliser. */
 static struct backtrace_state *process_state(void) {
     static _Atomic(struct backtrace_state *) shared;
     struct backtrace_state *state = atomic_load(&shared);
@@ -172,7 +172,7 @@ static void take_symbol(void *data, uintptr_t pc, const char *name, uintptr_t va
     }
 }
 
-/* From the debug information, or by name alone from the symbol table. */
+/* From the debug information, or the name alone from the symbol table. */
 static void look_up_debug(tide_symbols *symbols, struct backtrace_state *state, uintptr_t pc) {
     if (state == NULL) {
         return;
@@ -214,7 +214,7 @@ static void open_module(const tide_symbol_module *module, module_file *file) {
 }
 #endif
 
-/* Of another process: `address` is one of tide_symbol_address. */
+/* Looks up code of another process: `address` is from tide_symbol_address. */
 static tide_status look_up_file(tide_symbols *symbols, uint64_t address) {
     uint64_t number = tide_symbol_module_of(address);
     uint64_t offset = address & OFFSET_MASK;
@@ -240,7 +240,7 @@ static tide_status look_up_file(tide_symbols *symbols, uint64_t address) {
     return add_frame(symbols, text, NULL, 0);
 }
 
-/* From the dynamic linker: an exported function's name, or else the place in the module. */
+/* From the dynamic linker: an exported function's name, else the place in the module. */
 static tide_status look_up_module(tide_symbols *symbols, uintptr_t pc) {
     char text[MODULE_TEXT];
     Dl_info info;
@@ -266,8 +266,8 @@ tide_status tide_symbols_resolve(tide_symbols *symbols, uint64_t return_address,
     if (!tide_map_find(&symbols->by_address, return_address, &known)) {
         symbols->first = symbols->n_frames;
         symbols->status = TIDE_OK;
-        /* The call lies before the address it returns to, which may belong to the next line or
-         * even to the next function. */
+        /* Look up the call, not the return address, which may belong to the next line or even to
+         * the next function. */
         uintptr_t pc = (uintptr_t)return_address - (return_address > 0 ? 1 : 0);
         if (symbols->files != NULL) {
             symbols->status = look_up_file(symbols, pc);

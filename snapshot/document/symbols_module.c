@@ -12,7 +12,7 @@
 
 enum { MAX_PARTS = 512, MAX_NOTE = 4096 };
 
-/* The build-id of an open ELF file, and whether its addresses are fixed. False: it is no file of
+/* The build-id of an open ELF file, and whether its addresses are fixed. False: it is not a file of
  * 64-bit code. */
 static bool read_elf(int file, unsigned char ret_id[TIDE_MAX_BUILD_ID], size_t *ret_id_bytes,
                      bool *ret_is_fixed) {

@@ -13,10 +13,10 @@
 
 #include <backtrace.h>
 
-/* One file, as it was when it was opened. Later entries never change. */
+/* One file, as it was when it was opened. Entries never change once they are in the list. */
 typedef struct known_file {
     const struct known_file *next;
-    struct stat status;            /* tells a replaced file from the one that was read */
+    struct stat status;            /* to notice that the file was replaced */
     struct backtrace_state *state; /* libbacktrace's; never freed */
 } known_file;
 
@@ -71,7 +71,7 @@ struct backtrace_state *tide_symbol_state(const char *path, bool is_fixed) {
     }
     file->status = status;
     file->state = backtrace_create_state(path, 1, ignore_error, NULL);
-    /* libbacktrace opens the file at the first look-up, so this happens while its name is valid. */
+    /* libbacktrace opens the file at the first look-up: do one now, while the name is valid. */
     if (file->state != NULL) {
         (void)backtrace_syminfo(file->state, tide_symbol_base(is_fixed), ignore_symbol,
                                 ignore_error, NULL);

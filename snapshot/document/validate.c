@@ -1,16 +1,17 @@
 #include "snapshot/document/validate.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "common/assert.h"
+
 enum { MAX_DEVICES = 256 };
 
 typedef struct checker {
     const tide_snapshot *snapshot; /* borrowed */
-    char *place;                   /* borrowed; TIDE_PLACE_BYTES, for the caller */
+    char *place;                   /* borrowed; TIDE_PLACE_BYTES; the caller's */
     tide_error *error;             /* borrowed; may be NULL */
 } checker;
 
@@ -166,7 +167,7 @@ static tide_status check_event(const checker *check, size_t i) {
     }
     if (row.time_ns < 0) {
         at(check, "events.time_delta[%zu]", i);
-        return bad(check, "the event lies at %" PRId64 " ns, before time 0", row.time_ns);
+        return bad(check, "the event is at %" PRId64 " ns, before time 0", row.time_ns);
     }
     if (row.requested_bytes > (uint64_t)INT64_MAX || row.block_bytes > (uint64_t)INT64_MAX) {
         at(check, "events.block_bytes[%zu]", i);
@@ -185,13 +186,13 @@ static tide_status check_event(const checker *check, size_t i) {
     return TIDE_OK;
 }
 
-/* Events from `begin` up to `end`. */
+/* Events from `begin` to `end`, exclusive. */
 typedef struct event_range {
     size_t begin, end;
 } event_range;
 
-/* Whether every index is below n_rows or is TIDE_NONE. One more than TIDE_NONE is 0,
- * so that the largest of all indices + 1 answers for both. */
+/* Whether every index is below n_rows or is TIDE_NONE. TIDE_NONE + 1 is 0, so the largest of all
+ * indices + 1 decides both. */
 static bool indices_fit(const tide_narrow_column *indices, event_range of, size_t n_rows) {
     uint32_t largest = 0;
     for (size_t i = of.begin; i < of.end; i++) {
@@ -225,8 +226,8 @@ static bool sizes_fit(const tide_event_table *events, event_range of) {
     return fits;
 }
 
-/* Whether none of some events is bad: column by column, because a column is checked in a fraction
- * of the time that its rows take. */
+/* Whether all events of a range are valid. Checks column by column, in a fraction of the time that
+ * rows would take. */
 __attribute__((noinline)) static bool some_events_fit(const tide_snapshot *snapshot,
                                                       event_range of) {
     const tide_event_table *events = &snapshot->events;
@@ -247,8 +248,8 @@ __attribute__((noinline)) static bool some_events_fit(const tide_snapshot *snaps
     return fits;
 }
 
-/* A browser makes a function of WebAssembly fast between two calls of it, so the rows are not
- * checked by one call. */
+/* Checks in several calls, because a browser switches a WebAssembly function to fast code only
+ * between two calls of it. */
 static bool events_fit(const tide_snapshot *snapshot) {
     enum { SOME_EVENTS = 16384 };
     bool fits = true;
@@ -267,7 +268,7 @@ static tide_status check_events(const checker *check) {
     for (size_t i = 0; i < check->snapshot->n_events; i++) {
         TIDE_TRY(check_event(check, i));
     }
-    assert(false); /* a column is refused and none of its rows */
+    TIDE_ASSERT(false); /* a column is invalid, so one of its rows must be */
     return TIDE_OK;
 }
 
@@ -278,7 +279,7 @@ typedef struct state_part {
     size_t n_segments;
     const tide_block_row *blocks;
     size_t n_blocks;
-    const uint8_t *certainty; /* of each block; NULL */
+    const uint8_t *certainty; /* of each block; may be NULL */
 } state_part;
 
 static tide_status check_block(const checker *check, const state_part *state, size_t segment,
@@ -365,7 +366,7 @@ static tide_status check_state(const checker *check, const state_part *state) {
     return TIDE_OK;
 }
 
-/* The file writes these counts as signed numbers. */
+/* These counts must fit the signed numbers of the file. */
 static tide_status check_losses(const checker *check) {
     const struct {
         const char *place;
@@ -401,7 +402,7 @@ static tide_status check_devices(const checker *check) {
     return TIDE_OK;
 }
 
-/* Owners and accounts refer to devices, of which each has one account at most. */
+/* Owners and accounts refer to devices; each device has at most one account. */
 static tide_status check_owners(const checker *check) {
     const tide_snapshot *snapshot = check->snapshot;
     bool has_account[MAX_DEVICES] = {false};

@@ -12,8 +12,8 @@
 #include "snapshot/explain/user_line.h"
 
 enum {
-    LEAST_KEEPING = 5,   /* steps that keep something of a line */
-    LEAST_OF_STACK = 3,  /* of these, for one exact call stack */
+    LEAST_KEEPING = 5,   /* steps that keep blocks of a line */
+    LEAST_OF_STACK = 3,  /* of these steps, for one exact call stack */
     SHOWN_LINES = 2,     /* in words */
     LEAST_PERCENT = 1,   /* of the peak, in all steps together, .. */
     LEAST_BYTES = 65536, /* .. or this much a step */
@@ -23,7 +23,7 @@ enum {
 #define NO_PLACE SIZE_MAX
 #define NOT_READ (UINT32_MAX - 1) /* of finder.frame_of */
 
-/* What one call stack keeps. */
+/* The steps that keep blocks of one call stack. */
 typedef struct site {
     size_t n_steps, last;
 } site;
@@ -32,12 +32,12 @@ typedef struct finder {
     const tide_snapshot *snapshot;   /* borrowed, as are the next two */
     const tide_lifetimes *lifetimes; /* of the snapshot */
     const tide_steps *steps;
-    size_t *place_of; /* owned; of each step its number among the measured ones; NO_PLACE */
+    size_t *place_of; /* owned; each step's number among the measured ones; NO_PLACE */
     size_t *measured; /* owned; the measured steps */
     size_t n_measured;
-    uint32_t *frame_of; /* owned; of each stack the user's frame; TIDE_NONE: does not count */
+    uint32_t *frame_of; /* owned; each stack's user frame; TIDE_NONE: does not count */
     site *sites;        /* owned; of each stack */
-    int64_t *ends; /* owned; of one line, its bytes at the end of each measured step; one more */
+    int64_t *ends; /* owned; bytes of one line at the end of each measured step; one more entry */
     tide_map index_of; /* frame -> line */
     size_t capacity;   /* of the lines */
     tide_growth *growth;
@@ -49,8 +49,8 @@ static bool is_named(const tide_snapshot *snapshot, uint32_t scope, const char *
     return strcmp(tide_snapshot_text(snapshot, snapshot->scopes[scope].name), name) == 0;
 }
 
-/* A recording of a program has calls of its outermost module as steps where it has no others. These
- * have no optimizer in them, and no forward pass but where there is a backward pass. */
+/* The steps of a recorded program are calls of its outermost module if it has no others. Calls have
+ * no optimizer in them, and a forward pass only together with a backward pass. */
 static bool are_calls(const tide_snapshot *snapshot) {
     bool has_forward = false;
     bool has_backward = false;
@@ -89,7 +89,9 @@ static int64_t end_of(const finder *find, size_t place) {
 
 /* ---- which blocks count ---- */
 
-/* Whether an optimizer's own code made it: its state may appear late, parameter by parameter. */
+/* Whether an optimizer's own code made the block: its state may appear late, parameter by
+ * parameter.
+ */
 static bool is_of_optimizer(const tide_snapshot *snapshot, uint32_t stack, uint32_t user) {
     for (; stack != TIDE_NONE; stack = snapshot->stacks[stack].parent) {
         uint32_t frame = snapshot->stacks[stack].frame;
@@ -105,7 +107,7 @@ static bool is_of_optimizer(const tide_snapshot *snapshot, uint32_t stack, uint3
     return false;
 }
 
-/* The line of the program to which the blocks of a stack count; TIDE_NONE: to none. */
+/* The line of the program that blocks of a stack count for; TIDE_NONE: none. */
 static uint32_t frame_of(finder *find, uint32_t stack) {
     uint32_t *known = &find->frame_of[stack];
     if (*known == NOT_READ) {
@@ -115,7 +117,7 @@ static uint32_t frame_of(finder *find, uint32_t stack) {
     return *known;
 }
 
-/* What a healthy program keeps or makes when it first needs it. */
+/* Blocks that a healthy program keeps, or makes at first use. */
 static bool is_state(const tide_snapshot *snapshot, const tide_lifetime *block) {
     switch (block->category) {
     case TIDE_PARAMETER:
@@ -135,7 +137,7 @@ static bool counts(finder *find, const tide_lifetime *block) {
            !is_state(find->snapshot, block) && frame_of(find, block->stack) != TIDE_NONE;
 }
 
-/* The measured step in which a block was allocated, if it is still there at the end of the last.
+/* The measured step that allocated the block, if the block is alive at the end of the last one.
  * NO_PLACE: none, or it was freed. */
 static size_t place_of_kept(finder *find, const tide_lifetime *block) {
     int64_t step = tide_steps_at(find->steps, (int64_t)block->born - 1);
@@ -178,7 +180,7 @@ static tide_status line_of(finder *find, uint32_t frame, tide_growth_line **ret_
     return TIDE_OK;
 }
 
-/* Blocks are in the order of their births. `n_since` holds the last step's place meanwhile. */
+/* Blocks are in order of birth. `n_since` holds the place of the last step here. */
 static tide_status collect(finder *find) {
     for (size_t i = 0; i < find->lifetimes->n_lifetimes; i++) {
         const tide_lifetime *block = &find->lifetimes->lifetimes[i];
@@ -201,7 +203,7 @@ static tide_status collect(finder *find) {
     return TIDE_OK;
 }
 
-/* The first measured step that ends with the row or after it; n_measured: none. */
+/* The first measured step that ends at or after the row; n_measured: none. */
 static size_t place_at(const finder *find, int64_t row) {
     size_t low = 0;
     size_t high = find->n_measured;
@@ -233,8 +235,8 @@ static void count_ends(finder *find, const tide_growth_line *line) {
     }
 }
 
-/* Whether the bytes of the line rise in most steps since the first that keeps any, and those of the
- * device with them: what is kept takes the place of nothing. */
+/* Whether the bytes of the line rise in most steps since the first that keeps any, and the device's
+ * bytes with them: the kept blocks replace nothing. */
 static bool rises(finder *find, const tide_growth_line *line) {
     size_t from = line->first_step > 0 ? line->first_step - 1 : 0;
     size_t last = find->n_measured - 1;
@@ -250,8 +252,9 @@ static bool rises(finder *find, const tide_growth_line *line) {
            all >= line->kept_bytes / 2;
 }
 
-/* `n_since` holds the place of the last step that keeps something, and `first_step` that of the
- * first. */
+/* `n_since` holds the place of the last step that keeps a block, and `first_step` that of the
+ * first.
+ */
 static bool grows(finder *find, const tide_growth_line *line) {
     size_t n_since = find->n_measured - line->first_step;
     int64_t peak = find->lifetimes->devices[find->steps->device].max[TIDE_MAX_ALLOCATED].bytes;

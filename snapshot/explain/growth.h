@@ -1,9 +1,9 @@
-/* growth.h - whether the memory of a run grows from step to step: the one rule of all commands.
+/* growth.h - whether the memory of a run grows from step to step: one rule for all commands.
  *
- * A line of the program grows if most steps leave blocks of it behind that are never freed. Only
+ * A line of the program grows if most steps leave blocks of it that are never freed. Only
  * steps that the recording names count: scopes of the kind step, annotations of PyTorch's profiler,
- * and steps of an optimizer. Calls of a module do not, because their sizes differ for good reasons.
- * The rule prefers silence to a guess; docs/explain.md states it.
+ * and steps of an optimizer. Calls of a module do not count, because their sizes differ for good
+ * reasons. The rule prefers silence to a guess; docs/guide/explain.md describes it.
  */
 #ifndef TIDE_SNAPSHOT_GROWTH_H
 #define TIDE_SNAPSHOT_GROWTH_H
@@ -23,37 +23,37 @@
 extern "C" {
 #endif
 
-enum { TIDE_GROWTH_LEAST_STEPS = 5 }; /* fewer say nothing about growth */
+enum { TIDE_GROWTH_LEAST_STEPS = 5 }; /* with fewer, growth is unknown */
 
-/* A line of the program of which every step, or nearly so, keeps more. */
+/* A line of the program that keeps more in every step, or nearly every step. */
 typedef struct tide_growth_line {
     uint32_t frame;         /* the user's frame */
     uint32_t stack;         /* of one of its blocks */
     int64_t kept_bytes;     /* of blocks that are alive at the end of the last measured step */
     int64_t bytes_per_step; /* their mean over the steps since the first that keeps any */
-    size_t n_steps;         /* measured steps in which they were allocated */
-    size_t n_since;         /* measured steps since the first of these, included */
+    size_t n_steps;         /* measured steps that allocated these blocks */
+    size_t n_since;         /* measured steps from the first of these on */
     size_t first_step;      /* the first of these; index in the list of steps */
 } tide_growth_line;
 
 typedef struct tide_growth {
     const tide_hostmem *mem; /* borrowed */
-    bool is_known;           /* there are enough named steps for an answer */
-    tide_growth_line *lines; /* owned; those that grow, the most first */
+    bool is_known;           /* there are enough named steps */
+    tide_growth_line *lines; /* owned; the growing lines, fastest first */
     size_t n_lines;
-    int64_t bytes_per_step; /* of all of them; 0: nothing grows, or it is not known */
+    int64_t bytes_per_step; /* of all lines; 0: nothing grows, or unknown */
     size_t last_step;       /* the last measured one; index in the list of steps */
 } tide_growth;
 
-/* `lifetimes` are of the snapshot, `steps` of one of its devices. The caller finishes it, also
- * after a failure. */
+/* `lifetimes` are of the snapshot, `steps` of one of its devices. The caller calls fini, also after
+ * a failure. */
 TIDE_NODISCARD tide_status tide_growth_init(tide_growth *growth, const tide_snapshot *snapshot,
                                             const tide_lifetimes *lifetimes,
                                             const tide_steps *steps);
 void tide_growth_fini(tide_growth *growth);
 
 /* Adds "by 6.00 MiB a step at append_loss (metrics.py:17), in 60 of 60 steps since step 0", for up
- * to two lines. Nothing grows: nothing. */
+ * to two lines; adds nothing if nothing grows. */
 void tide_growth_add(const tide_growth *growth, const tide_snapshot *snapshot,
                      const tide_steps *steps, tide_text *to);
 

@@ -1,7 +1,7 @@
 /* peak_tensors.h - the tensors that are alive at the peak of a recorded run.
  *
- * The tensors of one name are one group, whatever layer they belong to. The device is the one that
- * tide_summary_main_device chooses.
+ * All tensors of one name are one group, whatever their layer. The device is that of
+ * tide_summary_main_device.
  */
 #ifndef TIDE_SNAPSHOT_PEAK_TENSORS_H
 #define TIDE_SNAPSHOT_PEAK_TENSORS_H

@@ -19,9 +19,9 @@ static size_t last_step(const tide_snapshot *snapshot) {
     return snapshot->n_scopes;
 }
 
-/* Whether the scope lies in a phase of the step: what a step releases at its end, outside every
- * phase, is not among what is timed. Nor is what lies deeper than a path is told: a file whose
- * scopes are nested without end would take as long for each of its events. */
+/* Whether the scope is in a phase of the step: the timed part of a step excludes its releases at
+ * the end, outside every phase. Also false below the depth of a path, because a file with endlessly
+ * nested scopes would take as long for each of its events. */
 static bool is_in_phase(const tide_snapshot *snapshot, uint32_t scope, size_t step) {
     bool in_phase = false;
     for (int i = 0; i < TIDE_SCOPE_PATH_DEPTH && scope != TIDE_NONE && scope > step; i++) {
@@ -40,7 +40,7 @@ static int64_t count_events(const tide_snapshot *snapshot) {
     if (snapshot->n_dropped > 0 &&
         (strcmp(snapshot->full_policy, "keep-newest") != 0 ||
          snapshot->events.time_ns[0] > snapshot->scopes[step].begin_ns)) {
-        return -1; /* not all of the step's are there */
+        return -1; /* events of the step are missing */
     }
     for (size_t i = 0; i < snapshot->n_events; i++) {
         n_events += is_in_phase(snapshot, tide_index_at(&snapshot->events.scope, i), step);
@@ -48,7 +48,7 @@ static int64_t count_events(const tide_snapshot *snapshot) {
     return n_events;
 }
 
-/* -1: not measured. */
+/* The mean time of a step; -1: not measured. */
 static double mean_step_ms(const tide_snapshot_timing *timing) {
     for (size_t i = 0; i < timing->n_phases; i++) {
         const tide_snapshot_phase *phase = &timing->phases[i];
@@ -65,12 +65,12 @@ static int compare_shares(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-/* How many of n sorted samples to leave out at each end, so that the rest holds the median of what
- * they were drawn from with 95 % confidence, whatever its distribution: the k-th smallest is above
- * that median as often as fewer than k of n coins show heads, which must be below 2.5 %. With fewer
- * than TIDE_RECORDER_MIN_PAIRS not even all of them do. */
+/* How many of n sorted samples to leave out at each end for the rest to contain the median of their
+ * distribution with 95 % confidence, whatever the distribution: the k-th smallest is above the
+ * median as often as fewer than k of n coins show heads, which must be below 2.5 %. With fewer than
+ * TIDE_RECORDER_MIN_PAIRS samples even the full range is below 95 %. */
 static size_t n_outside(size_t n) {
-    double term = ldexp(1.0, -(int)n); /* of 0 heads; n is 1000 at most, so this is no denormal */
+    double term = ldexp(1.0, -(int)n); /* of 0 heads; n is at most 1000, so this is not denormal */
     double sum = term;
     size_t k = 0;
     while (sum <= 0.025) {
@@ -87,7 +87,7 @@ static void compare_pairs(const tide_snapshot_timing *timing, tide_recorder_cost
     for (size_t i = 0; i < n; i++) {
         if (n > TIDE_RECORDER_MAX_PAIRS || !(timing->recorded_step_ms[i] > 0.0) ||
             !(timing->unrecorded_step_ms[i] > 0.0)) {
-            return; /* a file may say so: not measured */
+            return; /* from a damaged file: not measured */
         }
         shares[i] = 1.0 - timing->unrecorded_step_ms[i] / timing->recorded_step_ms[i];
     }

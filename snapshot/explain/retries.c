@@ -16,7 +16,7 @@ static bool collects_garbage(const tide_snapshot *snapshot) {
 
 int64_t tide_retries_count(const tide_snapshot *snapshot, size_t device) {
     int64_t n = 0;
-    uint32_t freed_by = TIDE_NONE; /* the stack of the rows before, all of which free segments */
+    uint32_t freed_by = TIDE_NONE; /* the stack of the preceding rows, which free segments */
     if (collects_garbage(snapshot)) {
         return 0;
     }

@@ -13,10 +13,10 @@
 extern "C" {
 #endif
 
-/* Those of the device that succeeded. Known by rows that free segments, directly followed by one
- * that allocates a segment, all with one call stack: torch.cuda.empty_cache() has a call stack of
- * its own. 0 without call stacks, and if the allocator collects garbage by a threshold, which looks
- * the same. */
+/* The number of retries on the device that succeeded. Recognised by rows that free segments,
+ * directly followed by a row that allocates a segment, all with one call stack:
+ * torch.cuda.empty_cache() has another call stack. 0 without call stacks, and if the allocator
+ * collects garbage by a threshold, which looks the same. */
 int64_t tide_retries_count(const tide_snapshot *snapshot, size_t device);
 
 #ifdef __cplusplus

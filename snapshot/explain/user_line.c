@@ -6,7 +6,7 @@
 
 enum { PLACE_BYTES = 256 };
 
-/* "forward (gpt.py:15)"; "gpt.py:15" for the top of a script, whose "<module>" says nothing. */
+/* "forward (gpt.py:15)"; "gpt.py:15" at the top of a script, where "<module>" adds nothing. */
 static void say_frame(const tide_snapshot *snapshot, uint32_t frame, tide_text *to) {
     const tide_frame_row *row = &snapshot->frames[frame];
     const char *file = tide_snapshot_text(snapshot, row->file);

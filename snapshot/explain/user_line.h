@@ -1,4 +1,4 @@
-/* user_line.h - the line of the program that a call stack is told by, in words.
+/* user_line.h - a call stack in words, by the line of the program in it.
  */
 #ifndef TIDE_SNAPSHOT_USER_LINE_H
 #define TIDE_SNAPSHOT_USER_LINE_H
@@ -12,9 +12,9 @@
 extern "C" {
 #endif
 
-/* Adds "forward (gpt.py:15)", without folders; a function without a line has its name alone. In a
- * library's own code it is the line of the program from which that was called, with the library's
- * line behind it: "main (run.py:8), in forward (model.py:104)". Nothing for TIDE_NONE. */
+/* Adds "forward (gpt.py:15)", without folders; a function without a line has only its name. In a
+ * library's own code it is the line of the program that called the library, followed by the
+ * library's line: "main (run.py:8), in forward (model.py:104)". Nothing for TIDE_NONE. */
 void tide_user_line_add(const tide_snapshot *snapshot, uint32_t stack, tide_text *to);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* user_lines.h - blocks that are alive at an instant, by the line of the user's program that
+/* user_lines.h - blocks that are alive at an instant, by the line of the program that
  * requested them.
  */
 #ifndef TIDE_SNAPSHOT_USER_LINES_H
@@ -21,11 +21,11 @@ extern "C" {
 typedef struct tide_user_line {
     uint32_t frame; /* as tide_user_frame finds it; TIDE_NONE: without a call stack */
     bool is_older;  /* frame TIDE_NONE: allocated before the recording */
-    uint32_t stack; /* of the largest of them; TIDE_NONE */
+    uint32_t stack; /* of the largest block; TIDE_NONE */
     int64_t bytes;  /* whole blocks */
     int64_t requested_bytes;
     int64_t n_blocks;
-    uint64_t largest_bytes; /* of the block that gives the stack */
+    uint64_t largest_bytes; /* of the block with that stack */
 } tide_user_line;
 
 typedef struct tide_user_lines {
@@ -34,14 +34,14 @@ typedef struct tide_user_lines {
     size_t n_lines;
 } tide_user_lines;
 
-/* The blocks of a summary's peak. The caller finishes it, also after an error. */
+/* Groups the blocks of a summary's peak. The caller calls fini, also after an error. */
 TIDE_NODISCARD tide_status tide_user_lines_init(tide_user_lines *lines,
                                                 const tide_snapshot *snapshot,
                                                 const tide_summary_peak *peak,
                                                 const tide_hostmem *mem);
 void tide_user_lines_fini(tide_user_lines *lines);
 
-/* What blocks that were alive before the first event are called. */
+/* The words for blocks that were alive before the first event. */
 const char *tide_user_lines_before(const tide_snapshot *snapshot);
 
 /* "forward (model.py:15)", "(from before the recording)" or "(no call stack)". */

@@ -9,7 +9,7 @@
 enum { MAX_ROWS = 512, PATH_BYTES = 256 };
 
 bool tide_work_is_product(const char *kernel) {
-    /* cuBLAS by its generations; splitKreduce adds up what the parts of a product gave. */
+    /* The generations of cuBLAS; splitKreduce sums the partial results of a product. */
     static const char *const PARTS[] = {"gemm", "nvjet", "cutlass", "gemv", "splitkreduce"};
     char lower[PATH_BYTES];
     size_t n = 0;
@@ -25,9 +25,9 @@ bool tide_work_is_product(const char *kernel) {
     return false;
 }
 
-/* Operators in which most of the time goes into products: the projections of attention, whose
- * other parts are operators of their own in naive attention, the FFN, lm_head, and the linear
- * layers of an MLP. */
+/* Operators that spend most of their time in products: the projections of attention (naive
+ * attention has operators of its own for the other parts), the FFN, lm_head, and the linear layers
+ * of an MLP. */
 static bool is_product_operator(const char *path) {
     static const char *const ENDS[] = {"attention", "scores", "value", "ffn", "lm_head", "linear"};
     const char *last = strrchr(path, ' ');
@@ -42,7 +42,7 @@ static bool is_product_operator(const char *path) {
 
 /* ---- rows and phases ---- */
 
-/* The phase of that name, which is added if it is new; SIZE_MAX: there are too many. */
+/* The phase of that name; added if new. SIZE_MAX: there are too many. */
 static size_t find_phase(tide_work_shares *shares, const char *name) {
     for (size_t i = 0; i < shares->n_phases; i++) {
         if (strcmp(shares->phases[i].name, name) == 0) {
@@ -56,8 +56,8 @@ static size_t find_phase(tide_work_shares *shares, const char *name) {
     return shares->n_phases++;
 }
 
-/* The row of that name in that phase, which is added if it is new. NULL: no memory or too many
- * rows; its time is then in no row. */
+/* The row of that name in that phase; added if new. NULL: no memory or too many rows; its time is
+ * then in no row. */
 static tide_work_row *find_row(tide_work_shares *shares, size_t phase, const char *name) {
     for (size_t i = 0; i < shares->n_rows; i++) {
         if (shares->rows[i].phase == phase && strcmp(shares->rows[i].name, name) == 0) {
@@ -90,7 +90,7 @@ static bool ends_in(const char *path, const char *name) {
     return n >= n_name && strcmp(path + n - n_name, name) == 0;
 }
 
-/* Naive attention's parts in forward. */
+/* Adds up the parts of naive attention in forward. */
 static void note_attention(tide_work_shares *shares, const char *phase, const char *path,
                            double ms) {
     if (strcmp(phase, "forward") != 0) {
@@ -131,19 +131,19 @@ static void add_kernels(tide_work_shares *shares, const tide_snapshot *snapshot,
 
 /* ---- by operator ---- */
 
-/* The device's, else the host's. */
+/* The device's time if known, else the host's. */
 static double ms_of(const tide_scope_row *scope) {
     int64_t ns = scope->device_duration_ns >= 0 ? scope->device_duration_ns : scope->duration_ns;
     return ns > 0 ? (double)ns * 1e-6 : 0.0;
 }
 
-/* Nothing is known of how long a scope took, or how often it ran, that only its allocations name.
- */
+/* Whether the time of a scope is known. If only its allocations name it, its time and its number of
+ * calls are unknown. */
 static bool has_time(const tide_scope_row *scope) {
     return scope->duration_ns != TIDE_SCOPE_NO_INTERVAL || scope->device_duration_ns >= 0;
 }
 
-/* Where a scope of a measured step lies. */
+/* The place of a scope of a measured step. */
 typedef struct place {
     uint32_t phase;        /* scope of its phase, which it may be; TIDE_NONE: not in a measured
                               step */

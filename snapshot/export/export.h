@@ -1,7 +1,7 @@
 /* export.h - snapshots in the formats of other tools: one exporter each, in one table.
  *
- * An exporter writes to a sink and knows no files. The document must be a valid one
- * (tide_snapshot_load and tide_capture give nothing else). Nothing here prints.
+ * An exporter writes to a sink, not to files. The document must be valid, as tide_snapshot_load and
+ * tide_capture return it. Nothing here prints.
  */
 #ifndef TIDE_SNAPSHOT_EXPORT_H
 #define TIDE_SNAPSHOT_EXPORT_H
@@ -19,29 +19,29 @@ extern "C" {
 
 #define TIDE_EXPORT_PEAK INT64_MIN /* the instant with most allocated bytes */
 
-/* What an exporter of a state may be told. */
+/* Options for exporters of a state. */
 typedef struct tide_export_options {
-    int64_t at_event; /* row after which the state holds, -1: before the first, or
+    int64_t at_event; /* the state after this row, -1: before the first row, or
                          TIDE_EXPORT_PEAK */
-    int64_t device;   /* whose state; -1: that of the device with the highest peak */
+    int64_t device;   /* -1: the device with the highest peak */
 } tide_export_options;
 
-/* Takes the bytes in order. A failure ends the export and is returned. */
+/* Gets the bytes in order. A failure ends the export and is returned. */
 typedef struct tide_export_sink {
     tide_status (*write)(void *ctx, const char *bytes, size_t n_bytes);
-    void *ctx; /* borrowed; write's first */
+    void *ctx; /* borrowed; first argument of write */
 } tide_export_sink;
 
 typedef struct tide_exporter {
     const char *name; /* "perfetto" */
-    const char *what; /* a phrase for --help: what it holds and what opens it */
-    bool is_binary;   /* nothing for a terminal */
-    bool is_state;    /* of one instant: it heeds the options */
+    const char *what; /* a phrase for --help: contents, and tools that open it */
+    bool is_binary;   /* not for a terminal */
+    bool is_state;    /* of one instant: uses the options */
     tide_status (*write)(const tide_snapshot *snapshot, const tide_export_options *options,
                          const tide_export_sink *sink, tide_error *error);
 } tide_exporter;
 
-/* The i-th; NULL past the last. */
+/* The i-th exporter; NULL after the last. */
 const tide_exporter *tide_exporter_at(size_t i);
 
 /* `options` NULL: the peak of the device with the highest one. TIDE_INVALID names an option that

@@ -1,5 +1,5 @@
-/* The events as comma-separated values (RFC 4180, with bare line feeds): one row for each, with the
- * totals of its device after it. */
+/* The events as comma-separated values (RFC 4180, with bare line feeds): one row per event, with
+ * the totals of its device after the event. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 enum { STEP_NONE = -1 };
 
-/* A text, in quotes if a reader would misunderstand it otherwise. */
+/* Puts a text, in quotes if needed. */
 static void put_text(tide_export_text *out, const char *text) {
     if (text[strcspn(text, ",\"\r\n")] == '\0') {
         tide_export_put(out, text);
@@ -38,7 +38,7 @@ static void put_address(tide_export_text *out, const tide_event *event) {
     tide_export_put(out, text);
 }
 
-/* Number of the step that encloses the scope; empty outside. */
+/* Puts the number of the step that encloses the scope; empty outside every step. */
 static void put_step(tide_export_text *out, const tide_snapshot *snapshot, uint32_t scope) {
     int64_t index = STEP_NONE;
     bool is_found = false;
@@ -123,7 +123,7 @@ static tide_status write_csv(const tide_snapshot *snapshot, const tide_export_op
     tide_export_series series;
     tide_scope_paths paths;
     tide_arena arena;
-    (void)options; /* all of it */
+    (void)options; /* the whole recording */
     TIDE_TRY(tide_export_series_init(&series, snapshot, error));
     tide_arena_init(&arena, mem);
     tide_export_text *out = tide_export_text_create(sink, mem);

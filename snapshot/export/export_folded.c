@@ -1,6 +1,6 @@
-/* Blocks alive at one instant as folded stacks: one line for each call stack, frames from the
- * outermost inwards with ';' between them, a space, and whole blocks' bytes. flamegraph.pl,
- * speedscope and others draw them. The numbers add up to the allocated bytes of that instant. */
+/* Blocks alive at one instant as folded stacks, for flamegraph.pl, speedscope and others: one line
+ * per call stack, with its frames from the outermost on, separated by ';', a space, and the bytes
+ * of its whole blocks. The numbers add up to the allocated bytes of that instant. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,13 +10,13 @@
 
 enum { MAX_FRAMES = 512 };
 
-/* Bytes by call stack, and by scope path where there is no stack. */
+/* Bytes by call stack, and by scope path for blocks without a stack. */
 typedef struct bytes_by {
     int64_t *stack; /* owned; n_stacks */
-    int64_t *path;  /* owned; n_paths, and one for outside every scope */
+    int64_t *path;  /* owned; n_paths, and one entry for blocks outside every scope */
 } bytes_by;
 
-/* A frame may contain anything but the characters that separate frames and lines. */
+/* Replaces the characters that separate frames and lines. */
 static void put_part(tide_export_text *out, const char *part) {
     while (*part != '\0') {
         size_t n = strcspn(part, ";\r\n");
@@ -29,7 +29,7 @@ static void put_part(tide_export_text *out, const char *part) {
     }
 }
 
-/* "function (file.c:12)"; the folder of a file tells little in a flame graph. */
+/* "function (file.c:12)"; without the folder, which adds little in a flame graph. */
 static void put_frame(tide_export_text *out, const tide_snapshot *snapshot, uint32_t frame) {
     const tide_frame_row *row = &snapshot->frames[frame];
     const char *function = tide_snapshot_text(snapshot, row->function);
@@ -53,7 +53,7 @@ static void put_bytes(tide_export_text *out, int64_t n_bytes) {
     tide_export_put(out, "\n");
 }
 
-/* A stack deeper than MAX_FRAMES loses its outermost frames; a frame of its own says so. */
+/* A stack deeper than MAX_FRAMES loses its outermost frames; one frame says so. */
 static void put_stack(tide_export_text *out, const tide_snapshot *snapshot, uint32_t stack,
                       int64_t n_bytes) {
     uint32_t nodes[MAX_FRAMES];
@@ -128,7 +128,7 @@ static tide_status put_all(tide_export_text *out, const tide_snapshot *snapshot,
     return text != NULL ? TIDE_OK : TIDE_NO_MEMORY;
 }
 
-/* The instant that the options name; else the peak, or the end where the peak is lost. */
+/* The instant of the options; else the peak, or the end if the peak is lost. */
 static void choose(const tide_snapshot *snapshot, const tide_lifetimes *lifetimes,
                    const tide_export_options *options, int64_t *ret_event, size_t *ret_device) {
     size_t device = 0;
@@ -174,7 +174,7 @@ static tide_status write_folded(const tide_snapshot *snapshot, const tide_export
     tide_lifetimes lifetimes;
     tide_scope_paths paths;
     if (snapshot->n_devices == 0) {
-        return TIDE_OK; /* nothing is alive anywhere */
+        return TIDE_OK; /* no block is alive on any device */
     }
     TIDE_TRY(tide_lifetimes_init(&lifetimes, snapshot, mem, error));
     tide_status status = tide_scope_paths_init(&paths, snapshot, mem);

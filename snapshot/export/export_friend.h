@@ -17,7 +17,7 @@ extern const tide_exporter tide_exporter_pytorch;
 extern const tide_exporter tide_exporter_pytorch_json;
 extern const tide_exporter tide_exporter_tidemark;
 
-/* Text on its way to a sink. Errors stick. */
+/* Buffered text for a sink. Errors stick. */
 typedef struct tide_export_text {
     const tide_export_sink *sink; /* borrowed */
     tide_status status;           /* first failure */
@@ -30,7 +30,7 @@ tide_export_text *tide_export_text_create(const tide_export_sink *sink, const ti
 void tide_export_put(tide_export_text *text, const char *bytes);
 void tide_export_put_n(tide_export_text *text, const char *bytes, size_t n_bytes);
 void tide_export_put_integer(tide_export_text *text, int64_t value);
-/* Hands on what is left; returns the first failure. */
+/* Flushes the buffer; returns the first failure. */
 TIDE_NODISCARD tide_status tide_export_text_finish(tide_export_text *text);
 
 /* Two totals of one device at one instant. */

@@ -1,6 +1,6 @@
-/* The recording in the trace event format, which ui.perfetto.dev and chrome://tracing open: process
- * 1 is the host with a lane of scopes for each thread, process 2 + D is device D with its counters,
- * what happened there at an instant, and the scopes as the device's own clock saw them. */
+/* The recording in the trace event format, for ui.perfetto.dev and chrome://tracing: process 1 is
+ * the host with a lane of scopes per thread, process 2 + D is device D with its counters, its
+ * instant events, and the scopes by the device's own clock. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,13 +14,13 @@ typedef struct exporting {
     const tide_snapshot *snapshot; /* borrowed */
     tide_json_writer *json;        /* owned */
     tide_export_series series;
-    int64_t *peaks;   /* owned; of each device, the event of its peak, -1: before the first */
-    uint32_t *within; /* owned; of each scope, the one that was open in its lane when it began */
-    uint32_t *open;   /* owned; of each thread, the innermost open scope of its lane */
-    int64_t *last_ns; /* owned; of each thread, the time of the last event in its lane */
-    int64_t *end_ns;  /* owned; of each scope, when it ends in its lane */
-    bool has_clock;   /* false: rows have no times, and stand a microsecond apart */
-    int64_t until_ns; /* of whatever is still open */
+    int64_t *peaks;   /* owned; per device, the event of its peak, -1: before the first */
+    uint32_t *within; /* owned; per scope, the scope that was open in its lane when it began */
+    uint32_t *open;   /* owned; per thread, the innermost open scope of its lane */
+    int64_t *last_ns; /* owned; per thread, the time of the last event in its lane */
+    int64_t *end_ns;  /* owned; per scope, its end in its lane */
+    bool has_clock;   /* false: rows have no times and are shown a microsecond apart */
+    int64_t until_ns; /* end of scopes that are still open */
 } exporting;
 
 static int64_t time_of(const exporting *e, size_t row) {
@@ -84,7 +84,7 @@ static void name_device(const exporting *e, size_t device) {
     name_part(e->json, "process_name", FIRST_DEVICE + (int64_t)device, 0, name);
 }
 
-/* Whether a scope can be drawn by the device's times, or by the host's. */
+/* Whether a scope can be drawn by the device's times (is_device), or by the host's. */
 static bool has_place(const tide_scope_row *row, bool is_device) {
     return is_device ? row->device_begin_ns >= 0 : row->duration_ns != TIDE_SCOPE_NO_INTERVAL;
 }
@@ -112,7 +112,7 @@ static void name_threads(const exporting *e, int64_t process, bool is_device) {
 /* One lane of each thread: by the host's clock, or by the device's. */
 typedef struct lane {
     exporting *e;
-    int64_t process; /* of the format */
+    int64_t process; /* number in the format */
     bool is_device;
 } lane;
 
@@ -151,7 +151,7 @@ static void begin_slice(const lane *of, uint32_t scope, int64_t time_ns) {
     tide_json_end_object(json);
 }
 
-/* The nearest scope around it that has a place in this lane. */
+/* The nearest enclosing scope that has a place in this lane. */
 static uint32_t parent_in(const lane *of, uint32_t scope) {
     const tide_scope_row *scopes = of->e->snapshot->scopes;
     uint32_t parent = scopes[scope].parent;
@@ -161,8 +161,8 @@ static uint32_t parent_in(const lane *of, uint32_t scope) {
     return parent;
 }
 
-/* Ends the scopes that do not enclose this one, then begins it. Times are clamped to those of the
- * scope before and of the enclosing one: slices of the format must nest, and a file may contain
+/* Ends the scopes that do not enclose this one, then begins it. Clamps its times to those of
+ * the previous and the enclosing scope: slices of the format must nest, and a file may contain
  * times that do not. */
 static void enter(const lane *of, uint32_t scope) {
     exporting *e = of->e;
@@ -247,7 +247,7 @@ static void put_instant(const exporting *e, size_t row, int64_t process, int64_t
     }
 }
 
-/* `before`: of each device, its totals so far; changed. */
+/* `before`: the totals of each device so far; updated. */
 static void put_row(const exporting *e, size_t row, tide_export_totals *before) {
     const tide_event event = tide_event_at(e->snapshot, row);
     const tide_export_totals *after = &e->series.after[row];
@@ -293,7 +293,7 @@ static void put_document(exporting *e, tide_export_totals *before) {
         put_slices(&(lane){.e = e, .process = HOST_PROCESS});
     }
     if (e->has_clock &&
-        snapshot->n_devices > 0) { /* scopes of several devices are not told apart */
+        snapshot->n_devices > 0) { /* scopes of several devices are not distinguished */
         name_threads(e, FIRST_DEVICE, true);
         put_slices(&(lane){.e = e, .process = FIRST_DEVICE, .is_device = true});
     }
@@ -338,7 +338,7 @@ static tide_status to_sink(void *ctx, const char *text, size_t n_bytes) {
 static tide_status write_perfetto(const tide_snapshot *snapshot, const tide_export_options *options,
                                   const tide_export_sink *sink, tide_error *error) {
     const tide_hostmem *mem = snapshot->arena.mem;
-    (void)options; /* all of it */
+    (void)options; /* the whole recording */
     tide_export_sink to = *sink;
     exporting e = {.snapshot = snapshot,
                    .has_clock = strcmp(snapshot->clock_source, "none") != 0,

@@ -1,5 +1,5 @@
-/* Allocated and reserved bytes after each row. They come from the lifetimes of the blocks, so that
- * they equal the summary's figures even if the rows of a file contradict each other. */
+/* Allocated and reserved bytes after each row. They come from the lifetimes of the blocks, and so
+ * equal the summary's figures even if the rows of a file contradict each other. */
 #include "snapshot/export/export_friend.h"
 
 static void add_start(const tide_lifetimes *lifetimes, const tide_snapshot *snapshot,
@@ -16,7 +16,7 @@ static void add_start(const tide_lifetimes *lifetimes, const tide_snapshot *snap
     }
 }
 
-/* Differences first. */
+/* Stores differences, which sum_up then adds up. */
 static void add_lives(const tide_lifetimes *lifetimes, tide_export_series *series) {
     for (size_t i = 0; i < lifetimes->n_lifetimes; i++) {
         const tide_lifetime *lifetime = &lifetimes->lifetimes[i];
@@ -43,7 +43,7 @@ static int64_t reserved_after(const tide_event *event, int64_t now_bytes) {
     }
 }
 
-/* Each device has its own sum; `now` starts as its start. */
+/* Each device has its own sum; `now` must hold the totals at the start. */
 static void sum_up(const tide_snapshot *snapshot, tide_export_series *series,
                    tide_export_totals *now) {
     for (size_t i = 0; i < snapshot->n_events; i++) {
@@ -62,7 +62,7 @@ tide_status tide_export_series_init(tide_export_series *series, const tide_snaps
     tide_lifetimes lifetimes;
     *series = (tide_export_series){.mem = mem};
     TIDE_TRY(
-        tide_lifetimes_init(&lifetimes, snapshot, mem, error)); /* checks that the sums fit, too */
+        tide_lifetimes_init(&lifetimes, snapshot, mem, error)); /* also checks that the sums fit */
     tide_status status = TIDE_NO_MEMORY;
     tide_export_totals *now = tide_hostmem_zeroed(mem, n_devices, sizeof(*now));
     series->start = tide_hostmem_zeroed(mem, n_devices, sizeof(*series->start));

@@ -5,17 +5,17 @@
 /* The last index that is not TIDE_NONE. */
 #define MAX_INDEX ((int64_t)TIDE_NONE - 1)
 
-/* 255 stays free: the reader marks a number that the file gives no name with it. */
+/* 255 is reserved: the reader marks a number without a name in the file with it. */
 #define MAX_NAMED ((int64_t)UINT8_MAX - 1)
 
 _Static_assert(sizeof(bool) == 1, "a boolean column is read and written as a number of one byte");
 
-/* Other programs write 2^64 - 1 and -1 for a line that they do not know, so a line out of range is
+/* Other programs write 2^64 - 1 and -1 for an unknown line, so a line out of range is read as
  * unknown and not counted as odd. */
 static const tide_json_odd ODD_LINE = {.unknown = 0, .range_is_fine = true};
 static const tide_json_odd ODD_FLAG = {.unknown = 0};
 static const tide_json_odd ODD_ORDINAL = {.unknown = -1};
-/* A number that a later version may add is unknown to this one. */
+/* A number that only a later version knows is read as unknown. */
 static const tide_json_odd ODD_CERTAINTY = {.unknown = TIDE_CERTAINTY_UNKNOWN};
 
 /* The values of columns.def: what the reader allows. */
@@ -120,7 +120,7 @@ void tide_column_set_of_events(const tide_column_rule *rule, tide_snapshot *snap
     }
 }
 
-/* A copy, as the member may have any type of that width; a compiler makes one load or store of it.
+/* A copy, because the member may have any type of that width; compilers make it one load or store.
  */
 #define LOAD(type)                                                                                 \
     for (size_t i = 0; i < n; i++, from += step.stride) {                                          \
@@ -136,7 +136,7 @@ void tide_column_set_of_events(const tide_column_rule *rule, tide_snapshot *snap
         ret_values[i] = index == (type)-1 ? -1 : (int64_t)index;                                   \
     }
 
-/* Without a stride a compiler makes wide stores. */
+/* Without a stride, compilers make wide stores. */
 #define PACK(type)                                                                                 \
     for (size_t i = 0; i < n; i++) {                                                               \
         ((type *)to)[i] = (type)values[i];                                                         \
@@ -188,8 +188,7 @@ static void pack(size_t width, void *to, size_t n, const int64_t *values) {
     }
 }
 
-/* The conversion of -1 to an unsigned type is the index that is none, so that indices need no loops
- * of their own. */
+/* -1 converted to an unsigned type is the index "none", so indices need no loops of their own. */
 void tide_column_store(tide_column_step step, void *first, size_t n, const int64_t *values) {
     char *to = first;
     if (step.stride == step.width) {

@@ -22,13 +22,13 @@ struct tide_gzip_reader {
     const tide_hostmem *mem; /* borrowed */
     int fd;
     size_t max_bytes;   /* limit of the text */
-    size_t n_text;      /* bytes of text handed out */
-    size_t n_read;      /* bytes taken from the file */
+    size_t n_text;      /* bytes of text returned */
+    size_t n_read;      /* bytes read from the file */
     size_t n_in;        /* bytes in `in` */
-    size_t n_taken;     /* of those, handed out as they are: a plain file */
+    size_t n_taken;     /* of those, returned as they are: a plain file */
     bool is_compressed; /* zip is in use */
     bool is_done;       /* the text has ended */
-    z_stream zip;       /* its input lies in `in` */
+    z_stream zip;       /* its input is in `in` */
     unsigned char in[IN_BYTES];
 };
 

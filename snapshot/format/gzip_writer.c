@@ -11,16 +11,16 @@
 
 enum {
     OUT_BYTES = 256 * 1024,
-    LEVEL = 1,       /* columns of small numbers: 0.2 s a million events, where 6 takes 0.6 */
+    LEVEL = 1,       /* columns of small numbers: 0.2 s per million events; level 6 takes 0.6 s */
     GZIP_WINDOW = 31 /* zlib: 15 bits of window, + 16 for the gzip header */
 };
 
 struct tide_gzip_writer {
     const tide_hostmem *mem;      /* borrowed */
     tide_output_file file;        /* where the bytes go */
-    bool deflating;               /* zlib's state is alive */
+    bool deflating;               /* zlib's state is initialised */
     z_stream zip;                 /* zlib's state */
-    unsigned char out[OUT_BYTES]; /* compressed bytes on their way to the file */
+    unsigned char out[OUT_BYTES]; /* compressed bytes for the file */
 };
 
 static void release(tide_gzip_writer *writer) {

@@ -1,11 +1,11 @@
-/* For messages only: finds the offset of a place that was found wrong after the whole document had
- * been read. */
+/* For messages only: finds the offset of a value that proved wrong after the whole document was
+ * read. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "snapshot/format/json_reader.h"
 
-/* Enters the object and goes to the value of a key. */
+/* Enters the object and moves to the value of a key. */
 static bool go_to_key(tide_json *json, const char *key, size_t n_bytes) {
     char name[64];
     if (n_bytes >= sizeof(name)) {
@@ -46,6 +46,6 @@ size_t tide_json_find(tide_json *json, const char *path) {
             return 0;
         }
     }
-    (void)tide_json_peek(json); /* steps over white space */
+    (void)tide_json_peek(json); /* skips white space */
     return json->at;
 }

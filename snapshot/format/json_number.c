@@ -82,9 +82,9 @@ static bool grow(tide_json *json, tide_json_column *column) {
     return true;
 }
 
-/* Takes items of the array at hand that are written as the writer writes them, ",17" or ",-17", at
- * most n_room, and stops before any other: before white space, a value out of range, the array's
- * end and whatever is not wholly in the window. The item before them must have been taken. */
+/* Takes items of the current array that are in the writer's form, ",17" or ",-17", at most n_room.
+ * Stops before any other: white space, a value out of range, the array's end, and an item that is
+ * not wholly in the window. The item before them must have been taken. */
 static size_t take_plain(tide_json *json, int64_t min, int64_t max, int64_t *values,
                          size_t n_room) {
     enum { PLAIN_DIGITS = 18, PLAIN_BYTES = PLAIN_DIGITS + 3 /* comma, sign, the byte after */ };
@@ -155,7 +155,7 @@ void tide_json_get_column(tide_json *json, int64_t min, int64_t max, const tide_
     } while (n == n_room);
 }
 
-/* Past the digits at `at`. */
+/* Returns the end of the digits at `at`. */
 static const char *skip_digits(const char *at, const char *end) {
     while (at < end && *at >= '0' && *at <= '9') {
         at++;
@@ -163,7 +163,7 @@ static const char *skip_digits(const char *at, const char *end) {
     return at;
 }
 
-/* By the grammar, in the bytes from `begin` on; 0: none. */
+/* Length by JSON's grammar of the number at `begin`; 0: none. */
 static size_t size_by_grammar(const char *begin, const char *end) {
     const char *digits = begin + (begin < end && *begin == '-');
     const char *at = skip_digits(digits, end);

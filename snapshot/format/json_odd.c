@@ -1,5 +1,5 @@
-/* Ornaments, values that are only shown: an odd one is counted and read as unknown, because it must
- * not make a whole file unreadable. */
+/* Ornaments are values that are only shown. An odd one is counted and read as unknown, so that it
+ * does not make a whole file unreadable. */
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ int64_t tide_json_get_odd_integer(tide_json *json, int64_t min, int64_t max, tid
     int64_t value = 0;
     tide_json_kind kind = tide_json_peek(json);
     if (kind == TIDE_JSON_NOTHING) {
-        return tide_json_get_integer(json, min, max); /* which says what is wrong */
+        return tide_json_get_integer(json, min, max); /* fails with the message */
     }
     if (kind != TIDE_JSON_NUMBER) {
         skip_odd(json);
@@ -87,7 +87,7 @@ bool tide_json_enter_odd_object(tide_json *json) {
     return false;
 }
 
-/* A whole number beyond int64_t, but within 64 bits. */
+/* Takes a whole number that exceeds int64_t but fits in 64 bits. */
 static bool take_unsigned(tide_json *json, uint64_t *ret_value) {
     enum { DIGITS = 20 }; /* of 2^64 - 1 */
     uint64_t value = 0;

@@ -26,7 +26,7 @@ void tide_json_close(tide_json *json) {
     tide_window_close(&json->window);
 }
 
-/* No message is added: a source that fails has written its own. */
+/* Adds no message: a source that fails has written its own. */
 bool tide_json_more(tide_json *json, size_t from) {
     if (tide_window_more(&json->window, from < json->keep ? from : json->keep, json->error)) {
         return true;
@@ -41,8 +41,7 @@ tide_status tide_json_status(const tide_json *json) {
     return json->status;
 }
 
-/* A path with less room than this takes no more levels. The page cuts at the same length: messages
- * of both must be equal. */
+/* A path with less room than this gets no more levels. */
 enum { LEVEL_BYTES = 32 };
 
 size_t tide_json_path_key(char path[TIDE_JSON_PLACE_BYTES], size_t n_used, const char *key,
@@ -97,7 +96,7 @@ static bool failed(const tide_json *json) {
     return json->status != TIDE_OK;
 }
 
-/* What an unexpected byte is called in a message. */
+/* The name of an unexpected byte in a message. */
 static const char *found(const tide_json *json, char buffer[32]) {
     if (json->at >= json->window.end) {
         return "the end of the file";
@@ -161,7 +160,7 @@ void tide_json_enter_object(tide_json *json) {
     enter(json, false);
 }
 
-/* Takes the comma between items or the closing bracket: true when another item follows. */
+/* Takes the comma between items or the closing bracket: true if another item follows. */
 static bool more(tide_json *json, char closing) {
     if (failed(json) || json->n_levels == 0) {
         return false;
@@ -398,8 +397,8 @@ static void skip_scalar(tide_json *json) {
     }
 }
 
-/* Without recursion, as the depth of a hostile document must not decide how much stack is used: the
- * parser's own levels remember where it is. */
+/* Uses the parser's own levels, not recursion: the depth of a hostile document must not decide how
+ * much stack is used. */
 void tide_json_skip(tide_json *json) {
     size_t outer = json->n_levels;
     do {

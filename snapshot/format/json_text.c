@@ -1,4 +1,4 @@
-/* Unescaping: from the bytes between two quotes to the text they stand for. */
+/* Unescaping: from the bytes between two quotes to the text that they represent. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -54,7 +54,7 @@ static void put_utf8(unescape *copy, uint32_t code) {
     }
 }
 
-/* After "\u": false for a code that is no character, or U+0000. */
+/* After "\u": false for a code that is not a character, or U+0000. */
 static bool copy_code(unescape *copy) {
     int32_t code = copy->size - copy->at >= 4 ? hex4(copy->text + copy->at) : -1;
     if (code <= 0 || (code >= 0xDC00 && code <= 0xDFFF)) {
@@ -105,7 +105,7 @@ static bool copy_utf8(unescape *copy) {
     return true;
 }
 
-/* The next character of the text; false where none stands there, with the offset left at it. */
+/* Copies the next character; false, with the offset still at it, if it is invalid. */
 static bool copy_character(unescape *copy) {
     size_t before = copy->at;
     unsigned char c = (unsigned char)copy->text[copy->at];

@@ -53,7 +53,7 @@ static void put_bytes(tide_json_writer *json, const char *bytes, size_t n_bytes)
     json->n_used += n_bytes;
 }
 
-/* The same of any number of bytes: more than the buffer has go to the sink in pieces. */
+/* put_bytes for any number of bytes: goes to the sink in pieces. */
 static void put_long(tide_json_writer *json, const char *bytes, size_t n_bytes) {
     while (n_bytes > 0) {
         size_t n_now = n_bytes < TIDE_JSON_BUFFER_BYTES ? n_bytes : TIDE_JSON_BUFFER_BYTES;
@@ -110,7 +110,7 @@ void tide_json_line(tide_json_writer *json) {
     json->need_line = true;
 }
 
-/* Digits from the right, two at a time: a column holds millions of small numbers. */
+/* Writes digits from the right, two at a time: a column has millions of small numbers. */
 static char *digits_before(char *end, uint64_t value) {
     static const char PAIRS[] = "00010203040506070809101112131415161718192021222324252627282930313"
                                 "23334353637383940414243444546474849505152535455565758596061626364"
@@ -189,7 +189,7 @@ static void put_escaped(tide_json_writer *json, unsigned char c) {
     put_bytes(json, escape, 6);
 }
 
-/* Puts a character that does not stand for itself; returns the bytes that it takes in the text. */
+/* Puts a character that is not plain; returns the number of bytes read from the text. */
 static size_t put_special(tide_json_writer *json, const unsigned char *at) {
     size_t n_bytes = tide_utf8_length(at, 4); /* ends at the terminator at the latest */
     if (n_bytes == 0) {

@@ -1,4 +1,5 @@
-/* keys_internal.h - what keys.def says of one value of an object, for the reader and the writer.
+/* keys_internal.h - the facts of keys.def about one value of an object, for the reader and the
+ * writer.
  */
 #ifndef TIDE_SNAPSHOT_KEYS_INTERNAL_H
 #define TIDE_SNAPSHOT_KEYS_INTERNAL_H
@@ -6,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* keys.def explains both. */
+/* keys.def explains both enums. */
 typedef enum tide_key_kind {
     TIDE_KEY_PART,
     TIDE_KEY_TEXT,
@@ -31,7 +32,7 @@ typedef enum tide_key_presence {
 
 typedef struct tide_key {
     const char *name;
-    uint16_t offset;  /* of the member in its type; a part has none */
+    uint16_t offset;  /* of the member in its type; unused for a part */
     uint8_t width;    /* bytes of the member */
     uint8_t kind;     /* tide_key_kind */
     uint8_t presence; /* tide_key_presence */
@@ -40,11 +41,11 @@ typedef struct tide_key {
 /* A row of the key "oom". */
 typedef struct tide_oom_part {
     int64_t event;           /* row of the events */
-    int64_t requested_bytes; /* asked for then */
-    int64_t free_bytes;      /* on the device then; -1: unlimited */
+    int64_t requested_bytes; /* of the failed allocation */
+    int64_t free_bytes;      /* on the device at that time; -1: unlimited */
 } tide_oom_part;
 
-/* The initialisers of a KEY and of a PART. OBJECT must have made its type type_of_OBJECT. */
+/* The initialisers of a KEY and of a PART. OBJECT must have defined its type as type_of_OBJECT. */
 #define TIDE_KEY_VALUE(object, key, its_kind, member, its_presence)                                \
     {                                                                                              \
         .name = #key, .offset = offsetof(type_of_##object, member),                                \

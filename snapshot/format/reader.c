@@ -12,12 +12,12 @@
 
 enum { ADDRESS_UNIT_BYTES = 512, NAME_BYTES = 64, BEGINNING_BYTES = 4096 };
 
-/* Of the uncompressed text, which is about 50 million events. */
+/* Of the uncompressed text: about 50 million events. */
 #define MAX_DOCUMENT_BYTES ((size_t)1 << 31)
 
-/* The offset of a place that was found wrong only after the whole file had been read. Nothing of
- * the text is kept, so the file is read once more, up to the place. 0: it is not there, or the path
- * is a pipe and can be read only once. */
+/* The offset of a place that proved wrong only after the whole file was read. The text is not kept,
+ * so this reads the file again, up to the place. 0: the place is not found, or the path is a pipe,
+ * which can be read only once. */
 static size_t find_place(const tide_reader *reader, const char *place) {
     tide_gzip_reader *file = NULL;
     tide_json json;
@@ -74,7 +74,7 @@ void tide_read_document_address_unit_bytes(tide_reader *reader, void *snapshot) 
     }
 }
 
-/* One of the name tables. An unknown name counts as `other`. */
+/* Reads a name table. An unknown name counts as `other`. */
 static void read_names(tide_reader *reader, tide_name_map *map, int (*number_of)(const char *),
                        uint8_t other) {
     map->given = true;
@@ -98,7 +98,7 @@ void tide_read_document_actions(tide_reader *reader, void *snapshot) {
     read_names(reader, &reader->actions, tide_action_from_name, TIDE_NO_NUMBER);
 }
 
-/* A category whose name tidemark does not know stays a category under that name. */
+/* Keeps a category that tidemark does not know under its own name. */
 void tide_read_document_categories(tide_reader *reader, void *object) {
     tide_snapshot *snapshot = object;
     tide_name_map *map = &reader->categories;
@@ -161,9 +161,9 @@ static void fail_untranslated(tide_reader *reader, const char *column, size_t ro
     tide_reader_fail_at(reader, place, reason);
 }
 
-/* Replaces the file's numbers by ours. This waits until the whole document has been read, because
- * keys come in any order, so that a name table may follow the columns that use it. An unknown
- * number in a block stays TIDE_NO_NUMBER, which the validation refuses with the place. */
+/* Replaces the file's numbers by ours. Waits until the whole document is read: keys come in any
+ * order, so a name table may follow the columns that use it. An unknown number in a block stays
+ * TIDE_NO_NUMBER, which the validation refuses with its place. */
 static void translate_numbers(tide_reader *reader) {
     tide_snapshot *snapshot = reader->snapshot;
     size_t n = snapshot->n_events;
@@ -193,7 +193,7 @@ static void fail_address(tide_reader *reader, const char *column, size_t row) {
     tide_reader_fail_at(reader, place, "an address beyond 2^63 - 1");
 }
 
-/* Addresses from units to bytes; false when one is beyond 2^63 - 1. */
+/* Converts addresses from units to bytes; false if one is beyond 2^63 - 1. */
 static bool scale(tide_reader *reader, uint64_t *address, const char *column, size_t row) {
     uint64_t unit_bytes = (uint64_t)reader->unit_bytes;
     if (*address > (uint64_t)INT64_MAX / unit_bytes) {
@@ -267,12 +267,12 @@ static tide_status read_json(tide_snapshot *snapshot, const char *path, const ti
     return status;
 }
 
-/* A file whose first bytes were read to find out its format: a source that gives them once more. */
+/* A file whose first bytes were read to detect its format: a source that returns them again. */
 typedef struct beginning {
     tide_gzip_reader *file; /* borrowed */
     const char *bytes;      /* borrowed: the first bytes */
-    size_t n_bytes;         /* how many these are */
-    size_t n_taken;         /* how many of them were handed out again */
+    size_t n_bytes;         /* of the first bytes */
+    size_t n_taken;         /* of them, returned again */
 } beginning;
 
 static tide_status read_again(void *ctx, char *to, size_t n_room, size_t *ret_bytes,
@@ -289,7 +289,7 @@ static tide_status read_again(void *ctx, char *to, size_t n_room, size_t *ret_by
     return TIDE_OK;
 }
 
-/* PyTorch does not record what its blocks are used for. */
+/* PyTorch does not record the use of its blocks. */
 static tide_status name_by_rule(tide_snapshot *snapshot, tide_error *error) {
     tide_rules *rules = NULL;
     TIDE_TRY(tide_rules_create(NULL, snapshot->arena.mem, &rules, error));
@@ -299,7 +299,7 @@ static tide_status name_by_rule(tide_snapshot *snapshot, tide_error *error) {
 }
 
 /* The first bytes decide the format, not the file's name: every pickle since protocol 2 begins with
- * an opcode that cannot begin JSON, and PyTorch's JSON has other keys than ours. */
+ * an opcode that cannot begin JSON, and PyTorch's JSON has different keys from ours. */
 static tide_status read_file(tide_snapshot *snapshot, const char *path, tide_gzip_reader *file,
                              tide_error *error) {
     char bytes[BEGINNING_BYTES + 1];
@@ -341,7 +341,7 @@ static tide_status read_file(tide_snapshot *snapshot, const char *path, tide_gzi
                      path);
 }
 
-/* Some callees know the file's name and begin their message with it. */
+/* Some callees know the file's name and put it at the start of their message. */
 static bool names_the_file(const tide_error *error) {
     return error != NULL && (error->message[0] == '\'' || strncmp(error->message, "cannot read '",
                                                                   strlen("cannot read '")) == 0);

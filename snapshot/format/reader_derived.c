@@ -1,5 +1,5 @@
-/* Parts of the document that follow from other parts. They are in the file for small tools. The
- * reader checks their form and drops them, so that they cannot contradict what they follow from. */
+/* Parts of the document that follow from other parts. The file has them for small tools. The reader
+ * checks their form and drops them, so they cannot contradict their sources. */
 #include "snapshot/format/reader_keys_internal.h"
 
 void tide_read_document_summary(tide_reader *reader, void *snapshot) {

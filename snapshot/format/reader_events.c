@@ -1,5 +1,5 @@
-/* The events, column by column: from the text to the document's columns without rows or a column of
- * wide numbers between them. */
+/* The events, column by column: from the text directly to the document's columns, without rows or a
+ * whole column of wide numbers in between. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,18 +13,18 @@ enum {
 
 #define NO_ROW SIZE_MAX
 
-/* A column while its values come in. */
+/* A column that is being read. */
 typedef struct event_column {
     const tide_column_rule *rule;
     void *values; /* in the arena, n_rows of `width` bytes; NULL before the first values */
     size_t width;
-    size_t n_rows;    /* as the first column has them */
+    size_t n_rows;    /* of the first column */
     size_t n_values;  /* so far; more than n_rows is refused at the end */
     int64_t last;     /* the sum of the differences so far */
     size_t first_bad; /* row of the first sum that is out of range; NO_ROW */
 } event_column;
 
-/* Replaces differences by what they add up to. The range is checked here, for the differences
+/* Replaces differences by their running sum. The range is checked here, because the differences
  * themselves have none. */
 static void add_up(event_column *column, int64_t *values, size_t n_values) {
     int64_t last = column->last;
@@ -43,7 +43,7 @@ static void add_up(event_column *column, int64_t *values, size_t n_values) {
     column->last = last;
 }
 
-/* The width that all of the values need; that of a number is its rule's. */
+/* The width that all of the values need; a number has the width of its rule. */
 static size_t width_of(const tide_column_rule *rule, const int64_t *values, size_t n_values) {
     uint64_t all_bits = 0;
     uint64_t none = rule->kind == TIDE_COLUMN_INDEX ? 1 : 0;
@@ -56,8 +56,8 @@ static size_t width_of(const tide_column_rule *rule, const int64_t *values, size
     return tide_narrow_width(all_bits);
 }
 
-/* Makes the column as wide as the next values need it: what it holds moves to a wider one. False:
- * no memory. */
+/* Makes the column wide enough for the next values; its values move to a wider array. False: no
+ * memory. */
 static bool widen(tide_arena *arena, event_column *column, const int64_t *values, size_t n_values) {
     int64_t moved[BATCH_VALUES];
     size_t width = width_of(column->rule, values, n_values);
@@ -79,7 +79,7 @@ static bool widen(tide_arena *arena, event_column *column, const int64_t *values
     return wide != NULL;
 }
 
-/* Stores the next values, which it may change. */
+/* Stores the next values; may change them in place. */
 static void take_values(tide_reader *reader, event_column *column, int64_t *values,
                         size_t n_values) {
     size_t n_left = column->n_rows > column->n_values ? column->n_rows - column->n_values : 0;
@@ -88,7 +88,8 @@ static void take_values(tide_reader *reader, event_column *column, int64_t *valu
         add_up(column, values, n_fitting);
     }
     if (column->first_bad != NO_ROW || (n_fitting == 0 && column->values != NULL)) {
-        column->n_values += n_values; /* of a column that will be refused, or none */
+        column->n_values +=
+            n_values; /* counted only: the column will be refused, or there are none */
         return;
     }
     if (!widen(&reader->snapshot->arena, column, values, n_fitting)) {
@@ -101,8 +102,8 @@ static void take_values(tide_reader *reader, event_column *column, int64_t *valu
     column->n_values += n_values;
 }
 
-/* The first column says how many rows there are. Memory for them is taken only then, when as many
- * values have really been read: a hostile file cannot announce rows that it does not have. */
+/* The first column decides the number of rows. Memory for them is allocated only after that many
+ * values were read: a hostile file cannot claim rows that it does not have. */
 static void read_first(tide_reader *reader, event_column *column, int64_t min, int64_t max) {
     tide_json_column *all = &reader->column;
     tide_json_get_column(&reader->json, min, max, column->rule->odd, all);
@@ -110,7 +111,7 @@ static void read_first(tide_reader *reader, event_column *column, int64_t min, i
         column->n_rows = all->n_values;
         take_values(reader, column, all->values, all->n_values);
     }
-    /* It is the largest column of the document: its memory goes back before the others are read. */
+    /* It is the largest column of the document: free its memory before the others are read. */
     reader->mem->release(reader->mem->ctx, all->values);
     *all = (tide_json_column){.mem = reader->mem};
 }
@@ -129,8 +130,8 @@ static void read_next(tide_reader *reader, event_column *column, int64_t min, in
     } while (n_values == BATCH_VALUES);
 }
 
-/* Puts the column into the document, if it is as long as the others and its sums are in range. The
- * message names the row, as the parser is past the column by now. */
+/* Puts the column into the document if it is as long as the others and its sums are in range. The
+ * message names the row, because the parser is already past the column. */
 static void close_column(tide_reader *reader, const event_column *column, size_t at) {
     const tide_column_rule *rule = column->rule;
     if (tide_json_status(&reader->json) != TIDE_OK) {
@@ -176,7 +177,7 @@ void tide_read_document_events(tide_reader *reader, void *object) {
     }
 }
 
-/* The columns belong to the document, which only its reader may change. */
+/* The columns belong to the document; only its reader may change them. */
 static void *own_column(const void *column) {
     void *own;
     memcpy(&own, &column, sizeof(own));

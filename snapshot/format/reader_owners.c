@@ -1,5 +1,5 @@
-/* Whose memory it is at the driver's level, the rank, ranges of peaks, what is not exact, and
- * private pools. All of it but the devices is only shown. */
+/* The owners of driver memory, the rank, ranges of peaks, inexact figures, and private pools. All
+ * but the devices are only shown. */
 #include "snapshot/format/reader_keys_internal.h"
 
 enum {

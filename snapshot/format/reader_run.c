@@ -138,7 +138,7 @@ void tide_read_document_software(tide_reader *reader, void *object) {
     read_settings(reader, &snapshot->software, &snapshot->n_software);
 }
 
-/* An array of what `get` takes, in the arena. */
+/* Reads an array with `get`, into the arena. */
 static const double *read_reals(tide_reader *reader, double (*get)(tide_json *json),
                                 size_t *ret_n) {
     double *samples = NULL;
@@ -167,13 +167,13 @@ static const double *read_samples(tide_reader *reader, size_t *ret_n) {
     return read_reals(reader, tide_json_get_odd_real, ret_n);
 }
 
-/* A number, or one of the texts for numbers that JSON does not have. */
+/* A number, or a text for a number that JSON does not have. */
 static double get_loss(tide_json *json) {
     static const struct {
         const char *text;
         double value;
     } TEXTS[] = {{"nan", (double)NAN}, {"inf", (double)INFINITY}, {"-inf", -(double)INFINITY}};
-    char buffer[8]; /* the longest of them, and one more */
+    char buffer[8]; /* the longest text fits */
     if (tide_json_peek(json) != TIDE_JSON_STRING) {
         return tide_json_get_real(json);
     }

@@ -5,7 +5,7 @@
 
 enum { POOL_BYTES = 16 }; /* "small" */
 
-/* Segments and blocks in growing arrays: their number is known only at the end. */
+/* Segments and blocks in growing arrays: their number is unknown until the end. */
 struct tide_growing_state {
     tide_segment_row *segments; /* owned */
     size_t n_segments;
@@ -70,7 +70,7 @@ void tide_read_segment_blocks(tide_reader *reader, void *object) {
     segment->n_blocks = state->n_blocks - segment->first_block;
 }
 
-/* A name that tidemark does not know is an unknown pool. */
+/* A pool name that tidemark does not know is read as an unknown pool. */
 void tide_read_segment_pool(tide_reader *reader, void *segment) {
     char text[POOL_BYTES];
     uint8_t *pool = &((tide_segment_row *)segment)->pool;
@@ -135,7 +135,7 @@ void tide_read_state_segments(tide_reader *reader, void *object) {
     }
 }
 
-/* A copy in the snapshot's arena. */
+/* Copies rows into the snapshot's arena. */
 static void *keep(tide_reader *reader, const void *rows, size_t n_rows, size_t row_bytes) {
     void *copy = tide_arena_copy(&reader->snapshot->arena, rows, n_rows, row_bytes);
     if (copy == NULL) {
@@ -145,11 +145,11 @@ static void *keep(tide_reader *reader, const void *rows, size_t n_rows, size_t r
     return copy;
 }
 
-/* One of the states as it is kept in the arena. */
+/* A state, as kept in the arena. */
 typedef struct kept_state {
     tide_segment_row *segments;
     tide_block_row *blocks;
-    const uint8_t *certainty; /* of each block; NULL: the file says it of none */
+    const uint8_t *certainty; /* of each block; NULL: unknown for all */
     size_t n_segments, n_blocks;
 } kept_state;
 

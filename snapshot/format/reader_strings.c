@@ -1,13 +1,13 @@
-/* The table of texts. A text that occurs more than once is stored once, and the number of repeated
- * texts is limited: a file of nothing but empty texts, which compress to almost nothing, would take
- * a thousand times its size in memory. */
+/* The table of texts. Equal texts are stored once, and the number of repeated texts is limited:
+ * otherwise a file of only empty texts, which compress to almost nothing, would take a thousand
+ * times its size in memory. */
 #include <string.h>
 
 #include "common/map.h"
 #include "snapshot/format/json_friend.h"
 #include "snapshot/format/reader_keys_internal.h"
 
-enum { MAX_REPEATED = 1 << 20 }; /* texts that are in the table already */
+enum { MAX_REPEATED = 1 << 20 }; /* texts that are already in the table */
 
 /* Of all texts together. */
 #define MAX_TEXT_BYTES ((size_t)512 << 20)
@@ -17,10 +17,10 @@ typedef struct string_table {
     const char **texts;  /* owned */
     size_t n_texts;
     size_t capacity;
-    size_t n_repeated; /* texts that were there before */
+    size_t n_repeated; /* texts that were already in the table */
     size_t n_bytes;    /* of the distinct ones */
-    tide_map by_hash;  /* -> index in texts; collisions are stepped over by adding 1 to the hash */
-    char *buffer;      /* owned: the text that is being read */
+    tide_map by_hash;  /* -> index in texts; a collision adds 1 to the hash */
+    char *buffer;      /* owned: the text being read */
     size_t buffer_capacity;
 } string_table;
 
@@ -47,7 +47,7 @@ static bool is_at_hand(const void *ctx, uint64_t number) {
     return strcmp(table->texts[number], table->buffer) == 0;
 }
 
-/* The same text among those that are there; NULL, and the key for a new one. */
+/* Finds the buffer's text in the table; NULL, and the key to store it under, if it is new. */
 static const char *find(const string_table *table, size_t n_bytes, uint64_t *ret_key) {
     uint64_t number = 0;
     bool is_known = tide_map_find_equal(&table->by_hash, tide_hash_bytes(table->buffer, n_bytes),
@@ -91,7 +91,7 @@ static bool add_text(string_table *table) {
     const char *text = find(table, n_bytes, &key);
     if (text != NULL && ++table->n_repeated > MAX_REPEATED) {
         tide_json_fail(json, TIDE_LIMIT, json->at,
-                       "more than the limit of %d texts that stand in the table already",
+                       "more than the limit of %d texts that are in the table already",
                        MAX_REPEATED);
         return false;
     }

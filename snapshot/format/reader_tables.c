@@ -1,4 +1,4 @@
-/* The small tables, whose columns become rows by the rules of columns.c. */
+/* The small tables: columns become rows by the rules of columns.c. */
 #include <stdio.h>
 
 #include "snapshot/format/columns_internal.h"
@@ -6,15 +6,16 @@
 
 enum { PLACE_BYTES = 128 };
 
-/* A table while its columns come in. */
+/* A table that is being read. */
 typedef struct table {
     const tide_column_table *columns; /* borrowed */
     void *rows;                       /* in the arena; NULL before the first column */
     size_t n_rows;
 } table;
 
-/* Replaces differences by what they add up to. The range is checked here, for the differences
- * themselves have none; the message names the row, as the parser is past the column by now. */
+/* Replaces differences by their running sum. The range is checked here, because the differences
+ * themselves have none; the message names the row, because the parser is already past the column.
+ */
 static void add_up(tide_reader *reader, const table *of, const tide_column_rule *rule) {
     int64_t *values = reader->column.values;
     int64_t last = 0;
@@ -33,8 +34,8 @@ static void add_up(tide_reader *reader, const table *of, const tide_column_rule 
     }
 }
 
-/* The first column says how many rows there are. Memory for them is taken only then, when as many
- * values have really been read: a hostile file cannot announce rows that it does not have. */
+/* The first column decides the number of rows. Memory for them is allocated only after that many
+ * values were read: a hostile file cannot claim rows that it does not have. */
 static void read_column(tide_reader *reader, table *of, const tide_column_rule *rule) {
     bool is_delta = rule->encoding != TIDE_COLUMN_PLAIN;
     size_t at = reader->json.at;

@@ -19,7 +19,7 @@ void tide_window_close(tide_window *window) {
     *window = (tide_window){0};
 }
 
-/* Makes room for at least one byte behind those that stay. */
+/* Makes room for at least one byte after the kept ones. */
 static bool make_room(tide_window *window, size_t keep) {
     size_t n_kept = window->end - keep;
     if (n_kept > 0 && keep > window->begin) {

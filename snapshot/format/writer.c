@@ -77,7 +77,7 @@ static tide_status write_file(const tide_snapshot *snapshot, const tide_summary 
     const tide_hostmem *mem = snapshot->arena.mem;
     tide_gzip_writer *file = NULL;
     size_t n_path = strlen(path);
-    bool is_plain = n_path > 5 && strcmp(path + n_path - 5, ".json") == 0; /* as its name says */
+    bool is_plain = n_path > 5 && strcmp(path + n_path - 5, ".json") == 0; /* by its name */
     TIDE_TRY(is_plain ? tide_gzip_writer_open_plain(path, mem, &file, error)
                       : tide_gzip_writer_open(path, mem, &file, error));
     tide_status status = write_to(snapshot, summary, to_gzip, file);
@@ -85,7 +85,7 @@ static tide_status write_file(const tide_snapshot *snapshot, const tide_summary 
         tide_gzip_writer_abandon(file);
         return status;
     }
-    /* A failed write sticks in the file: commit returns it, with the reason. */
+    /* A failed write sticks in the file: commit returns it with the reason. */
     return tide_gzip_writer_commit(file, error) != TIDE_OK ? TIDE_IO : status;
 }
 

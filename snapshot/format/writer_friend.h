@@ -6,7 +6,7 @@
 #include "snapshot/format/json_writer.h"
 #include "snapshot/document/snapshot.h"
 
-/* All keys of the document but the summary; addresses count in bytes. */
+/* Writes all keys of the document but the summary; addresses count in bytes. */
 void tide_write_without_summary(tide_json_writer *json, const tide_snapshot *snapshot);
 
 #endif

@@ -1,5 +1,5 @@
-/* writer_keys_internal.h - writes the objects of keys.def and summary.def. A key that the writer
- * has no function for, or a function whose key they lack, does not build.
+/* writer_keys_internal.h - writes the objects of keys.def and summary.def. A key without a function
+ * in the writer, and a function without a key in them, do not build.
  */
 #ifndef TIDE_SNAPSHOT_WRITER_KEYS_INTERNAL_H
 #define TIDE_SNAPSHOT_WRITER_KEYS_INTERNAL_H
@@ -11,20 +11,20 @@
 
 typedef struct tide_state_part tide_state_part;
 
-/* A document that is being written. All is borrowed. */
+/* A document that is being written. Everything is borrowed. */
 typedef struct tide_writer {
     tide_json_writer *json;
     const tide_snapshot *snapshot;
     uint64_t unit_bytes;          /* addresses are divided by it */
-    const tide_state_part *state; /* at hand; else NULL */
+    const tide_state_part *state; /* the current one; else NULL */
     const tide_summary *summary;  /* NULL: left out */
-    /* Writes the summary. A document without one does not need its code. */
+    /* Writes the summary. A pointer, so a program that writes none does not link its code. */
     void (*write_summary)(const struct tide_writer *writer, const char *key);
 } tide_writer;
 
 typedef struct tide_writable_key {
     tide_key of;
-    /* Of a part, else NULL: writes the key and its value, or neither. */
+    /* For a part, else NULL: writes the key and its value, or nothing. */
     void (*write)(const tide_writer *writer, const char *key, const void *object);
 } tide_writable_key;
 
@@ -54,7 +54,7 @@ typedef struct tide_writable {
 /* The summary under its key. */
 void tide_write_summary(const tide_writer *writer, const char *key);
 
-/* The members without their braces. */
+/* The members without braces. */
 void tide_write_members(const tide_writer *writer, const tide_writable *of, const void *object);
 /* The object under its key; `key` NULL: an item of a list. */
 void tide_write_object(const tide_writer *writer, const char *key, const tide_writable *of,

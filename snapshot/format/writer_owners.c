@@ -1,5 +1,5 @@
-/* Whose memory it is at the driver's level, the rank, ranges of peaks, what is not exact, and
- * private pools: keys that are left out where the recording does not know. */
+/* The owners of driver memory, the rank, ranges of peaks, inexact figures, and private pools. Keys
+ * of unknown values are left out. */
 #include "snapshot/document/owners.h"
 #include "snapshot/format/writer_keys_internal.h"
 

@@ -1,11 +1,11 @@
-/* The small parts of the document: what ran, on what, and how long it took. Each part of the
- * document ends its line, for people who look at the text. */
+/* The small parts of the document: what ran, on what, and how long it took. Each part ends its
+ * line, for human readers. */
 #include <math.h>
 
 #include "common/statistics.h"
 #include "snapshot/format/writer_keys_internal.h"
 
-/* A part of the document. */
+/* Writes a part of the document. */
 static void write_line(const tide_writer *writer, const char *key, const tide_writable *of,
                        const void *object) {
     tide_write_object(writer, key, of, object);
@@ -235,7 +235,7 @@ void tide_write_document_forecast(const tide_writer *writer, const char *key,
     }
 }
 
-/* JSON has no NaN and no infinities: those are written as texts. */
+/* JSON has no NaN and no infinities: they are written as texts. */
 void tide_write_document_loss(const tide_writer *writer, const char *key, const void *snapshot) {
     const tide_snapshot_timing *timing = &((const tide_snapshot *)snapshot)->timing;
     tide_json_writer *json = writer->json;

@@ -79,7 +79,7 @@ static void by_label(const tide_writer *writer, const char *key, const tide_spli
     tide_json_end_object(writer->json);
 }
 
-/* `first`: what comes before the other keys of a share. */
+/* `first`: the keys before the others of a share. */
 static void in_a_list(const tide_writer *writer, const char *key, const tide_split *split,
                       const tide_writable *first) {
     tide_json_key(writer->json, key);

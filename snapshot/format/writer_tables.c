@@ -1,5 +1,5 @@
-#include <assert.h>
 
+#include "common/assert.h"
 #include "snapshot/format/columns_internal.h"
 #include "snapshot/format/writer_friend.h"
 #include "snapshot/format/writer_keys_internal.h"
@@ -10,14 +10,14 @@ enum {
 
 /* A table and its columns. */
 typedef struct table_part {
-    const tide_column_table *columns; /* borrowed, with all below */
+    const tide_column_table *columns; /* borrowed, with everything below */
     const void *rows;                 /* NULL: events */
-    const tide_snapshot *snapshot;    /* events: whose; else NULL */
+    const tide_snapshot *snapshot;    /* of events; else NULL */
     size_t n_rows;
     uint64_t unit_bytes; /* addresses are divided by it */
 } table_part;
 
-/* The values of a column as a file has them, before differences are taken. */
+/* Loads the values of a column as in a file, before differences are taken. */
 static void load(const table_part *part, const tide_column_rule *rule, size_t first, size_t n_rows,
                  int64_t values[BATCH_ROWS]) {
     if (part->snapshot != NULL) {
@@ -39,10 +39,10 @@ static void load(const table_part *part, const tide_column_rule *rule, size_t fi
     }
 }
 
-/* In units; rows without an address repeat the last one, so that their difference is 0. */
+/* Converts to units. Rows without an address repeat the last one, so their difference is 0. */
 static void scale_addresses(const table_part *part, size_t first, size_t n_rows, int64_t last,
                             int64_t values[BATCH_ROWS]) {
-    assert(part->snapshot != NULL); /* events alone have addresses */
+    TIDE_ASSERT(part->snapshot != NULL); /* only events have addresses */
     const uint8_t *actions = part->snapshot->events.action + first;
     for (size_t i = 0; i < n_rows; i++) {
         if (tide_action_has_address(actions[i])) {
@@ -117,7 +117,7 @@ void tide_write_document_strings(const tide_writer *writer, const char *key, con
     tide_json_line(json);
 }
 
-/* `certainty`: of the block's category; NULL: not known of any block. */
+/* `certainty`: of the block's category; NULL: unknown for all blocks. */
 static void write_block(tide_json_writer *json, const tide_block_row *block,
                         const uint8_t *certainty) {
     tide_json_begin_object(json);
@@ -161,7 +161,7 @@ struct tide_state_part {
     const tide_segment_row *segments; /* borrowed, with the blocks */
     size_t n_segments;
     const tide_block_row *blocks;
-    const uint8_t *certainty; /* of each block; NULL */
+    const uint8_t *certainty; /* of each block; may be NULL */
 };
 
 void tide_write_segment_blocks(const tide_writer *writer, const char *key, const void *object) {

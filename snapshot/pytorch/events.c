@@ -28,7 +28,7 @@ static const tide_pytorch_key KEYS[N_KEYS] = {
 
 /* The event that is being read. */
 typedef struct event_part {
-    tide_pickle_value values[N_KEYS + 1]; /* behind the known keys': that of an unknown one */
+    tide_pickle_value values[N_KEYS + 1]; /* of the known keys, then that of an unknown key */
     const tide_pytorch_place *at;         /* of its dict */
     tide_event *row;
     tide_pytorch_extra *extra;
@@ -48,7 +48,7 @@ static bool has_shape(const tide_pytorch_shape *shape, const tide_pickle_contain
     return true;
 }
 
-/* The number of a key among those of an event; N_KEYS: an unknown one. */
+/* The index of a key in KEYS; N_KEYS: unknown. */
 static uint8_t place_of(const tide_pytorch_import *in, tide_pickle_value key) {
     uint8_t place = 0;
     while (place < N_KEYS && !tide_pytorch_is(in, key, KEYS[place].text)) {
@@ -66,7 +66,7 @@ static void learn_shape(tide_pytorch_import *in, const tide_pickle_container *di
     }
 }
 
-/* The same as tide_pytorch_dict, which compares the texts of all keys. */
+/* Does what tide_pytorch_dict does, which compares the texts of all keys. */
 static tide_status read_values(tide_pytorch_import *in, tide_pickle_value value,
                                tide_pytorch_place *at, tide_pickle_value *values) {
     const tide_pytorch_shape *shape = &in->shape;
@@ -133,7 +133,7 @@ static tide_status read_bytes(tide_pytorch_import *in, const event_part *of) {
     TIDE_TRY(
         tide_pytorch_integer(in, of->values[KEY_SIZE], &size, 0, TIDE_PYTORCH_MAX_BYTES, &number));
     row->requested_bytes = (uint64_t)number;
-    row->block_bytes = (uint64_t)number; /* of blocks: until the walk finds out */
+    row->block_bytes = (uint64_t)number; /* of a block: until the walk finds its size */
     if (row->action == TIDE_ACTION_OOM) {
         number = INT64_MAX;
         if (of->values[KEY_DEVICE_FREE] != 0) {
@@ -159,7 +159,7 @@ static tide_status read_time(tide_pytorch_import *in, const event_part *of) {
     return tide_pytorch_integer(in, of->values[KEY_TIME], &at, 0, MAX_TIME_US, &of->row->time_ns);
 }
 
-/* PyTorch writes texts here; any other value becomes the name of its kind. TIDE_NONE for "" and for
+/* PyTorch writes texts here; any other value becomes the name of its kind. TIDE_NONE for "" and
  * None. */
 static tide_status read_text(tide_pytorch_import *in, const event_part *of, int key,
                              const char *name, uint32_t *ret_string) {
@@ -182,7 +182,7 @@ static tide_status read_text(tide_pytorch_import *in, const event_part *of, int 
     return TIDE_OK;
 }
 
-/* Splits "NAME @ REST", which the export writes: a tensor's name, and the rest of the metadata. */
+/* Splits "NAME @ REST", which the export writes, into a tensor's name and the rest. */
 static tide_status split_metadata(tide_pytorch_import *in, uint32_t *metadata, uint32_t *name) {
     const char *text = tide_strings_text(&in->strings, *metadata);
     const char *cut = text != NULL ? strstr(text, TIDE_PYTORCH_AT) : NULL;
@@ -192,7 +192,7 @@ static tide_status split_metadata(tide_pytorch_import *in, uint32_t *metadata, u
     const char *rest = cut + strlen(TIDE_PYTORCH_AT);
     size_t n_name = (size_t)(cut - text);
     bool has_rest = rest[0] != '\0';
-    /* `text` stays valid: interning never moves the texts that are there. */
+    /* `text` stays valid: interning never moves texts. */
     if (n_name > 0) {
         TIDE_TRY(tide_strings_intern_n(&in->strings, text, n_name, name));
     }
@@ -306,7 +306,7 @@ bool tide_pytorch_go_to_device(tide_pytorch_import *in, size_t device) {
     return true;
 }
 
-/* The events of a trace that were not taken while the file was read. */
+/* Reads the events of a trace that were not taken during the reading of the file. */
 static tide_status read_trace(tide_pytorch_import *in, size_t device, tide_pickle_value value,
                               tide_pytorch_place *at) {
     const tide_pickle_container *trace = NULL;
@@ -330,7 +330,7 @@ tide_status tide_pytorch_read_traces(tide_pytorch_import *in, tide_pickle_value 
     const tide_pickle_container *traces = NULL;
     tide_pytorch_place at = {.key = "device_traces"};
     size_t n_traces = 0;
-    if (value != 0) { /* the first releases had none */
+    if (value != 0) { /* the first releases wrote none */
         TIDE_TRY(tide_pytorch_list(in, value, &at, &traces));
         n_traces = traces->n_items;
     }

@@ -7,16 +7,16 @@
 #include "snapshot/export/export_friend.h"
 #include "snapshot/pytorch/export_internal.h"
 
-/* JavaScript, in which the viewers are written, represents integers exactly up to here. */
+/* Viewers are written in JavaScript, which represents integers exactly only up to here. */
 #define MAX_EXACT ((INT64_C(1) << 53) - 1)
-#define SMALL_BLOCK_BYTES (UINT64_C(1) << 20)   /* the largest of the small pool */
-#define SMALL_SEGMENT_BYTES (UINT64_C(2) << 20) /* of every one of its segments */
+#define SMALL_BLOCK_BYTES (UINT64_C(1) << 20)   /* the largest block of the small pool */
+#define SMALL_SEGMENT_BYTES (UINT64_C(2) << 20) /* of each segment of the small pool */
 
 int64_t tide_export_time_us(const tide_pytorch_export_state *out, int64_t time_ns) {
     return out->started_us + time_ns / 1000;
 }
 
-/* Every block has frames and requested_size, also a free one: viewers lay out blocks without them
+/* Every block has frames and requested_size, even a free one: without them viewers lay out blocks
  * wrongly. */
 static void write_block(tide_pytorch_export_state *out, const tide_segment_row *segment,
                         const tide_block_row *block) {
@@ -35,7 +35,7 @@ static void write_block(tide_pytorch_export_state *out, const tide_segment_row *
 /* Sums over the blocks of a segment. */
 typedef struct segment_sums {
     uint64_t allocated_bytes, active_bytes, requested_bytes;
-    bool is_small; /* by what lies in it */
+    bool is_small; /* by its size and blocks */
 } segment_sums;
 
 static segment_sums sums_of(const tide_snapshot *snapshot, const tide_segment_row *segment) {

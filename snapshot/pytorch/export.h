@@ -1,6 +1,6 @@
-/* export.h - documents of ours as snapshots that PyTorch's tools open.
+/* export.h - writes our documents as snapshots that PyTorch's tools open.
  *
- * docs/pytorch-snapshots.md says what is written, and what the format has no place for.
+ * docs/reference/pytorch-snapshots.md describes what is written, and what the format cannot hold.
  */
 #ifndef TIDE_SNAPSHOT_PYTORCH_EXPORT_H
 #define TIDE_SNAPSHOT_PYTORCH_EXPORT_H

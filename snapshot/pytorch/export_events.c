@@ -1,8 +1,8 @@
 /* The events of each device, as its trace.
  *
  * The format writes a free as two events, free_requested and free_completed. Viewers that know
- * categories fail unless some event has the category "unknown", so all events that complete a free
- * and all events of segments have it.
+ * categories fail unless some event has the category "unknown", so each event that completes a free
+ * and each event of a segment has it.
  */
 #include <string.h>
 
@@ -12,8 +12,8 @@
 typedef struct trace {
     tide_pytorch_export_state *out; /* borrowed */
     uint8_t device;
-    int64_t active_bytes; /* whole blocks in use at the row at hand */
-    bool said_unknown;    /* an event of any trace had that category */
+    int64_t active_bytes; /* whole blocks in use at the current row */
+    bool said_unknown;    /* an event of any trace has that category */
 } trace;
 
 static void write_common(trace *of, const tide_event *row, const char *metadata) {
@@ -62,8 +62,8 @@ static void write_oom(trace *of, const tide_event *row) {
     tide_sink_end_dict(to);
 }
 
-/* The format has one kind of mark, "snapshot" for a dump. The name of any other mark becomes its
- * metadata. */
+/* The format has one kind of mark, "snapshot", for a dump. Other marks have their name as metadata.
+ */
 static void write_mark(trace *of, const tide_event *row) {
     tide_pytorch_sink *to = &of->out->to;
     const char *name = tide_snapshot_text(of->out->snapshot, row->name);

@@ -1,6 +1,6 @@
 /* Lists of frames. A pickle has each list and each frame once, and refers to them. JSON repeats
- * both in every event, and is little else than frames, so each frame is turned into JSON once, and
- * copied from then on.
+ * both in every event and consists mostly of frames, so each frame is turned into JSON once and
+ * then copied.
  */
 #include <string.h>
 
@@ -16,8 +16,8 @@ static void write_dict(tide_pytorch_export_state *out, const tide_frame_row *row
     tide_sink_end_dict(to);
 }
 
-/* The bytes so far, in scratch: longer copies replace shorter ones, as texts rarely fill a writer's
- * buffer. */
+/* The bytes so far, in scratch. Each piece makes a longer copy, because frames rarely exceed a
+ * writer's buffer. */
 typedef struct growing {
     tide_arena *arena; /* borrowed */
     tide_export_frame text;

@@ -9,12 +9,12 @@
 
 enum { N_INTERVALS = 16, INDEX_TEXT = 16, PATH_BYTES = 1024 };
 
-/* Of the scopes of a path. */
+/* Between the scopes of a path. */
 #define BETWEEN " > "
 
 /* ---- texts of events ---- */
 
-/* Both texts with `between` between them, in scratch; "" if there is no memory. */
+/* Joins both texts with `between`, in scratch; "" without memory. */
 static const char *join(tide_pytorch_export_state *out, const char *first, const char *between,
                         const char *second) {
     size_t n_bytes = strlen(first) + strlen(between) + strlen(second) + 1;
@@ -29,8 +29,8 @@ static const char *join(tide_pytorch_export_state *out, const char *first, const
     return text;
 }
 
-/* In a file that came from PyTorch: the text after PREFIX in the name of the innermost scope that
- * has this prefix; NULL: there is none. */
+/* In a file from PyTorch: the text after PREFIX in the name of the innermost scope that has this
+ * prefix; NULL if there is none. */
 static const char *text_behind(const tide_pytorch_export_state *out, uint32_t scope,
                                const char *prefix) {
     size_t n_prefix = strlen(prefix);
@@ -43,8 +43,8 @@ static const char *text_behind(const tide_pytorch_export_state *out, uint32_t sc
     return NULL;
 }
 
-/* Writes "layer 3" before *at, cut at its beginning if there is no room, and moves *at to where it
- * begins. */
+/* Writes "layer 3" before *at, without its beginning if there is no room, and moves *at to its
+ * start. */
 static void prepend(char *path, size_t *at, const char *between, const char *name, int32_t index) {
     char number[INDEX_TEXT] = "";
     if (index >= 0) {
@@ -59,7 +59,7 @@ static void prepend(char *path, size_t *at, const char *between, const char *nam
 }
 
 /* "step 0 > forward > layer 3", made once per scope; "" outside every scope. If there is no room,
- * the outer scopes are left out, as the inner ones say more. */
+ * the outer scopes are left out, because the inner ones are more specific. */
 static const char *path_of(tide_pytorch_export_state *out, uint32_t scope) {
     if (scope == TIDE_NONE) {
         return "";

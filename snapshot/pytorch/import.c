@@ -67,7 +67,7 @@ static tide_status set_strings(const tide_pytorch_import *in) {
     return TIDE_OK;
 }
 
-/* Copies what only alloc rows know (name, category, scope) to the blocks of the dump. */
+/* Copies the facts that only alloc rows have (name, category, scope) to the blocks of the dump. */
 static void name_end_blocks(const tide_pytorch_import *in) {
     for (size_t i = 0; i < in->end.n_blocks; i++) {
         if (in->end_row[i] > 0) {
@@ -95,9 +95,8 @@ static tide_status copy_state(tide_arena *arena, const tide_pytorch_state *from,
     return TIDE_OK;
 }
 
-/* Counts the rows that are known to be missing: a block of the dump has the call stack of its
- * allocation, which was recorded then, but the rows of its device, of which there are some, do not
- * contain it. */
+/* Counts the rows that are known to be missing: a block of the dump has a call stack, so its
+ * allocation was recorded, but its device has rows and the allocation is not among them. */
 static uint64_t count_cut(const tide_pytorch_import *in) {
     uint64_t n = 0;
     for (size_t s = 0; s < in->start.n_segments; s++) {
@@ -169,7 +168,7 @@ static void import_fini(tide_pytorch_import *in) {
     mem->release(mem->ctx, in);
 }
 
-/* A function that reads a tree from a source: one for pickles, one for JSON. */
+/* Reads a tree from a source: a pickle or JSON. */
 typedef tide_status (*read_tree)(tide_pickle *pickle, const tide_source *source,
                                  const tide_pickle_taker *taker, tide_error *error);
 

@@ -1,6 +1,6 @@
-/* import.h - snapshots that PyTorch wrote, as documents of ours.
+/* import.h - reads snapshots of PyTorch as our documents.
  *
- * docs/pytorch-snapshots.md says what is read, what is derived and what is lost.
+ * docs/reference/pytorch-snapshots.md describes what is read, what is derived and what is lost.
  */
 #ifndef TIDE_SNAPSHOT_PYTORCH_IMPORT_H
 #define TIDE_SNAPSHOT_PYTORCH_IMPORT_H
@@ -15,14 +15,14 @@ extern "C" {
 #endif
 
 /* Fills an empty document from the pickle in `source`, which is untrusted: nothing in it is
- * run. TIDE_FORMAT, TIDE_UNSUPPORTED and TIDE_LIMIT name byte offset and key path; the document is
- * then fit for tide_snapshot_destroy alone. */
+ * executed. TIDE_FORMAT, TIDE_UNSUPPORTED and TIDE_LIMIT name byte offset and key path; after a
+ * failure the document can only be destroyed. */
 TIDE_NODISCARD tide_status tide_pytorch_import_pickle(const tide_source *source,
                                                       tide_snapshot *snapshot, tide_error *error);
-/* The same from JSON: what PyTorch's pickle is when Python writes it as JSON. */
+/* The same from JSON, as Python writes the data of PyTorch's pickle. */
 TIDE_NODISCARD tide_status tide_pytorch_import_json(const tide_source *source,
                                                     tide_snapshot *snapshot, tide_error *error);
-/* True when the object that begins there has a key of PyTorch's first. */
+/* Whether the first key of the object that begins there is one of PyTorch's. */
 bool tide_pytorch_is_json(const char *text);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
 /* Merges the rows of all devices by time, and makes the scopes that they belong to from named
  * intervals and from the metadata of events.
  *
- * Rows of one device keep their order even if their times decrease, because their order is known to
- * be right and their times are not: the time of a device at a row is the highest so far.
+ * Rows of one device keep their order even if their times decrease, because their order is right
+ * and their times may be wrong: the time of a device at a row is the highest so far.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +10,7 @@
 
 #include "snapshot/pytorch/internal.h"
 
-enum {
-    MAX_OPEN = 1024
-}; /* intervals that one may lie in and still end; more begin and stay open */
+enum { MAX_OPEN = 1024 }; /* nested intervals that are tracked; those beyond begin and never end */
 #define MAX_TIME_US (INT64_MAX / 1000)
 
 /* Begin or end of an interval. */
@@ -24,11 +22,11 @@ typedef struct edge {
     bool begins;
 } edge;
 
-/* How far the rows of one device have been merged. */
+/* The state of the merge for one device. */
 typedef struct lane {
     size_t at;                /* next row */
     int64_t time_us;          /* highest so far */
-    bool any;                 /* the rest is valid */
+    bool any;                 /* the members below are valid */
     uint32_t base;            /* interval of the last row, TIDE_NONE */
     tide_pytorch_extra texts; /* of the last row */
     uint32_t compile;         /* scope of its compile_context, TIDE_NONE */
@@ -58,7 +56,7 @@ static const tide_pytorch_key KEYS[N_KEYS] = {TIDE_PYTORCH_KEY("stage"), TIDE_PY
                                               TIDE_PYTORCH_KEY("device"),
                                               TIDE_PYTORCH_KEY("time_us")};
 
-/* True if the entry can be used. Without a stage and a time its meaning is unknown, and it is left
+/* Whether the entry can be used. Without a stage and a time its meaning is unknown, and it is left
  * out. */
 static bool is_edge(tide_pytorch_import *in, const tide_pickle_value *values,
                     const tide_pytorch_place *dict, int64_t *ret_time_us) {
@@ -122,7 +120,7 @@ static tide_status read_edges(merger *m, tide_pickle_value value) {
     const tide_pickle_container *list = NULL;
     tide_pytorch_place at = {.key = "external_annotations"};
     if (value == 0 || tide_pickle_kind_of(m->in->pickle, value) == TIDE_PICKLE_NONE) {
-        return TIDE_OK; /* files of old have none */
+        return TIDE_OK; /* old files have none */
     }
     if (tide_pickle_kind_of(m->in->pickle, value) != TIDE_PICKLE_LIST &&
         tide_pickle_kind_of(m->in->pickle, value) != TIDE_PICKLE_TUPLE) {
@@ -205,8 +203,8 @@ static void end_interval(merger *m, const edge *at) {
     }
 }
 
-/* Begins and ends intervals up to a row at time_us. At exactly that time, intervals have begun but
- * not yet ended. */
+/* Begins and ends intervals up to a row at time_us. At exactly that time, intervals begin but do
+ * not end yet. */
 static tide_status advance(merger *m, int64_t time_us) {
     while (m->at < m->n_edges && (m->edges[m->at].time_us < time_us ||
                                   (m->edges[m->at].time_us == time_us && m->edges[m->at].begins))) {
@@ -243,7 +241,7 @@ static tide_status with_prefix(merger *m, const char *prefix, uint32_t string,
     return tide_map_put(&m->prefixed, key, *ret_string);
 }
 
-/* A scope for a run of rows with one text; TIDE_NONE where there is no text. */
+/* A scope for consecutive rows with the same text; TIDE_NONE if there is no text. */
 static tide_status begin_text(merger *m, const lane *on, size_t device, const char *prefix,
                               uint32_t text, uint32_t parent, uint32_t *ret_scope) {
     uint32_t name = TIDE_NONE;
@@ -298,7 +296,7 @@ static int64_t time_of_next(const merger *m, const lane *on) {
     return time_us > on->time_us ? time_us : on->time_us;
 }
 
-/* The device whose next row comes first, the lowest on ties; n_devices: none has any left. */
+/* The device whose next row comes first, the lowest on ties; n_devices: no rows remain. */
 static size_t next_lane(const merger *m) {
     size_t found = m->in->n_devices;
     int64_t earliest_us = 0;
@@ -327,7 +325,7 @@ static void find_zero(merger *m) {
     m->zero_us = zero_us == INT64_MAX ? 0 : zero_us;
 }
 
-/* Rows of a single device are in their order already. */
+/* Rows of a single device are already in order. */
 static bool has_one_lane(const merger *m) {
     size_t n_lanes = 0;
     for (size_t i = 0; i < m->in->n_devices; i++) {
@@ -336,8 +334,8 @@ static bool has_one_lane(const merger *m) {
     return n_lanes <= 1;
 }
 
-/* Gives all rows their scopes and times, and copies them into `events` in order, which may be the
- * rows themselves if they are of one device. */
+/* Sets the scopes and times of all rows and copies the rows into `events` in order. `events` may be
+ * the rows themselves if only one device has rows. */
 static tide_status merge_into(merger *m, tide_event *events, size_t n_rows) {
     for (size_t n = 0; n < n_rows; n++) {
         size_t device = next_lane(m);

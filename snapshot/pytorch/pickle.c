@@ -9,7 +9,7 @@
 
 enum {
     MESSAGE_BYTES = 512,
-    MEMO_SLACK = 256 /* memo numbers that may be set beyond one a byte */
+    MEMO_SLACK = 256 /* memo numbers allowed beyond one per byte */
 };
 
 tide_status tide_pickle_fail(const tide_pickle_machine *machine, tide_status status,
@@ -201,8 +201,8 @@ static tide_status step(tide_pickle_machine *machine) {
     return opcode->run(machine);
 }
 
-/* After STOP. Like Python, reads no further; zeros, with which copies of disks and of buffers are
- * padded, are no reason for a warning. */
+/* After STOP. Like Python, reads no further. Zeros, which pad copies of disks and of buffers, cause
+ * no warning. */
 static tide_status end(tide_pickle_machine *machine) {
     tide_window *window = &machine->window;
     size_t at = machine->at;

@@ -1,11 +1,11 @@
-/* pickle_internal.h - the machine that makes a pickle's tree, and its table of opcodes.
+/* pickle_internal.h - the machine that builds a pickle's tree, and its table of opcodes.
  */
 #ifndef TIDE_SNAPSHOT_PYTORCH_PICKLE_INTERNAL_H
 #define TIDE_SNAPSHOT_PYTORCH_PICKLE_INTERNAL_H
 
 #include "snapshot/pytorch/pickle.h"
 
-/* The low bits of a value say what the others are. */
+/* The low bits of a value are the tag, which defines the others. */
 enum {
     TIDE_PICKLE_TAG_BITS = 3,
     TIDE_PICKLE_TAG_SPECIAL = 0, /* one of the constants below */
@@ -34,12 +34,12 @@ typedef struct tide_pickle_array {
 
 typedef struct tide_pickle_machine {
     tide_pickle *pickle;             /* borrowed; filled */
-    const tide_pickle_taker *taker;  /* borrowed; NULL: nothing is taken */
-    tide_window window;              /* the bytes at hand; unused for JSON */
+    const tide_pickle_taker *taker;  /* borrowed; may be NULL */
+    tide_window window;              /* the current bytes; unused for JSON */
     size_t at;                       /* offset of the next byte */
-    uint64_t frame_end;              /* offset up to which the frames so far promise bytes */
-    size_t opcode_at;                /* of the opcode at hand */
-    const char *opcode_name;         /* of the same; NULL: there are none */
+    uint64_t frame_end;              /* end offset of the frames announced so far */
+    size_t opcode_at;                /* of the current opcode */
+    const char *opcode_name;         /* of the current opcode; NULL for JSON */
     tide_pickle_array stack;         /* of values */
     tide_pickle_array memo;          /* by number; 0: not set */
     size_t n_memo;                   /* highest number + 1 */
@@ -48,17 +48,17 @@ typedef struct tide_pickle_machine {
     size_t last_text;   /* row of the last text */
     size_t last_run;    /* row of the last run (pickle_runs.c) */
     bool memo_is_final; /* no memo number was set twice */
-    bool done;          /* STOP was there */
+    bool done;          /* STOP was read */
     tide_error *error;  /* borrowed; may be NULL */
 } tide_pickle_machine;
 
 typedef struct tide_pickle_opcode {
-    const char *name;                                 /* Python's; NULL: there is no such opcode */
-    tide_status (*run)(tide_pickle_machine *machine); /* NULL: it is refused */
-    const char *does;                                 /* why; NULL where it is not */
+    const char *name;                                 /* Python's; NULL: no such opcode */
+    tide_status (*run)(tide_pickle_machine *machine); /* NULL: refused */
+    const char *does;                                 /* why it is refused; else NULL */
 } tide_pickle_opcode;
 
-/* 256 of them. */
+/* 256 entries. */
 extern const tide_pickle_opcode tide_pickle_opcodes[];
 
 /* "byte 12, opcode NAME: ..." */
@@ -66,13 +66,13 @@ TIDE_PRINTF(3, 4)
 tide_status tide_pickle_fail(const tide_pickle_machine *machine, tide_status status,
                              const char *format, ...);
 
-/* At most opcodes of a file the two below do nothing but what stands here. */
+/* Slow paths. Most opcodes need only the inline versions below. */
 TIDE_NODISCARD tide_status tide_pickle_take_more(tide_pickle_machine *machine, size_t n_bytes,
                                                  const unsigned char **ret_data);
 TIDE_NODISCARD tide_status tide_pickle_push_more(tide_pickle_machine *machine,
                                                  tide_pickle_value value);
 
-/* The next n_bytes of the pickle; TIDE_FORMAT where it ends before. */
+/* The next n_bytes of the pickle; TIDE_FORMAT if it ends before. */
 TIDE_NODISCARD static inline tide_status
 tide_pickle_take(tide_pickle_machine *machine, size_t n_bytes, const unsigned char **ret_data) {
     const tide_window *window = &machine->window;
@@ -95,7 +95,7 @@ TIDE_NODISCARD static inline tide_status tide_pickle_push(tide_pickle_machine *m
 
 TIDE_NODISCARD tide_status tide_pickle_pop(tide_pickle_machine *machine,
                                            tide_pickle_value *ret_value);
-/* The value on top of the stack, which stays. */
+/* The value on top of the stack; does not pop it. */
 TIDE_NODISCARD tide_status tide_pickle_top(tide_pickle_machine *machine,
                                            tide_pickle_value *ret_value);
 TIDE_NODISCARD tide_status tide_pickle_push_integer(tide_pickle_machine *machine, int64_t value);
@@ -103,24 +103,24 @@ TIDE_NODISCARD tide_status tide_pickle_push_real(tide_pickle_machine *machine, d
 /* The text of these bytes. */
 TIDE_NODISCARD tide_status tide_pickle_push_text(tide_pickle_machine *machine, int tag,
                                                  const char *bytes, size_t n_bytes);
-/* Pushes the number of a new and empty container. */
+/* Pushes a new, empty container. */
 TIDE_NODISCARD tide_status tide_pickle_push_container(tide_pickle_machine *machine,
                                                       tide_pickle_kind kind);
 /* Moves the stack's values from `base` on into the container. */
 TIDE_NODISCARD tide_status tide_pickle_append(tide_pickle_machine *machine,
                                               tide_pickle_value container, size_t base);
-/* Takes the last mark away and says how high the stack was. */
+/* Pops the last mark and returns the height of the stack at that mark. */
 TIDE_NODISCARD tide_status tide_pickle_pop_mark(tide_pickle_machine *machine, size_t *ret_base);
 TIDE_NODISCARD tide_status tide_pickle_memo_put(tide_pickle_machine *machine, size_t number);
 TIDE_NODISCARD tide_status tide_pickle_memo_get(tide_pickle_machine *machine, size_t number);
-/* The value may stand in more than one place from now on. */
+/* The value may be in more than one place from now on. */
 void tide_pickle_share(const tide_pickle_machine *machine, tide_pickle_value value);
 
-/* pickle_runs.c. At a MARK: if a list begins there whose items were read before, it is made from
- * them, and the machine goes on after it. */
+/* pickle_runs.c. At a MARK: if a list begins there whose items were read before, makes the list
+ * from them and moves past it. */
 TIDE_NODISCARD tide_status tide_pickle_repeat(tide_pickle_machine *machine, bool *ret_is_done);
 
-/* pickle_memory.c. Before memory is taken; TIDE_LIMIT. */
+/* pickle_memory.c. Call before allocating; TIDE_LIMIT. */
 TIDE_NODISCARD tide_status tide_pickle_charge(tide_pickle_machine *machine, uint64_t n_bytes);
 /* Room for `n_needed` items, doubling. */
 TIDE_NODISCARD tide_status tide_pickle_grow(tide_pickle_machine *machine, void **items,
@@ -128,9 +128,9 @@ TIDE_NODISCARD tide_status tide_pickle_grow(tide_pickle_machine *machine, void *
 /* The index of an empty container. */
 TIDE_NODISCARD tide_status tide_pickle_new_container(tide_pickle_machine *machine,
                                                      uint32_t *ret_index);
-/* A container that nothing refers to can be used again. */
+/* Makes a container that nothing refers to reusable. */
 void tide_pickle_free_container(tide_pickle *pickle, uint32_t index);
-/* True if they are the text of that row, which may not exist. */
+/* Whether the bytes are the text of that row, which may not exist. */
 bool tide_pickle_is_row(const tide_pickle *pickle, size_t row, const char *bytes, size_t n_bytes);
 /* The row of these bytes among the texts. */
 TIDE_NODISCARD tide_status tide_pickle_intern(tide_pickle_machine *machine, const char *bytes,
@@ -139,8 +139,8 @@ TIDE_NODISCARD tide_status tide_pickle_intern(tide_pickle_machine *machine, cons
 TIDE_NODISCARD tide_status tide_pickle_reserve(tide_pickle_machine *machine,
                                                tide_pickle_container *to, size_t n_more);
 
-/* pickle_place.c. Offers the stack's values from `base` on, which are about to be added to the list
- * below them, to the taker. */
+/* pickle_place.c. Offers the taker the stack's values from `base` on, which are about to be added
+ * to the list below them. */
 TIDE_NODISCARD tide_status tide_pickle_offer(tide_pickle_machine *machine, size_t base,
                                              bool *ret_taken);
 

@@ -1,21 +1,21 @@
-/* Reads JSON into the tree that the same data as a pickle would make. The machine gets the values
- * in the order in which a pickle has them, the items of a list a thousand at a time, so that the
- * rest of the import need not know which of the two was read. */
+/* Reads JSON into the tree that a pickle of the same data would make. The machine gets the values
+ * in the order of a pickle, the items of a list a thousand at a time, so the rest of the import
+ * does not depend on the format. */
 #include <string.h>
 
 #include "snapshot/format/json_friend.h"
 #include "snapshot/pytorch/pickle_internal.h"
 
-enum { BATCH = 1000 }; /* items of a list, or keys of a dict with their values, at once */
+enum { BATCH = 1000 }; /* items of a list, or keys of a dict with their values, per batch */
 
 typedef struct translator {
     tide_json json;
     tide_pickle_machine machine;
-    char *buffer; /* owned: the text at hand */
+    char *buffer; /* owned: the current text */
     size_t buffer_capacity;
 } translator;
 
-/* The status of the parser and of the machine together. */
+/* The combined status of the parser and the machine. */
 static tide_status both(const translator *t, tide_status status) {
     return status != TIDE_OK ? status : tide_json_status(&t->json);
 }
@@ -87,7 +87,7 @@ static tide_status push_value(translator *t) {
                                                          ? TIDE_PICKLE_VALUE_TRUE
                                                          : TIDE_PICKLE_VALUE_FALSE));
     default:
-        tide_json_skip(json); /* null, or what is no value: it says so */
+        tide_json_skip(json); /* null, or not a value: then it fails with a message */
         return both(t, tide_pickle_push(&t->machine, TIDE_PICKLE_VALUE_NONE));
     }
 }

@@ -1,7 +1,7 @@
-/* The memory of a tree's values. Dropped containers and arrays of items are used again, so that a
- * caller that takes the events of a file one by one never holds more than a few of them.
+/* The memory of a tree's values. Dropped containers and arrays of items are reused, so a caller
+ * that takes the events of a file one by one never holds more than a few of them.
  *
- * All memory is charged before it is allocated, and memory that is used again is charged once only.
+ * All memory is charged before it is allocated; reused memory is charged once.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -57,7 +57,7 @@ void tide_pickle_free_container(tide_pickle *pickle, uint32_t index) {
     pickle->free_container = index + 1;
 }
 
-/* The class of arrays of at least n_items; TIDE_PICKLE_CLASSES: they are too large for one. */
+/* The class of arrays of at least n_items; TIDE_PICKLE_CLASSES: too large for any class. */
 static size_t class_of(size_t n_items) {
     size_t size_class = 0;
     while (size_class < TIDE_PICKLE_CLASSES && (size_t)2 << size_class < n_items) {
@@ -126,7 +126,7 @@ tide_status tide_pickle_reserve(tide_pickle_machine *machine, tide_pickle_contai
 }
 
 /* The recursion is at most TIDE_PICKLE_DEPTH deep: a container gets its items before it becomes an
- * item itself, and that depth is limited. */
+ * item, and the depth at that time is limited. */
 static void drop_items(tide_pickle *pickle, tide_pickle_container *of) {
     for (uint32_t i = 0; i < of->n_items && of->capacity > 0; i++) {
         if (TIDE_PICKLE_TAG(of->items[i]) == TIDE_PICKLE_TAG_CONTAINER) {
@@ -220,7 +220,7 @@ static bool is_wanted(const void *ctx, uint64_t number) {
     return tide_pickle_is_row(one->among, (size_t)number, one->bytes, one->n_bytes);
 }
 
-/* The charge covers everything that a text takes, also the doubling of the arrays. */
+/* The charge covers everything that a text needs, including the doubling of the arrays. */
 static tide_status add_text(tide_pickle_machine *machine, const char *bytes, size_t n_bytes,
                             uint64_t key) {
     tide_pickle *pickle = machine->pickle;
@@ -257,7 +257,7 @@ tide_status tide_pickle_intern(tide_pickle_machine *machine, const char *bytes, 
 
 tide_status tide_pickle_push_text(tide_pickle_machine *machine, int tag, const char *bytes,
                                   size_t n_bytes) {
-    size_t *row = &machine->last_text; /* each event of PyTorch's has the same text, "N/A" */
+    size_t *row = &machine->last_text; /* each event by PyTorch has the same text, "N/A" */
     if (!tide_pickle_is_row(machine->pickle, *row, bytes, n_bytes)) {
         TIDE_TRY(tide_pickle_intern(machine, bytes, n_bytes, row));
     }

@@ -198,7 +198,7 @@ static tide_status run_mark(tide_pickle_machine *m) {
     return TIDE_OK;
 }
 
-/* Replaces the values from `base` on by a container of them. */
+/* Replaces the values from `base` on by a container with them. */
 static tide_status gather(tide_pickle_machine *m, size_t base, tide_pickle_kind kind) {
     if (kind == TIDE_PICKLE_DICT && (m->stack.n - base) % 2 != 0) {
         return tide_pickle_fail(m, TIDE_FORMAT, "a key without a value");
@@ -227,7 +227,7 @@ static tide_status run_dict(tide_pickle_machine *m) {
     return gather_marked(m, TIDE_PICKLE_DICT);
 }
 
-/* Checks that the last n values lie above the last mark: an opcode must not take values of an outer
+/* Checks that the last n values are above the last mark: an opcode must not use values of an outer
  * container. */
 static tide_status last_values(tide_pickle_machine *m, size_t n, size_t *ret_base) {
     size_t bottom = m->n_marks > 0 ? m->marks[m->n_marks - 1] : 0;

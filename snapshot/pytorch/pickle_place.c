@@ -1,13 +1,13 @@
 /* Finds the place in the tree of the list that a pickle is adding to. A container is made before
- * its parent gets it, so all containers around the list are on the stack below it, each followed by
- * the values that it has not got yet. */
+ * its parent gets it, so all containers around the list are below it on the stack, each followed by
+ * the values that are not added to it yet. */
 #include "snapshot/pytorch/pickle_internal.h"
 
 static bool is_kind(const tide_pickle_machine *m, size_t at, tide_pickle_kind kind) {
     return tide_pickle_kind_of(m->pickle, m->stack.values[at]) == kind;
 }
 
-/* The lowest value that belongs to the same mark as that at `at`. */
+/* The lowest value of the mark that the value at `at` belongs to. */
 static size_t batch_of(const tide_pickle_machine *m, size_t at) {
     size_t i = m->n_marks;
     while (i > 0 && m->marks[i - 1] > at) {
@@ -16,8 +16,8 @@ static size_t batch_of(const tide_pickle_machine *m, size_t at) {
     return i > 0 ? m->marks[i - 1] : 0;
 }
 
-/* The container that will get the value at `at`, and under which key or index. False: the value is
- * the root, or the file is written in an order in which this is not yet known. */
+/* The container that will get the value at `at`, and its key or index there. False: the value is
+ * the root, or the order of the file does not show this yet. */
 static bool parent_of(const tide_pickle_machine *m, size_t at, size_t *ret_parent,
                       tide_pickle_step *ret_step) {
     size_t first = batch_of(m, at);

@@ -1,21 +1,21 @@
-/* Lists that repeat. Python's pickler writes a list of objects that were written before as their
- * memo numbers alone, and most of a snapshot are lists of frames, the same few hundred of them
- * again and again. A run is what follows such a list: MARK, any of BINGET and LONG_BINGET, APPENDS.
- * Equal runs have equal items, because a memo number is set once. So the list of a run that was
- * there before, and stands for a number by now (tide_pickle_make), takes the place of a new one,
- * whose items need not be read: a trace of 1 M events is read in a third of the time.
+/* Lists that repeat. Python's pickler writes a list of objects that were written before as just
+ * their memo numbers, and a snapshot is mostly lists of frames, the same few hundred again and
+ * again. A run is the code after the start of such a list: MARK, any of BINGET and LONG_BINGET,
+ * APPENDS. Equal runs have equal items, because a memo number is set once. So if the list of an
+ * earlier run is by now replaced by a number (tide_pickle_make), it also replaces the new list,
+ * whose items need not be read: reading a trace of 1 M events takes a third of the time.
  */
 #include <string.h>
 
 #include "snapshot/pytorch/pickle_internal.h"
 
 enum {
-    MAX_ITEMS = 999, /* more of them come in several batches, of which this is but the first */
+    MAX_ITEMS = 999, /* a longer list comes in several batches, of which this is only the first */
     LIST_BYTES = 2   /* EMPTY_LIST, MEMOIZE: the opcodes before the MARK */
 };
 
-/* The bytes from `at` to the end of the run that begins there; 0: none does, or not all of it is
- * here. */
+/* The bytes from `at` to the end of the run that begins there; 0: none begins, or it is not wholly
+ * in the window. */
 static size_t run_bytes(const tide_window *window, size_t at) {
     const char *bytes = window->bytes + (at - window->begin);
     size_t n_here = window->end - at;
@@ -29,8 +29,8 @@ static size_t run_bytes(const tide_window *window, size_t at) {
     return 0;
 }
 
-/* The empty list on top of the stack, which has just been made and has one memo number, the last;
- * NULL: the value there is something else. */
+/* The empty list on top of the stack, if it was just made and has only the last memo number; else
+ * NULL. */
 static tide_pickle_container *new_list(const tide_pickle_machine *m) {
     tide_pickle_value top = m->stack.n > 0 ? m->stack.values[m->stack.n - 1] : 0;
     if (TIDE_PICKLE_TAG(top) != TIDE_PICKLE_TAG_CONTAINER || m->n_memo == 0 ||
@@ -43,16 +43,16 @@ static tide_pickle_container *new_list(const tide_pickle_machine *m) {
     return is_new ? list : NULL;
 }
 
-/* True if the run in that row of the texts stands at hand. */
+/* Whether the next bytes are the run in that row of the texts. */
 static bool is_run(const tide_pickle_machine *m, size_t row) {
     const tide_pickle_text_row *run = &m->pickle->texts[row];
     return run->n_bytes <= m->window.end - m->at &&
            memcmp(m->window.bytes + (m->at - m->window.begin), run->bytes, run->n_bytes) == 0;
 }
 
-/* The row of the run at hand among the texts; 0: there is no run. Programs repeat themselves, so
- * two guesses come first: the run that followed the last one before, and the last one. (Row 0 is
- * the text of the file's first key.) */
+/* The row of the next run among the texts; 0: there is no run. Programs repeat themselves, so two
+ * guesses come first: the run that last followed the previous run, and the previous run itself.
+ * (Row 0 is the text of the file's first key.) */
 static tide_status find_run(tide_pickle_machine *m, size_t *ret_row) {
     const tide_pickle *pickle = m->pickle;
     size_t next = m->last_run > 0 ? pickle->texts[m->last_run].next_run : 0;

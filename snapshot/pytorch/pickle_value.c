@@ -1,4 +1,4 @@
-/* Reading values: the low bits of the 8 bytes say what the others mean. */
+/* Reading values: the low bits of the 8 bytes define the others. */
 #include <string.h>
 
 #include "snapshot/pytorch/pickle_internal.h"

@@ -64,7 +64,7 @@ static void end_batch(tide_pickle_writer *pickle, tide_pickle_level *level) {
     }
 }
 
-/* Before each value that goes into a container. */
+/* Call before each value that goes into a container. */
 static void begin_value(tide_pickle_writer *pickle) {
     if (pickle->n_levels == 0) {
         return;
@@ -160,7 +160,7 @@ void tide_pickle_write_text(tide_pickle_writer *pickle, const char *text) {
     memo[number] = tide_pickle_remember(pickle);
 }
 
-/* In the shortest opcode that holds it, as Python writes it. */
+/* Uses the shortest opcode that holds the value, as Python does. */
 static void put_integer(tide_pickle_writer *pickle, int64_t value) {
     if (value >= 0 && value <= UINT8_MAX) {
         put_number(pickle, 'K', (uint64_t)value, 1);

@@ -1,10 +1,10 @@
-/* pickle_writer.h - plain data as a pickle of protocol 4, written fast into a buffer that is handed
- * on when it is full.
+/* pickle_writer.h - plain data as a pickle of protocol 4, written fast into a buffer that goes to a
+ * sink when full.
  *
- * Items go into lists and dicts in batches of 1000, as Python's own pickler does it, since readers
- * in JavaScript choke on more. A text is written once and referred to afterwards; of a container
- * that the caller wants to repeat, it keeps the number that `remember` gives. Errors stick: after
- * the first one nothing more is written, and tide_pickle_writer_finish returns it.
+ * Items go into lists and dicts in batches of 1000, as in Python's own pickler, because readers in
+ * JavaScript choke on more. A text is written once and referred to afterwards. To repeat a
+ * container, the caller keeps the number that `remember` returns. Errors stick: after the first one
+ * nothing more is written, and tide_pickle_writer_finish returns it.
  */
 #ifndef TIDE_SNAPSHOT_PYTORCH_PICKLE_WRITER_H
 #define TIDE_SNAPSHOT_PYTORCH_PICKLE_WRITER_H
@@ -27,17 +27,17 @@ enum {
 
 typedef struct tide_pickle_level {
     bool is_dict;
-    size_t n_batch; /* values since the last mark; 0: there is no mark */
+    size_t n_batch; /* values since the last mark; 0: no mark */
 } tide_pickle_level;
 
 typedef struct tide_pickle_writer {
-    tide_status (*sink)(void *ctx, const char *data, size_t n_bytes); /* takes full buffers */
-    void *ctx;                                                        /* handed to sink */
+    tide_status (*sink)(void *ctx, const char *data, size_t n_bytes); /* gets full buffers */
+    void *ctx;                                                        /* first argument of sink */
     tide_status status;                                               /* first failure */
     tide_pickle_level levels[TIDE_PICKLE_WRITER_LEVELS];
     size_t n_levels;
-    tide_strings texts;     /* those that were written */
-    uint32_t *memo_of_text; /* owned: of each of them */
+    tide_strings texts;     /* those written so far */
+    uint32_t *memo_of_text; /* owned: of each text */
     size_t memo_capacity;   /* of memo_of_text */
     uint32_t n_memo;
     size_t n_used; /* bytes in the buffer */
@@ -47,15 +47,15 @@ typedef struct tide_pickle_writer {
 void tide_pickle_writer_init(tide_pickle_writer *pickle, const tide_hostmem *mem,
                              tide_status (*sink)(void *ctx, const char *data, size_t n_bytes),
                              void *ctx);
-/* Ends the pickle, hands on what is left and releases what init and the texts took; returns the
- * first failure. */
+/* Ends the pickle, flushes the buffer and releases the writer's memory; returns the first failure.
+ */
 TIDE_NODISCARD tide_status tide_pickle_writer_finish(tide_pickle_writer *pickle);
 
 void tide_pickle_begin_dict(tide_pickle_writer *pickle);
 void tide_pickle_end_dict(tide_pickle_writer *pickle);
 void tide_pickle_begin_list(tide_pickle_writer *pickle);
 void tide_pickle_end_list(tide_pickle_writer *pickle);
-/* Of the container that has just begun; `refer` puts it into another place. */
+/* The number of the container that has just begun; `refer` puts it into another place. */
 uint32_t tide_pickle_remember(tide_pickle_writer *pickle);
 void tide_pickle_refer(tide_pickle_writer *pickle, uint32_t memo);
 

@@ -46,7 +46,7 @@ tide_status tide_pytorch_stream(tide_pytorch_import *in, size_t device, tide_pic
     int64_t handle = 0;
     tide_pytorch_place at = {.up = dict, .key = "stream"};
     switch (tide_pickle_kind_of(in->pickle, value)) {
-    case TIDE_PICKLE_NOTHING: /* files of old have none */
+    case TIDE_PICKLE_NOTHING: /* old files have none */
         break;
     case TIDE_PICKLE_INTEGER:
         handle = tide_pickle_integer(in->pickle, value);
@@ -74,8 +74,8 @@ tide_status tide_pytorch_stream(tide_pytorch_import *in, size_t device, tide_pic
     return TIDE_OK;
 }
 
-/* PyTorch up to 2.0 wrote no frames, but a history of the block's users, newest first; the first
- * releases had no requested_size either. What the block itself has counts. */
+/* PyTorch up to 2.0 wrote no frames but a history of the block's users, newest first; the first
+ * releases also had no requested_size. The block's own values take precedence. */
 static tide_status read_history(tide_pytorch_import *in, tide_pickle_value history,
                                 const tide_pytorch_place *block, tide_pickle_value *requested,
                                 tide_pickle_value *frames) {
@@ -125,8 +125,7 @@ static const tide_pytorch_key BLOCK_KEYS[N_BLOCK_KEYS] = {
     TIDE_PYTORCH_KEY("address"), TIDE_PYTORCH_KEY("size"),   TIDE_PYTORCH_KEY("requested_size"),
     TIDE_PYTORCH_KEY("state"),   TIDE_PYTORCH_KEY("frames"), TIDE_PYTORCH_KEY("history")};
 
-/* A block may begin behind the end of the one before it; the caller fills the gap with a free
- * block.
+/* A block may begin after the end of the previous one; the caller fills the gap with a free block.
  */
 static tide_status read_address(tide_pytorch_import *in, const tide_segment_row *segment,
                                 tide_pickle_value value, const tide_pytorch_place *at,
@@ -148,7 +147,7 @@ static tide_status read_address(tide_pytorch_import *in, const tide_segment_row 
     return TIDE_OK;
 }
 
-/* The request of a block; if it is missing, or larger than the block, the block's size. */
+/* The request of a block; the block's size if it is missing or larger than the block. */
 static void read_requested(tide_pytorch_import *in, tide_pickle_value value,
                            const tide_pytorch_place *at, tide_block_row *row) {
     tide_pytorch_place requested = {.up = at, .key = "requested_size"};
@@ -171,7 +170,7 @@ static tide_status read_block(tide_pytorch_import *in, const tide_segment_row *s
     TIDE_TRY(read_state(in, values[KEY_STATE], at, &row->state));
     TIDE_TRY(read_address(in, segment, values[KEY_ADDRESS], at, row));
     if (row->state == TIDE_BLOCK_FREE) {
-        return TIDE_OK; /* requested_size may be that of the last user */
+        return TIDE_OK; /* requested_size may be the last user's */
     }
     if (values[KEY_HISTORY] != 0 && (values[KEY_REQUESTED] == 0 || values[KEY_FRAMES] == 0)) {
         TIDE_TRY(
@@ -205,7 +204,7 @@ static tide_status read_blocks(tide_pytorch_import *in, tide_segment_row *segmen
         TIDE_TRY(read_block(in, segment, list->items[i], &item, &row));
         if (row.block_bytes > segment->total_bytes - row.offset_bytes) {
             return tide_pytorch_fail(in, &item, TIDE_FORMAT,
-                                     "the block ends behind its segment of %" PRIu64 " bytes",
+                                     "the block ends after its segment of %" PRIu64 " bytes",
                                      segment->total_bytes);
         }
         TIDE_TRY(add_free(in, n_filled, row.offset_bytes - n_filled));
@@ -217,7 +216,7 @@ static tide_status read_blocks(tide_pytorch_import *in, tide_segment_row *segmen
     return TIDE_OK;
 }
 
-/* Leaves (0, 0) if there is none or it is odd. */
+/* Leaves (0, 0) if the value is missing or odd. */
 static void read_pool_id(tide_pytorch_import *in, tide_pickle_value value,
                          const tide_pytorch_place *dict, uint32_t pool_id[2]) {
     tide_pytorch_place at = {.up = dict, .key = "segment_pool_id"};
@@ -300,7 +299,7 @@ static tide_status read_segment(tide_pytorch_import *in, tide_pickle_value value
     return tide_pytorch_add_segment(in->mem, &in->end, row);
 }
 
-/* Segments of one address are in the order of the file: qsort keeps no order of its own. */
+/* Segments of one address keep the order of the file: qsort is not stable. */
 static int by_place(const void *a, const void *b) {
     const tide_segment_row *left = a;
     const tide_segment_row *right = b;

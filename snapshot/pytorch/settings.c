@@ -94,7 +94,7 @@ static tide_status read_setting(tide_pytorch_import *in, tide_pickle_value value
     return setting->text != NULL ? TIDE_OK : TIDE_NO_MEMORY;
 }
 
-/* Where a setting goes: as in Python, the later value of a repeated key replaces the earlier one.
+/* The place of a setting: as in Python, the later value of a repeated key replaces the earlier one.
  */
 static tide_snapshot_setting *find(tide_snapshot_setting *settings, size_t n, const char *name) {
     for (size_t i = 0; i < n; i++) {
@@ -110,7 +110,7 @@ tide_status tide_pytorch_read_settings(tide_pytorch_import *in, tide_pickle_valu
     tide_pytorch_place at = {.key = "allocator_settings"};
     tide_pickle_value unused = 0;
     if (value == 0 || tide_pickle_kind_of(in->pickle, value) == TIDE_PICKLE_NONE) {
-        return TIDE_OK; /* files of old have none */
+        return TIDE_OK; /* old files have none */
     }
     if (tide_pickle_kind_of(in->pickle, value) != TIDE_PICKLE_DICT) {
         tide_pytorch_odd(in, &at);

@@ -1,5 +1,4 @@
-/* sink_internal.h - writes the tree of an export as a pickle or as JSON, through one set of
- * functions.
+/* sink_internal.h - writes the tree of an export as a pickle or as JSON, with the same functions.
  */
 #ifndef TIDE_SNAPSHOT_PYTORCH_SINK_INTERNAL_H
 #define TIDE_SNAPSHOT_PYTORCH_SINK_INTERNAL_H
@@ -28,10 +27,10 @@ void tide_sink_pair(tide_pytorch_sink *to, int64_t first, int64_t second);
 void tide_sink_key_text(tide_pytorch_sink *to, const char *key, const char *text);
 void tide_sink_key_integer(tide_pytorch_sink *to, const char *key, int64_t value);
 
-/* True when the container was written before and has been referred to now: *memo is its number
- * + 1. JSON repeats. */
+/* Refers to a container that was written before: *memo is its number + 1. False: it must be
+ * written, as always in JSON. */
 bool tide_sink_refer(tide_pytorch_sink *to, const uint32_t *memo);
-/* Of the container that has just begun. */
+/* Stores the number of the container that has just begun in *memo. */
 void tide_sink_remember(tide_pytorch_sink *to, uint32_t *memo);
 
 #endif

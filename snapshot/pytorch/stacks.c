@@ -1,5 +1,5 @@
-/* Turns lists of frames, innermost first, into nodes of a tree. The same lists and frames occur in
- * many places of a pickle, so each is replaced by the number of what was made of it. */
+/* Turns lists of frames, innermost first, into nodes of a tree. The same lists and frames are in
+ * many places of a pickle, so each is replaced by the number of the node or frame made of it. */
 #include "snapshot/pytorch/internal.h"
 
 enum { KEY_NAME = 0, KEY_FILENAME, KEY_LINE, N_KEYS };
@@ -28,8 +28,7 @@ static tide_status optional_text(tide_pytorch_import *in, tide_pickle_value valu
     return TIDE_OK;
 }
 
-/* PyTorch writes 2^64 - 1 for a line that it does not know, so any number out of range is unknown.
- */
+/* PyTorch writes 2^64 - 1 for an unknown line, so any number out of range is read as unknown. */
 static int32_t line_of(tide_pytorch_import *in, tide_pickle_value value,
                        const tide_pytorch_place *dict) {
     tide_pickle_kind kind = tide_pickle_kind_of(in->pickle, value);

@@ -1,5 +1,5 @@
-/* The beginning and the end of a walk: allocating its arrays, and making the start state from what
- * is left. */
+/* The beginning and the end of a walk: allocating its arrays, and making the start state from the
+ * remaining segments and blocks. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@ enum { N_LATELY = 4096 }; /* addresses: 32 KiB, which stay in the cache */
 /* One end of a piece of an expandable segment. */
 typedef struct edge {
     uint64_t address;
-    int change;                      /* of the number of pieces that cover what follows */
+    int change;                      /* of the number of pieces that cover the bytes after it */
     uint8_t stream;                  /* index in the table of streams */
     const tide_segment_row *segment; /* of the dump; NULL: of an event */
 } edge;
@@ -26,7 +26,7 @@ static int compare_ranges(const void *a, const void *b) {
                              &((const tide_pytorch_range *)b)->begin);
 }
 
-/* Edges of one place are in the order of the dump's segments, the last of which counts. */
+/* Edges at one address keep the order of the dump's segments, the last of which counts. */
 static int compare_edges(const void *a, const void *b) {
     const edge *left = a;
     const edge *right = b;
@@ -40,7 +40,7 @@ static int compare_edges(const void *a, const void *b) {
            ((uintptr_t)left->segment < (uintptr_t)right->segment);
 }
 
-/* Segments of one address, which contradict each other, have an order of their own. */
+/* Segments at one address contradict each other; sorts them in a fixed order. */
 static int compare_segments(const void *a, const void *b) {
     const tide_segment_row *left = a;
     const tide_segment_row *right = b;
@@ -53,7 +53,7 @@ static int compare_segments(const void *a, const void *b) {
     return (left->stream > right->stream) - (left->stream < right->stream);
 }
 
-/* Upper bounds of what the walk needs. */
+/* Upper bounds of the sizes of the walk's arrays. */
 typedef struct census {
     size_t n_points, n_blocks, n_segments, n_pieces;
 } census;
@@ -87,8 +87,8 @@ static census count(const tide_pytorch_walk_state *w) {
     return n;
 }
 
-/* Most rows repeat an address of the rows before, which need not be sorted again. A point that is
- * there twice does no harm. */
+/* Most rows repeat an address of recent rows, which need not be sorted again. A repeated point does
+ * no harm. */
 static void add_point(tide_pytorch_walk_state *w, uint64_t *lately, uint64_t address) {
     uint64_t *last = &lately[tide_hash_u64(address) % N_LATELY]; /* + 1; 0: none */
     if (*last != address + 1) {
@@ -130,7 +130,7 @@ static void collect(tide_pytorch_walk_state *w, uint64_t *lately) {
     }
 }
 
-/* Sorts points and ranges, removes repeated points and unites ranges that touch. */
+/* Sorts points and ranges, removes repeated points and merges ranges that touch. */
 static void tidy(tide_pytorch_walk_state *w) {
     size_t n = 0;
     if (w->n_points > 0) {
@@ -170,7 +170,7 @@ tide_status tide_pytorch_walk_prepare(tide_pytorch_walk_state *w) {
     }
     collect(w, lately);
     tidy(w);
-    /* One element more, because an address behind all points is looked up as well. */
+    /* One more element, because an address after all points is also looked up. */
     w->block_at = tide_arena_alloc(&w->arena, w->n_points + 1, sizeof(*w->block_at));
     w->segment_at = tide_arena_alloc(&w->arena, w->n_points + 1, sizeof(*w->segment_at));
     w->n_ends = tide_arena_alloc(&w->arena, w->n_points + 1, sizeof(*w->n_ends));
@@ -184,8 +184,8 @@ tide_status tide_pytorch_walk_prepare(tide_pytorch_walk_state *w) {
 
 /* ---- the start ---- */
 
-/* Both ends of all mapped pieces as they were before the first event: what the dump has, minus what
- * the events mapped, plus what they unmapped. */
+/* Both ends of all mapped pieces before the first event: those of the dump, minus those that the
+ * events mapped, plus those that they unmapped. */
 static edge *make_edges(tide_pytorch_walk_state *w, size_t *ret_n) {
     const tide_pytorch_import *in = w->in;
     census n = count(w);
@@ -212,7 +212,7 @@ static edge *make_edges(tide_pytorch_walk_state *w, size_t *ret_n) {
     return edges;
 }
 
-/* Makes one segment of each run of memory that is mapped without a gap. */
+/* Makes one segment of each range of memory that is mapped without a gap. */
 static tide_status add_expandable(tide_pytorch_walk_state *w, tide_pytorch_state *to) {
     size_t n_edges = 0;
     edge *edges = make_edges(w, &n_edges);
@@ -253,7 +253,7 @@ static tide_status add_expandable(tide_pytorch_walk_state *w, tide_pytorch_state
     return TIDE_OK;
 }
 
-/* The next block in use from point *at on that lies below `end`; NULL when there is none. */
+/* The next block in use from point *at on, below `end`; NULL if there is none. */
 static const tide_pytorch_block *next_block(const tide_pytorch_walk_state *w, size_t *at,
                                             uint64_t end) {
     while (*at < w->n_points && w->points[*at] < end) {
@@ -278,7 +278,7 @@ static tide_status add_used(const tide_pytorch_walk_state *w, const tide_pytorch
                                                    .category = block->category});
 }
 
-/* A block that lies in no segment gets a segment of its own size. */
+/* Gives a block outside all segments a segment of its own size. */
 static tide_status add_homeless(tide_pytorch_walk_state *w, size_t *at, uint64_t end) {
     const tide_pytorch_block *block = NULL;
     while ((block = next_block(w, at, end)) != NULL) {
@@ -295,7 +295,7 @@ static tide_status add_homeless(tide_pytorch_walk_state *w, size_t *at, uint64_t
     return TIDE_OK;
 }
 
-/* The blocks of one segment, from point *at on, with free ones in the gaps. */
+/* Adds the blocks of one segment, from point *at on, with free ones in the gaps. */
 static tide_status fill(tide_pytorch_walk_state *w, tide_segment_row *segment, size_t *at) {
     uint64_t n_filled = 0;
     const tide_pytorch_block *block = NULL;

@@ -1,7 +1,7 @@
 /* Reads events and segments while the pickle is being read, a thousand at a time, and drops their
- * values: the whole tree of a file would be many times as large as the rows that are made of it.
- * Values whose place is not known yet, because the file was written in an unusual order, stay in
- * the tree and are read at the end.
+ * values: the whole tree of a file would be many times as large as its rows. Values whose place is
+ * not known yet, because the file was written in an unusual order, stay in the tree and are read at
+ * the end.
  */
 #include "snapshot/pytorch/internal.h"
 
@@ -52,7 +52,7 @@ static tide_status take_segments(tide_pytorch_import *in, tide_pickle_value list
 }
 
 /* Blocks stay until their segment is complete, but their frames, the largest part of them, are read
- * at once. */
+ * immediately. */
 static tide_status see_blocks(tide_pytorch_import *in, const tide_pytorch_place *blocks,
                               size_t first, const tide_pickle_value *items, size_t n_items) {
     static const tide_pytorch_key KEYS[] = {TIDE_PYTORCH_KEY("size"), TIDE_PYTORCH_KEY("state"),

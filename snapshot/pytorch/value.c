@@ -9,7 +9,7 @@
 
 enum { PATH_BYTES = TIDE_JSON_PLACE_BYTES, MESSAGE_BYTES = 512 };
 
-/* "device_traces[0][3].addr" from the root on; returns the bytes used. */
+/* Writes "device_traces[0][3].addr", from the root on; returns the bytes used. */
 static size_t write_path(const tide_pytorch_place *at, char *path, size_t n_used) {
     if (at == NULL) {
         return n_used;
@@ -121,7 +121,7 @@ int64_t tide_pytorch_odd_integer(tide_pytorch_import *in, tide_pickle_value valu
     return unknown;
 }
 
-/* A copy in in->buffer in which U+FFFD replaces NUL and all bytes that are not UTF-8; n_bytes
+/* Copies the text to in->buffer, with U+FFFD for NUL and for all bytes that are not UTF-8; n_bytes
  * becomes its length. */
 static const char *repair(tide_pytorch_import *in, const char *text, size_t *n_bytes) {
     static const char REPLACEMENT[] = "\xEF\xBF\xBD";

@@ -1,10 +1,10 @@
 /* Walks the events of one device backwards, from the segments of the dump to the start.
  *
  * A trace contains the size of each request, but not the size of the block that served it. The
- * block follows from what lay behind it: the allocator hands out the beginning of a free block and
- * keeps the rest, except that in the pool of large blocks a rest of at most 1 MiB stays with the
- * block. So no free block there is that small, and a gap of at most 1 MiB between the requested
- * bytes and the next block in use belongs to the block.
+ * block size follows from the memory after the block: the allocator hands out the beginning of a
+ * free block and keeps the rest, except that in the pool of large blocks a rest of at most 1 MiB
+ * stays with the block. No free block there is that small, so a gap of at most 1 MiB between the
+ * requested bytes and the next block in use belongs to the block.
  *
  * A trace may contradict the segments, for example if recording stopped before the dump.
  * Contradictions are counted, and if two blocks overlap, the one that the trace contains stays.
@@ -14,11 +14,11 @@
 
 #include "snapshot/pytorch/walk_internal.h"
 
-#define SMALL_BYTES (UINT64_C(1) << 20) /* requests up to it are served by the small pool */
-#define REST_BYTES (UINT64_C(1) << 20)  /* a rest of a large block up to it is not split off */
+#define SMALL_BYTES (UINT64_C(1) << 20) /* the largest request that the small pool serves */
+#define REST_BYTES (UINT64_C(1) << 20)  /* the largest rest of a block that is not split off */
 enum { MIN_BLOCK_BYTES = 512, N_INTERVALS = 16, FIRST_INTERVAL_BIT = 20 };
 
-/* Rounds up to the next multiple of 1/d of the power of two below; powers of two stay. */
+/* Rounds up to the next multiple of 1/d of the power of two below; powers of two are unchanged. */
 static uint64_t round_divided(uint64_t n_bytes, uint64_t divisions) {
     uint64_t floor = MIN_BLOCK_BYTES;
     while (floor <= n_bytes / 2) {
@@ -61,7 +61,7 @@ static bool is_expandable(const tide_pytorch_walk_state *w, uint64_t address) {
     return low < w->n_ranges && w->ranges[low].begin <= address;
 }
 
-/* The block of a request at `address` when the next block in use, or the segment's end, lies at
+/* The block size of a request at `address` if the next block in use, or the segment's end, is at
  * `next` (UINT64_MAX: there is none). */
 static uint64_t block_of(const tide_pytorch_walk_state *w, uint64_t address,
                          uint64_t requested_bytes, uint64_t next) {
@@ -71,7 +71,7 @@ static uint64_t block_of(const tide_pytorch_walk_state *w, uint64_t address,
         return rounded;
     }
     if (gap < rounded) {
-        return gap >= requested_bytes ? gap : rounded; /* settings of which the file says nothing */
+        return gap >= requested_bytes ? gap : rounded; /* settings that the file lacks */
     }
     if (rounded <= SMALL_BYTES || is_expandable(w, address)) {
         return rounded;
@@ -112,7 +112,7 @@ static void refresh_wall(tide_pytorch_walk_state *w, size_t point) {
 
 /* ---- blocks ---- */
 
-/* Writes the sizes of a block into the rows that freed it, which repeat them. */
+/* Copies the sizes, category and name of a block to the rows that freed it. */
 static void settle(const tide_pytorch_walk_state *w, const tide_pytorch_block *block) {
     const size_t rows[2] = {block->requested_row, block->completed_row};
     for (size_t i = 0; i < 2; i++) {
@@ -126,7 +126,7 @@ static void settle(const tide_pytorch_walk_state *w, const tide_pytorch_block *b
     }
 }
 
-/* The block's memory goes to the next one: few are in use at once, and those stay in the cache. */
+/* The next block reuses the entry: few are in use at one time, and those stay in the cache. */
 static void remove_block(tide_pytorch_walk_state *w, size_t point) {
     size_t index = w->block_at[point];
     w->blocks[index].end_block = w->free_block;
@@ -158,7 +158,7 @@ static void put_block(tide_pytorch_walk_state *w, size_t point, tide_pytorch_blo
     refresh_wall(w, point);
 }
 
-/* The size of a block whose alloc row is not in the trace. */
+/* Sets the size of a block whose alloc row is not in the trace. */
 static void guess_size(const tide_pytorch_walk_state *w, tide_pytorch_block *block) {
     if (block->block_bytes == 0) {
         block->block_bytes = block_of(w, block->address, block->requested_bytes, block->next);
@@ -183,7 +183,7 @@ static void take_back_free(tide_pytorch_walk_state *w, size_t index) {
     const tide_event *row = &w->in->rows[index];
     size_t point = point_of(w, row->address);
     if (w->block_at[point] !=
-        TIDE_NONE) { /* it was allocated later, but the trace does not contain that */
+        TIDE_NONE) { /* it was allocated later, by a row that the trace lacks */
         tide_pytorch_block *other = &w->blocks[w->block_at[point]];
         w->in->n_contradictions++;
         guess_size(w, other);
@@ -209,8 +209,8 @@ static void take_back_request(tide_pytorch_walk_state *w, size_t index) {
     block->requested_row = index;
 }
 
-/* A block that was allocated and whose free completed was released, even if the request of that was
- * not recorded (skip_actions=['free_requested']). */
+/* The completed free of a block with an alloc row is its whole free, even if the request was not
+ * recorded (skip_actions=['free_requested']). */
 static void complete_free(const tide_pytorch_walk_state *w, const tide_pytorch_block *block) {
     if (block->requested_row == SIZE_MAX && block->completed_row != SIZE_MAX) {
         w->in->rows[block->completed_row].action = TIDE_ACTION_FREE;
@@ -273,7 +273,7 @@ static void remove_segment(tide_pytorch_walk_state *w, uint64_t address) {
     refresh_wall(w, end);
 }
 
-/* An annotation names the block that is allocated at its address at that time. */
+/* An annotation names the block at its address at that time. */
 static void take_back_mark(tide_pytorch_walk_state *w, const tide_event *row) {
     size_t point = point_of(w, row->address);
     if (point < w->n_points && w->points[point] == row->address &&
@@ -308,11 +308,11 @@ static void take_back(tide_pytorch_walk_state *w, size_t index) {
         take_back_mark(w, row);
         break;
     default:
-        break; /* maps and unmaps are summed up: pytorch_start.c */
+        break; /* start.c sums up maps and unmaps */
     }
 }
 
-/* Begins with the segments and used blocks of the dump on this device. */
+/* Starts with the segments and used blocks of the dump on this device. */
 static void load(tide_pytorch_walk_state *w) {
     const tide_pytorch_state *end = &w->in->end;
     for (size_t s = 0; s < end->n_segments; s++) {

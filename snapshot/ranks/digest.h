@@ -1,10 +1,10 @@
 /* digest.h - the few figures of one rank that a report of many ranks needs: peaks by step, the rows
  * of the peak by line of the program, growth, settings, a short timeline.
  *
- * Made of a snapshot, or read from a file of at most TIDE_DIGEST_BYTES (docs/digest.md). A digest
- * lies in the arena that its maker is given; only tide_digest_shrink changes it. Texts are UTF-8
- * and never NULL; numbers are -1 where they are unknown. What a digest leaves out to stay small is
- * added up.
+ * Made of a snapshot, or read from a file of at most TIDE_DIGEST_BYTES (docs/reference/digest.md).
+ * A digest lies in the arena that its maker is given; only tide_digest_shrink changes it. Texts are
+ * UTF-8 and never NULL; numbers are -1 where they are unknown. What a digest leaves out to stay
+ * small is added up.
  */
 #ifndef TIDE_SNAPSHOT_DIGEST_H
 #define TIDE_SNAPSHOT_DIGEST_H

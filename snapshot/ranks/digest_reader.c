@@ -5,22 +5,33 @@
 #include "snapshot/ranks/digest_reader_internal.h"
 #include "snapshot/format/gzip_file.h"
 
-enum { MOST_DEVICES = 256, MOST_OTHERS = 1024, TEXT_BYTES = 4096, BEGIN = 256 };
+enum { MOST_DEVICES = 256, MOST_OTHERS = 1024, TEXT_BYTES = 4096, BEGIN = 256, WORD_BYTES = 32 };
+
+/* The least number of each kind. */
+#define LEAST_NUMBER (-1)
+#define LEAST_COUNT 0
+#define LEAST_SIGNED (-TIDE_DIGEST_MOST_NUMBER)
+#define LEAST_TEXT 0
+#define LEAST_CUT_TEXT 0
 
 #define OBJECT(object, type, place)                                                                \
     typedef type type_of_##object;                                                                 \
     static const tide_digest_readable_key keys_of_##object[] = {
 #define KEY(object, key, kind, member, presence, meaning)                                          \
-    {#key, offsetof(type_of_##object, member), KIND_##kind == KIND_NUMBER,                         \
-     PRESENCE_##presence == PRESENCE_REQUIRED, NULL},
+    {#key,                                                                                         \
+     offsetof(type_of_##object, member),                                                           \
+     KIND_##kind >= KIND_NUMBER,                                                                   \
+     LEAST_##kind,                                                                                 \
+     PRESENCE_##presence,                                                                          \
+     NULL},
 #define PART(object, key, shape, presence, meaning)                                                \
-    {#key, 0, false, PRESENCE_##presence == PRESENCE_REQUIRED, tide_digest_read_##object##_##key},
+    {#key, 0, false, 0, PRESENCE_##presence, tide_digest_read_##object##_##key},
 #define END(object)                                                                                \
     }                                                                                              \
     ;                                                                                              \
     const tide_digest_readable tide_digest_readable_##object = {                                   \
         keys_of_##object, sizeof(keys_of_##object) / sizeof(keys_of_##object[0])};
-enum { KIND_NUMBER, KIND_TEXT, KIND_CUT_TEXT };
+enum { KIND_TEXT, KIND_CUT_TEXT, KIND_NUMBER, KIND_COUNT, KIND_SIGNED };
 enum { PRESENCE_OPTIONAL, PRESENCE_REQUIRED };
 #include "snapshot/ranks/digest.def"
 
@@ -40,11 +51,17 @@ void tide_digest_read_object(tide_digest_reader *in, const tide_digest_readable 
             key->read(in, to);
         } else if (key->is_number) {
             *(int64_t *)member =
-                tide_json_get_integer(&in->json, -TIDE_DIGEST_MOST_NUMBER, TIDE_DIGEST_MOST_NUMBER);
+                tide_json_get_integer(&in->json, key->least, TIDE_DIGEST_MOST_NUMBER);
         } else {
             *(const char **)member = tide_json_get_text(&in->json, in->arena);
         }
     }
+}
+
+void tide_digest_fail_length(tide_digest_reader *in) {
+    tide_json_fail(&in->json, TIDE_LIMIT, in->json.at,
+                   "a digest with more than the limit of %d bytes of text",
+                   (int)TIDE_DIGEST_READ_BYTES);
 }
 
 void tide_digest_read_list(tide_digest_reader *in, tide_digest_list *to) {
@@ -53,6 +70,10 @@ void tide_digest_read_list(tide_digest_reader *in, tide_digest_list *to) {
     size_t capacity = 0;
     tide_json_enter_array(&in->json);
     while (tide_json_next_item(&in->json)) {
+        if (in->json.at > in->limit_at) {
+            tide_digest_fail_length(in);
+            break;
+        }
         if (to->n == to->limit) {
             tide_json_fail(&in->json, TIDE_LIMIT, in->json.at, "more than the limit of %zu of them",
                            to->limit);
@@ -79,7 +100,7 @@ void tide_digest_read_list(tide_digest_reader *in, tide_digest_list *to) {
 /* ---- the document ---- */
 
 void tide_digest_read_document_format(tide_digest_reader *in, void *to) {
-    char text[32];
+    char text[WORD_BYTES];
     size_t at = in->json.at;
     (void)to;
     if (strcmp(tide_json_get_short_text(&in->json, text, sizeof(text)), "tidemark-digest") != 0) {
@@ -168,13 +189,15 @@ void tide_digest_read_document_devices(tide_digest_reader *in, void *to) {
         .kind = "",
         .name = "",
         .total_bytes = -1,
+        .n_events = -1,
+        .n_dropped = -1,
         .peak = {.event = -1, .time_ns = -1, .step = -1, .phase = ""},
         .headroom_bytes = -1,
         .low_bytes = -1,
         .high_bytes = -1,
         .reserved_low_bytes = -1,
         .reserved_high_bytes = -1,
-        .oom = {.event = -1, .time_ns = -1, .line = ""},
+        .oom = {.event = -1, .time_ns = -1, .requested_bytes = -1, .free_bytes = -1, .line = ""},
         .growth = {.since_step = -1, .line = ""},
         .timeline_begin_unix_us = -1,
     };
@@ -213,7 +236,7 @@ void tide_digest_read_document_inexact(tide_digest_reader *in, void *to) {
     digest->n_inexact = rows.n;
 }
 
-static void read_document(tide_digest_reader *in, tide_digest *digest) {
+void tide_digest_read_whole(tide_digest_reader *in, tide_digest *digest) {
     *digest = (tide_digest){.tool_version = "",
                             .tool_build = "",
                             .file = "",
@@ -229,18 +252,18 @@ static void read_document(tide_digest_reader *in, tide_digest *digest) {
                             .host_cpu = ""};
     in->json.text_limit = TEXT_BYTES;
     tide_digest_read_object(in, &tide_digest_readable_document, digest);
-    tide_json_expect_end(&in->json);
 }
 
 tide_status tide_digest_read(const char *text, size_t n_bytes, tide_arena *arena,
                              tide_digest **ret_digest, tide_error *error) {
-    tide_digest_reader in = {.arena = arena};
+    tide_digest_reader in = {.arena = arena, .limit_at = SIZE_MAX};
     tide_digest *digest = tide_arena_alloc(arena, 1, sizeof(*digest));
     if (digest == NULL) {
         return TIDE_NO_MEMORY;
     }
     tide_json_init(&in.json, text, n_bytes, error);
-    read_document(&in, digest);
+    tide_digest_read_whole(&in, digest);
+    tide_json_expect_end(&in.json);
     tide_status status = tide_json_status(&in.json);
     if (status == TIDE_OK) {
         *ret_digest = digest;
@@ -248,10 +271,16 @@ tide_status tide_digest_read(const char *text, size_t n_bytes, tide_arena *arena
     return status;
 }
 
+void tide_digest_name_file(tide_error *error, const char *path) {
+    if (error != NULL && strncmp(error->message, "cannot read", 11) != 0) {
+        tide_error_prefix(error, "cannot read '%s'", path);
+    }
+}
+
 tide_status tide_digest_load(const char *path, tide_arena *arena, tide_digest **ret_digest,
                              tide_error *error) {
     tide_gzip_reader *file = NULL;
-    tide_digest_reader in = {.arena = arena};
+    tide_digest_reader in = {.arena = arena, .limit_at = SIZE_MAX};
     tide_digest *digest = tide_arena_alloc(arena, 1, sizeof(*digest));
     if (digest == NULL) {
         return tide_fail(error, TIDE_NO_MEMORY, "no host memory left to read '%s'", path);
@@ -259,32 +288,47 @@ tide_status tide_digest_load(const char *path, tide_arena *arena, tide_digest **
     TIDE_TRY(tide_gzip_reader_open(path, arena->mem, TIDE_DIGEST_READ_BYTES, &file, error));
     const tide_source source = {.read = tide_gzip_reader_read, .ctx = file};
     tide_json_open(&in.json, &source, arena->mem, error);
-    read_document(&in, digest);
+    tide_digest_read_whole(&in, digest);
+    tide_json_expect_end(&in.json);
     tide_status status = tide_json_status(&in.json);
     tide_json_close(&in.json);
     tide_gzip_reader_close(file);
     if (status == TIDE_OK) {
         *ret_digest = digest;
-    } else if (error != NULL && strncmp(error->message, "cannot read", 11) != 0) {
-        tide_error_prefix(error, "cannot read '%s'", path);
+    } else {
+        tide_digest_name_file(error, path);
+    }
+    return status;
+}
+
+tide_status tide_digest_format(const char *path, const tide_hostmem *mem, char *word, size_t n_room,
+                               tide_error *error) {
+    const char *const first_key = keys_of_document[0].name; /* that is the format */
+    char bytes[BEGIN];
+    tide_gzip_reader *file = NULL;
+    tide_json json;
+    size_t n = 0, n_more = 1;
+    TIDE_TRY(tide_gzip_reader_open(path, mem, TIDE_DIGEST_READ_BYTES, &file, error));
+    tide_status status = TIDE_OK;
+    while (n < BEGIN && n_more > 0 && status == TIDE_OK) {
+        status = tide_gzip_reader_read(file, bytes + n, BEGIN - n, &n_more, error);
+        n += status == TIDE_OK ? n_more : 0;
+    }
+    tide_gzip_reader_close(file);
+    if (status != TIDE_OK) {
+        tide_digest_name_file(error, path);
+    }
+    word[0] = '\0';
+    tide_json_init(&json, bytes, n, NULL);
+    tide_json_enter_object(&json);
+    if (tide_json_next_field(&json, &first_key, 1, 0) == 0) {
+        (void)tide_json_get_short_text(&json, word, n_room);
     }
     return status;
 }
 
 bool tide_digest_is(const char *path) {
-    static const char KEY[] = "\"tidemark-digest\"";
-    char bytes[BEGIN + 1];
-    tide_gzip_reader *file = NULL;
-    size_t n = 0, n_more = 1;
-    if (tide_gzip_reader_open(path, tide_hostmem_default(), TIDE_DIGEST_READ_BYTES, &file, NULL) !=
-        TIDE_OK) {
-        return false;
-    }
-    while (n < BEGIN && n_more > 0 &&
-           tide_gzip_reader_read(file, bytes + n, BEGIN - n, &n_more, NULL) == TIDE_OK) {
-        n += n_more;
-    }
-    tide_gzip_reader_close(file);
-    bytes[n] = '\0';
-    return bytes[0] == '{' && strstr(bytes, KEY) != NULL;
+    char word[WORD_BYTES];
+    return tide_digest_format(path, tide_hostmem_default(), word, sizeof(word), NULL) == TIDE_OK &&
+           strcmp(word, "tidemark-digest") == 0;
 }

@@ -1,4 +1,6 @@
 /* One device of a digest. */
+#include <inttypes.h>
+
 #include "snapshot/ranks/digest_reader_internal.h"
 
 enum { MOST_ROWS = 4096 };
@@ -58,6 +60,14 @@ void tide_digest_read_device_steps(tide_digest_reader *in, void *to) {
     device->n_steps = rows.n;
 }
 
+static void check_time(tide_digest_reader *in, size_t at, int64_t before_ns, int64_t time_ns) {
+    if (time_ns < before_ns) {
+        tide_json_fail(&in->json, TIDE_FORMAT, at,
+                       "%" PRId64 " ns is before the point before it, %" PRId64 " ns", time_ns,
+                       before_ns);
+    }
+}
+
 /* One column of the timeline, into the member at `offset` of each point. */
 static void read_column(tide_digest_reader *in, void *to, size_t offset) {
     tide_digest_device *device = to;
@@ -69,9 +79,14 @@ static void read_column(tide_digest_reader *in, void *to, size_t offset) {
                            (int)TIDE_DIGEST_POINTS);
             return;
         }
+        (void)tide_json_peek(&in->json); /* the value begins where the parser then stands */
+        size_t at = in->json.at;
         char *point = (char *)&device->points[n++];
-        *(int64_t *)(void *)(point + offset) =
-            tide_json_get_integer(&in->json, -TIDE_DIGEST_MOST_NUMBER, TIDE_DIGEST_MOST_NUMBER);
+        int64_t number = tide_json_get_integer(&in->json, -1, TIDE_DIGEST_MOST_NUMBER);
+        *(int64_t *)(void *)(point + offset) = number;
+        if (offset == offsetof(tide_digest_point, time_ns) && n > 1) {
+            check_time(in, at, device->points[n - 2].time_ns, number);
+        }
     }
     if (device->n_points != SIZE_MAX && device->n_points != n) {
         tide_json_fail(&in->json, TIDE_FORMAT, in->json.at, "columns of different lengths");

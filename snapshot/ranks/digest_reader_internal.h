@@ -12,12 +12,14 @@
 typedef struct tide_digest_reader {
     tide_json json;
     tide_arena *arena; /* borrowed */
+    size_t limit_at;   /* offset at which the digest has ended; SIZE_MAX: the file has a limit */
 } tide_digest_reader;
 
 typedef struct tide_digest_readable_key {
     const char *name;
     size_t offset; /* of the member that its value goes to */
     bool is_number;
+    int64_t least; /* of a number */
     bool is_required;
     void (*read)(tide_digest_reader *in, void *to); /* of a part; else NULL */
 } tide_digest_readable_key;
@@ -49,5 +51,19 @@ typedef struct tide_digest_list {
 } tide_digest_list;
 
 void tide_digest_read_list(tide_digest_reader *in, tide_digest_list *to);
+
+/* Refuses the digest because of the length of its text. */
+void tide_digest_fail_length(tide_digest_reader *in);
+
+/* The document at hand, which is a digest. */
+void tide_digest_read_whole(tide_digest_reader *in, tide_digest *digest);
+
+/* The text of the key "format" into `word`, of n_room bytes; "" if it does not come among the first
+ * bytes of the file. */
+TIDE_NODISCARD tide_status tide_digest_format(const char *path, const tide_hostmem *mem, char *word,
+                                              size_t n_room, tide_error *error);
+
+/* Puts the file's name before the message of a failure. */
+void tide_digest_name_file(tide_error *error, const char *path);
 
 #endif

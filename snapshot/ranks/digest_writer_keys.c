@@ -8,7 +8,7 @@ enum { MOST_TEXT_BYTES = 1024 };
 typedef struct writable_key {
     const char *name;
     size_t offset;
-    enum { NUMBER, TEXT, CUT_TEXT, A_PART } kind;
+    enum { NUMBER, COUNT, SIGNED, TEXT, CUT_TEXT, A_PART } kind;
     void (*write)(tide_json_writer *json, const char *key, const void *object);
 } writable_key;
 
@@ -38,10 +38,11 @@ typedef struct writable {
                                                                      sizeof(keys_of_##object[0])};
 #include "snapshot/ranks/digest.def"
 
-/* Readers refuse what is beyond the limit, and a program may have asked for as much. */
-static int64_t within(int64_t number) {
+/* Readers refuse what is beyond the limits, and a program may have asked for as much. */
+static int64_t within(int64_t number, int kind) {
     int64_t most = TIDE_DIGEST_MOST_NUMBER;
-    return number > most ? most : number < -most ? -most : number;
+    int64_t least = kind == SIGNED ? -most : kind == COUNT ? 0 : -1;
+    return number > most ? most : number < least ? least : number;
 }
 
 /* A text of which a hostile source may have made much. */
@@ -62,8 +63,8 @@ static void write_object(tide_json_writer *json, const char *key, const writable
     for (size_t i = 0; i < of->n_keys; i++) {
         const writable_key *to = &of->keys[i];
         const void *member = (const char *)object + to->offset;
-        if (to->kind == NUMBER) {
-            tide_json_key_integer(json, to->name, within(*(const int64_t *)member));
+        if (to->kind <= SIGNED) {
+            tide_json_key_integer(json, to->name, within(*(const int64_t *)member, to->kind));
         } else if (to->kind == TEXT) {
             tide_json_key_text(json, to->name, *(const char *const *)member);
         } else if (to->kind == CUT_TEXT) {
@@ -243,7 +244,7 @@ static void write_column(tide_json_writer *json, const char *key, const tide_dig
     tide_json_begin_array(json);
     for (size_t i = 0; i < device->n_points; i++) {
         const char *point = (const char *)&device->points[i];
-        tide_json_integer(json, within(*(const int64_t *)(const void *)(point + offset)));
+        tide_json_integer(json, within(*(const int64_t *)(const void *)(point + offset), NUMBER));
     }
     tide_json_end_array(json);
 }

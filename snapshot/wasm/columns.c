@@ -1,9 +1,9 @@
 /* columns.c - the document's large tables as columns, each in the smallest type that the page draws
  * from. All reading of rows is here.
  */
-#include <assert.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "snapshot/wasm/engine_internal.h"
 
 #ifdef __wasm__
@@ -20,7 +20,7 @@ static tide_engine_type index_type(size_t n) {
 /* ---- the columns ---- */
 
 static void add(tide_engine *engine, tide_engine_plan plan) {
-    assert(engine->n_columns < TIDE_ENGINE_MAX_COLUMNS);
+    TIDE_ASSERT(engine->n_columns < TIDE_ENGINE_MAX_COLUMNS);
     engine->plans[engine->n_columns++] = plan;
 }
 
@@ -126,7 +126,7 @@ static void plan_scopes(tide_engine *engine, const tide_snapshot *s) {
 }
 
 size_t tide_engine_columns(tide_engine *engine) {
-    assert(engine->snapshot != NULL);
+    TIDE_ASSERT(engine->snapshot != NULL);
     engine->n_columns = 0;
     plan_events(engine, engine->snapshot);
     plan_subjects(engine, engine->snapshot);
@@ -136,7 +136,7 @@ size_t tide_engine_columns(tide_engine *engine) {
 }
 
 const tide_engine_column *tide_engine_column_at(tide_engine *engine, size_t i) {
-    assert(i < engine->n_columns);
+    TIDE_ASSERT(i < engine->n_columns);
     const tide_engine_plan *plan = &engine->plans[i];
     engine->column = (tide_engine_column){plan->key, plan->n_rows, plan->type};
     return &engine->column;
@@ -246,7 +246,7 @@ static bool is_same(const tide_engine_plan *plan) {
 
 /* Out-of-memory events and marks have no valid address. */
 static void drop_addresses(const tide_event_table *events, const batch *of, double *to) {
-    assert(of->rows != NULL);
+    TIDE_ASSERT(of->rows != NULL);
     for (size_t i = 0; i < of->n; i++) {
         if (!tide_action_has_address(events->action[of->rows[i]])) {
             to[i] = 0;
@@ -256,7 +256,7 @@ static void drop_addresses(const tide_event_table *events, const batch *of, doub
 
 const void *tide_engine_rows(tide_engine *engine, size_t column, size_t first) {
     const tide_engine_plan *plan = &engine->plans[column];
-    assert(column < engine->n_columns && first < plan->n_rows);
+    TIDE_ASSERT(column < engine->n_columns && first < plan->n_rows);
     size_t n_left = plan->n_rows - first;
     size_t n = n_left < TIDE_ENGINE_BATCH ? n_left : TIDE_ENGINE_BATCH;
     batch of = {plan->values, plan->stride, NULL, n, none_of(plan)};
@@ -274,7 +274,8 @@ const void *tide_engine_rows(tide_engine *engine, size_t column, size_t first) {
     }
     if (plan->values != NULL) {
         copy *const copy_of = COPIES[log_of(plan->width)][log_of(WIDTHS[plan->type])];
-        assert(copy_of != NULL); /* only a number of 8 bytes does not fit, and becomes a double */
+        TIDE_ASSERT(copy_of !=
+                    NULL); /* only a number of 8 bytes does not fit, and becomes a double */
         copy_of(&of, to);
     } else {
         memset(to, 0, of.n * WIDTHS[plan->type]);

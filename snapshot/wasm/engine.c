@@ -1,9 +1,9 @@
 /* engine.c - opens a document and keeps the answers. */
 #include "snapshot/wasm/engine_internal.h"
 
-#include <assert.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "common/hostmem.h"
 #include "snapshot/analysis/lifetimes_walk.h"
 
@@ -33,14 +33,21 @@ static tide_status prepare_document(tide_engine *engine) {
     return tide_frame_kinds_init(&engine->frames, engine->snapshot, tide_hostmem_default());
 }
 
-bool tide_engine_open(tide_engine *engine, bool for_layouts) {
+static tide_status load(tide_engine *engine) {
     engine->name[sizeof(engine->name) - 1] = '\0';
-    assert(engine->snapshot == NULL);
-    tide_status status = tide_snapshot_load(engine->name, NULL, &engine->snapshot, &engine->error);
-    if (status == TIDE_OK) {
-        status = for_layouts ? tide_engine_prepare_layouts(engine) : prepare_document(engine);
-    }
-    return tide_engine_end(engine, status);
+    TIDE_ASSERT(engine->snapshot == NULL);
+    return tide_snapshot_load(engine->name, NULL, &engine->snapshot, &engine->error);
+}
+
+bool tide_engine_open(tide_engine *engine) {
+    tide_status status = load(engine);
+    return tide_engine_end(engine, status == TIDE_OK ? prepare_document(engine) : status);
+}
+
+bool tide_engine_open_layouts(tide_engine *engine) {
+    tide_status status = load(engine);
+    return tide_engine_end(engine,
+                           status == TIDE_OK ? tide_engine_prepare_layouts(engine) : status);
 }
 
 const char *tide_engine_error(const tide_engine *engine) {
@@ -55,7 +62,7 @@ bool tide_engine_end(tide_engine *engine, tide_status status) {
 }
 
 void tide_engine_begin_text(tide_engine *engine) {
-    assert(engine->snapshot != NULL);
+    TIDE_ASSERT(engine->snapshot != NULL);
     engine->n_text = 0;
 }
 

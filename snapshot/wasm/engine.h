@@ -66,9 +66,11 @@ TIDE_EXPORT(create) tide_engine *tide_engine_create(void);
  * TIDE_ENGINE_NAME_BYTES. */
 TIDE_EXPORT(name) char *tide_engine_name(tide_engine *engine);
 
-/* Reads the file; once per engine. With `for_layouts` the engine answers `layout` alone. False:
- * `error` says why, in the program's words. */
-TIDE_EXPORT(open) bool tide_engine_open(tide_engine *engine, bool for_layouts);
+/* Reads the file; once per engine. False: `error` says why, in the program's words. */
+TIDE_EXPORT(open) bool tide_engine_open(tide_engine *engine);
+
+/* In place of `open`: the engine answers `layout` alone. */
+TIDE_EXPORT(open_layouts) bool tide_engine_open_layouts(tide_engine *engine);
 TIDE_EXPORT(error) const char *tide_engine_error(const tide_engine *engine);
 
 /* How many columns the events, subjects, frames, stacks and scopes have together. */
@@ -81,11 +83,11 @@ const tide_engine_column *tide_engine_column_at(tide_engine *engine, size_t i);
 /* Its rows from `first`, TIDE_ENGINE_BATCH of them or what is left. */
 TIDE_EXPORT(rows) const void *tide_engine_rows(tide_engine *engine, size_t column, size_t first);
 
-/* Once: the document without these columns, as the JSON of docs/snapshot-format.md with addresses
- * in bytes and further keys: "odd": {count, first}; "n_blocks"; and of a snapshot by PyTorch, for
- * each device, "verdicts": the sentences of `tidemark explain` about the recording, and "rules":
- * what each rule of the categories explains at the peak. Like every answer it is a `text`; false:
- * `error`. */
+/* Once: the document without these columns, as the JSON of docs/reference/snapshot-format.md with
+ * addresses in bytes and further keys: "odd": {count, first}; "n_blocks"; and of a snapshot by
+ * PyTorch, for each device, "verdicts": the sentences of `tidemark explain` about the recording,
+ * and "rules": what each rule of the categories explains at the peak. Like every answer it is a
+ * `text`; false: `error`. */
 TIDE_EXPORT(document) bool tide_engine_document(tide_engine *engine);
 
 /* How the reserved memory of a device is divided in a state, which is the number of events before
@@ -96,6 +98,10 @@ TIDE_EXPORT(document) bool tide_engine_document(tide_engine *engine);
  * -1 is a gap. An engine that was not opened for layouts first
  * makes the lifetimes of all blocks, which then stay in memory. */
 TIDE_EXPORT(layout) bool tide_engine_layout(tide_engine *engine, size_t device, size_t state);
+
+/* In place of `open`: reads a digest, or a list of digests (docs/reference/digest.md). The answer
+ * is the JSON of a list with an object for each digest, which has what the page draws of it. */
+TIDE_EXPORT(ranks) bool tide_engine_ranks(tide_engine *engine);
 
 /* The JSON of `tidemark summary`. Only the engine of the tests has it. */
 TIDE_EXPORT(summary) bool tide_engine_summary(tide_engine *engine);

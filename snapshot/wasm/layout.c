@@ -1,8 +1,7 @@
 /* layout.c - how the reserved memory of a device is divided at an instant, as `tidemark summary
  * --fragmentation` computes it.
  */
-#include <assert.h>
-
+#include "common/assert.h"
 #include "snapshot/analysis/layout.h"
 #include "snapshot/wasm/engine_internal.h"
 
@@ -108,7 +107,7 @@ static void write_layout(tide_json_writer *json, void *ctx) {
 }
 
 bool tide_engine_layout(tide_engine *engine, size_t device, size_t state) {
-    assert(engine->snapshot != NULL && state <= engine->snapshot->n_events);
+    TIDE_ASSERT(engine->snapshot != NULL && state <= engine->snapshot->n_events);
     tide_status status = tide_engine_prepare_layouts(engine);
     if (status != TIDE_OK) {
         return tide_engine_end(engine, status);

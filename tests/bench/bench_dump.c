@@ -92,7 +92,7 @@ static bool run(program *p, size_t n_events, size_t n_blocks) {
     }
     atomic_store(&p->longest_ns, 0);
     (void)nanosleep(&(struct timespec){.tv_nsec = (long)(copy_ms * 1e6) % 1000000000L}, NULL);
-    printf("nobody copies: longest call %.3f ms\n", (double)atomic_load(&p->longest_ns) * 1e-6);
+    printf("no copies: longest call %.3f ms\n", (double)atomic_load(&p->longest_ns) * 1e-6);
     atomic_store(&p->is_stopped, true);
     (void)pthread_join(thread, NULL);
     return works && !atomic_load(&p->has_failed);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every command that prints a report with --format json and compares the printed names with docs/json.md:
+# Runs every command that prints a report with --format json and compares the printed names with docs/reference/json.md:
 # check_json.sh PAGE TIDEMARK SOURCES A name that is printed must be on the page. A figure and a column that is on the
 # page must be printed by one of the commands below. Many sentences are printed in rare cases only: such a key must at
 # least occur in the sources of cli/, run/ or bench/.
@@ -41,7 +41,7 @@ report() { # COMMAND...
     *) { echo "tidemark $*: exit status $status"; cat errors; } >&2; failed=1; return ;;
     esac
     jq -e "$is_sound" report.json >/dev/null ||
-        { echo "tidemark $*: not the object that docs/json.md describes" >&2; failed=1; }
+        { echo "tidemark $*: not the object that docs/reference/json.md describes" >&2; failed=1; }
     jq -r "$names" report.json >>printed
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fails if a file of a format's reader or writer has a key of its own: check_keys.sh SOURCES
-# All keys come from the .def files, whose tables docs/snapshot-format.md and docs/digest.md have.
+# All keys come from the .def files, whose tables docs/reference/snapshot-format.md and docs/reference/digest.md have.
 set -u
 cd "$1/snapshot"
 failed=0

@@ -1,4 +1,4 @@
-/* Prints the tables of keys of docs/snapshot-format.md and docs/digest.md:
+/* Prints the tables of keys of docs/reference/snapshot-format.md and docs/reference/digest.md:
  * snapshot_keys document|summary|columns|digest
  */
 #include <stdbool.h>
@@ -43,7 +43,9 @@
 #define ENCODING_OF_DELTA ", as differences"
 #define ENCODING_OF_ADDRESS ", as differences in units"
 
-#define DIGEST_NUMBER "integer", ""
+#define DIGEST_NUMBER NUMBER
+#define DIGEST_COUNT COUNT
+#define DIGEST_SIGNED "integer", ""
 #define DIGEST_TEXT "text", ""
 #define DIGEST_CUT_TEXT "text", ""
 

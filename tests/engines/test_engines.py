@@ -1,5 +1,5 @@
 """The tables of `tidemark export --to parquet` in third-party engines: pyarrow reads every file, and the queries of
-docs/engines.md for DuckDB and Polars run as the page prints them. Their answers must be the figures of `tidemark
+docs/reference/engines.md for DuckDB and Polars run as the page prints them. Their answers must be the figures of `tidemark
 summary`. Usage: test_engines.py TIDEMARK, in an environment with duckdb, pyarrow and polars.
 
 Exits with 77 if one of these is not installed.
@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "format"))
 import parquet_reader  # noqa: E402
 
-PAGE = (ROOT / "docs" / "engines.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "engines.md").read_text()
 TIDEMARK = str(Path(sys.argv[1]).resolve())
 SMALL = "profile --device virtual --d-model 64 --layers 2 --heads 2 --batch 2 --context 16".split()
 RUNS = {

@@ -1,4 +1,4 @@
-"""The document behind tests/golden/snapshots/version-1-everything.json.gz: each feature of the format at least once.
+"""The document of tests/golden/snapshots/version-1-everything.json.gz: each feature of the format at least once.
 
 It was read by the program's reader and saved by its writer, once, in version 0.1.0; that file stays as it is. A feature
 that comes later goes into a file of its own. Usage: make_everything.py > everything.json

@@ -1,4 +1,4 @@
-"""The document behind tests/golden/snapshots/version-1-live.json.gz: the features that recordings of live programs brought to
+"""The document of tests/golden/snapshots/version-1-live.json.gz: the features that recordings of live programs brought to
 the format, each at least once, on top of those of make_everything.py: how categories became known, scopes without an
 interval, owners at the driver's level, private pools; and versions, what is inexact, losses.
 

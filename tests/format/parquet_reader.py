@@ -148,7 +148,7 @@ class Table:
                 at = self.chunk(name, chunk[3], at, group[3])
             assert group[6] == at - group[5]
             assert group[2] == sum(chunk[3][6] for chunk in group[1])
-        assert at == footer_at, "something lies between the pages and the footer"
+        assert at == footer_at, "something is between the pages and the footer"
         assert all(len(values) == self.n_rows for values in self.rows.values())
 
     def page(self, at: int) -> tuple[dict, bytes, int, int]:

@@ -1,4 +1,4 @@
-"""A reader of snapshot files, written from docs/snapshot-format.md alone, independently of the C reader.
+"""A reader of snapshot files, written from docs/reference/snapshot-format.md alone, independently of the C reader.
 
 read(path) gives a Snapshot with decoded tables; Walk goes through the events of one device and knows what is alive.
 """

@@ -1,4 +1,4 @@
-"""snapshot_reader.py, which was written from docs/snapshot-format.md alone, agrees with the program: on every file in
+"""snapshot_reader.py, which was written from docs/reference/snapshot-format.md alone, agrees with the program: on every file in
 tests/golden/snapshots, which holds one of every version ever written, and on files of fresh runs.
 
 The program is TIDEMARK_CLI.

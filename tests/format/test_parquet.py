@@ -23,7 +23,7 @@ import parquet_reader
 import test_exports
 from test_exports import GOLDEN, TRAIN, run
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "engines.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "reference" / "engines.md"
 TABLES = ["blocks", "devices", "events", "frames", "groups", "scopes", "segments", "stacks", "steps"]
 TYPES = {parquet_reader.INT64: "int64", parquet_reader.INT32: "int32", parquet_reader.BYTE_ARRAY: "string", parquet_reader.BOOLEAN: "boolean"}
 LONG = "profile --device virtual --d-model 32 --layers 4 --heads 2 --warmup 1 --steps 700 --batch 1 --context 8".split()

@@ -31,7 +31,7 @@ tree)
     for file in bin/tidemark share/tidemark/viewer.html include/tidemark/tidemark.h \
         include/tidemark/allocator/cache.h "$TIDE_LIBDIR/libtidemark.a" "$TIDE_LIBDIR/pkgconfig/tidemark.pc" \
         "$TIDE_LIBDIR/cmake/tidemark/tidemarkConfig.cmake" "$TIDE_DOCDIR/LICENSE" \
-        "$TIDE_DOCDIR/docs/using-the-library.md" "$TIDE_DOCDIR/docs/examples/own_buffers.c"; do
+        "$TIDE_DOCDIR/docs/guide/using-the-library.md" "$TIDE_DOCDIR/docs/examples/own_buffers.c"; do
         [ -s "$prefix/$file" ] || fail "$file was not installed"
     done
     # The headers of the list and no other file.
@@ -103,13 +103,13 @@ without_tests)
     grep -q "the tests are not built, because cmocka is not installed" "$work/without.log" || fail "nothing is said of the tests"
     ;;
 page)
-    # Runs the commands of docs/using-the-library.md, except those that install the tree.
+    # Runs the commands of docs/guide/using-the-library.md, except those that install the tree.
     command -v pkg-config >/dev/null || exit 77
     export PKG_CONFIG_PATH="$prefix/$TIDE_LIBDIR/pkgconfig" PATH="$prefix/bin:$PATH"
     mkdir -p "$work/page" && cd "$work/page"
     cp "$prefix/$TIDE_DOCDIR/docs/examples/own_buffers.c" .
     awk '/^```sh$/ { inside = 1; next } /^```$/ { inside = 0 } inside && !/^cmake /' \
-        "$prefix/$TIDE_DOCDIR/docs/using-the-library.md" >commands.sh
+        "$prefix/$TIDE_DOCDIR/docs/guide/using-the-library.md" >commands.sh
     [ "$(wc -l <commands.sh)" -eq 4 ] || fail "expected 4 commands on the page: $(cat commands.sh)"
     bash -e commands.sh >output.txt 2>&1 || fail "the page's commands fail: $(tail -n 20 output.txt)"
     [ -s report.html ] || fail "the page's commands left no report.html"

@@ -1,4 +1,4 @@
-"""Reads a log that programs/live/ wrote, for tests: docs/log-format.md specifies it.
+"""Reads a log that programs/live/ wrote, for tests: docs/reference/log-format.md specifies it.
 
     python3 read_log.py LOG [N]   counts, and the last N rows
 """

@@ -1,4 +1,4 @@
-/* test_oom_program.c - a run of the user's command while the n-th allocation of our heap, or the
+/* test_oom_program.c - a run of a user's command while the n-th allocation of our heap, or the
  * n-th call of the system, fails, for every n: the result reports it, nothing leaks, no folder of
  * the run stays, and no snapshot is partial. A shell script replaces PyTorch.
  */

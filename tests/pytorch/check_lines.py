@@ -84,7 +84,7 @@ def main():
     args = parser.parse_args()
     tidemark = str(pathlib.Path(args.tidemark).resolve())
     with tempfile.TemporaryDirectory() as folder:
-        # resolve() would follow the environment's link to the Python behind it
+        # resolve() would follow the environment's link to the Python that it names
         good = [check(name, tidemark, str(pathlib.Path(args.python).absolute()), pathlib.Path(folder))
                 for name in args.names or PROGRAMS]
     print(f"lines and retries: {sum(good)} of {len(good)} programs are right")

@@ -15,7 +15,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 EVENTS = ("events", "allocated", "reserved", "segments")
 # Name of the file, PyTorch, card, program, and the parts of compare_snapshots.py that must be equal; the others are
-# explained in docs/virtual-cuda.md, section "Compared with real cards".
+# explained in docs/guide/virtual-cuda.md, section "Compared with real cards".
 RECORDINGS = [
     ("2.7B_fp32_ctx512_forward", "2.6.0", "h100-80", "2.7B_fp32_forward", EVENTS + ("blocks", "addresses", "places")),
     ("2.7B_bf16_ctx512_forward", "2.6.0", "h100-80", "2.7B_bf16_forward", EVENTS + ("blocks", "addresses")),

@@ -114,7 +114,7 @@ def failed(tidemark, python, folder):
     assert len(held) == 3 and "live_running.py:" in held[0] and "the snapshot is out-oom-1.json.gz" in held[0], errors
     assert "2 more requests for memory failed" in errors, errors
     assert read(f"{folder}/out-oom-1.json.gz")["run"]["outcome"] == "running"
-    print("failed: 3 told, 2 counted, the program went on")
+    print("failed: 3 reported, 2 counted, the program went on")
 
 
 def killed(tidemark, python, folder):
@@ -125,7 +125,7 @@ def killed(tidemark, python, folder):
     assert run.returncode == -signal.SIGKILL, (run.returncode, errors)
     assert "1.00 GiB asked for" in errors and "it held 300.00 MiB of" in errors, errors
     assert read(f"{folder}/out-oom-1.json.gz")["run"]["outcome"] in ("oom", "running")
-    print("killed in the handler: told all the same")
+    print("killed in the handler: reported all the same")
 
 
 # ---- a terminal for tidemark top ----

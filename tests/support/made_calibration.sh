@@ -1,4 +1,4 @@
-# Calibrations made by hand (docs/virtual-time.md), for tests that source this.
+# Calibrations made by hand (docs/guide/virtual-time.md), for tests that source this.
 made() { # CPU FORWARD_US BACKWARD_US [GPU]
     printf '{"format": "tidemark calibration", "version": 1, "made": "2026-11-27", "cpu": "%s", "torch": "2.14.1",
         "host": {"forward_us": %s, "backward_us": %s}%s}\n' "$@"

@@ -1,5 +1,5 @@
-// The page under axe-core: every panel, light and dark, with one run, several and none; and the page by
-// keyboard alone.
+// The page under axe-core: every panel, light and dark, with one run, several and none; and the page used
+// only by keyboard.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

@@ -23,7 +23,7 @@ import { randomNumbers, randomRun, trainingRun } from './synthetic.mjs';
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
 const training = makeRun(snapshotOf(trainingRun({ layers: 5, warmup: 1, steps: 2 })), 'training');
 
-/** The blocks by the simplest walk over the events. */
+/** The blocks, by the simplest walk over the events. */
 function plainBlocks(document) {
   const alive = new Map();
   const blocks = [];

@@ -80,7 +80,7 @@ function watch() {
   requestAnimationFrame(look);
 }
 
-/** Records the longest time until then without a timer callback. It takes memory of its own. */
+/** Records the longest time without a timer callback until the runs are shown. It takes memory of its own. */
 function watchFreezes() {
   let last = performance.now();
   const channel = new MessageChannel();

@@ -10,7 +10,7 @@ import { homeView, makeRun } from '../../viewer/src/run.js';
 import { certainCategoryText, certaintiesText } from '../../viewer/src/text.js';
 import { Recording } from './recording.mjs';
 
-/** A step with three blocks: named, by rule, unknown; before it, one that is named. */
+/** A step with three blocks: named, by rule and unknown; and a named block before the step. */
 function recorded() {
   const recording = new Recording();
   recording.begin('step', 'step', 0);

@@ -75,7 +75,7 @@ const VALUES = [
 
 const pick = (random, list) => list[Math.floor(random() * list.length)];
 
-/** Chooses one of all matches of a pattern, so that small parts are damaged as often as columns. */
+/** Chooses one of all matches of a pattern, so small parts are damaged as often as columns. */
 function place(text, pattern, random) {
   const found = [...text.matchAll(pattern)];
   if (found.length === 0) return null;

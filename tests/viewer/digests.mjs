@@ -56,7 +56,7 @@ export function makeDigest(rank, n, nSteps) {
     [step.begin_ns, 8 * GIB],
     [step.begin_ns + 6e8, step.allocated_peak_bytes],
   ]);
-  const each = Math.ceil(all.length / MOST_POINTS); // the highest of so many is one point
+  const each = Math.ceil(all.length / MOST_POINTS); // the highest of this many becomes one point
   const points = all
     .filter((_, i) => i % each === 0)
     .map(([time], i) => [time, Math.max(...all.slice(i * each, (i + 1) * each).map(([, value]) => value))]);

@@ -1,4 +1,4 @@
-// Files as the page reads them: known by their content, with odd values, and handed on without a copy.
+// Files as the page reads them: recognised by content, with odd values, and passed on without a copy.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';

@@ -11,8 +11,8 @@ import { buildColouring, buildStacking } from '../../viewer/src/stacking.js';
 const LETTER = 6.6; // CSS pixels
 
 /**
- * The labels inside and above the plot of a run in event order, what is drawn in the lanes below it, in
- * order, and the geometry. A box of a lane has no text.
+ * The labels inside and above the plot of a run in event order, the drawings in the lanes below it, in order,
+ * and the geometry. A box of a lane has no text.
  * @returns {{labels: {text: string, x: number, y: number, w: number}[], inLanes: object[], geometry: object}}
  */
 export function drawnLabels(run, width, { view = homeView(run, run.axes.event), height = 336 } = {}) {

@@ -1,4 +1,4 @@
-// Gives the modules under node the engine that the page holds, and makes snapshots of documents with it.
+// Gives the modules under node the page's engine, and makes snapshots and ranks with it.
 import { existsSync, readFileSync } from 'node:fs';
 import { documentOf, readLayoutText } from '../../viewer/src/document.js';
 import { bytesInMemory, Engine } from '../../viewer/src/engine.js';
@@ -6,10 +6,11 @@ import { provideEngine } from '../../viewer/src/engine_module.js';
 import { readSnapshot } from '../../viewer/src/format.js';
 import { Layouts } from '../../viewer/src/layouts.js';
 import { makeRun } from '../../viewer/src/run.js';
+import { readRanks } from '../../viewer/src/rank_digests.js';
 
 const path = process.env.TIDEMARK_ENGINE ?? '';
 
-/** Why tests of the engine are skipped; false: they are not. */
+/** The reason to skip tests of the engine, or false. */
 export const NO_ENGINE = existsSync(path) ? false : 'TIDEMARK_ENGINE names no engine';
 
 const module = NO_ENGINE ? null : new WebAssembly.Module(readFileSync(path));
@@ -41,5 +42,15 @@ export function layoutsOf(engine) {
   return new Layouts({
     at: (device, state) => readLayoutText(engine, device, state),
     close: () => undefined,
+  });
+}
+
+/** The ranks of a text, its bytes or a document, as the page reads them from a file. */
+export function ranksOf(source) {
+  const text = () => (typeof source === 'string' ? source : JSON.stringify(source));
+  const bytes = source instanceof Uint8Array ? source : new TextEncoder().encode(text());
+  return readRanks(async () => {
+    const parts = [bytes];
+    return async () => parts.pop() ?? null;
   });
 }

@@ -1,5 +1,5 @@
-// The page's engine beside the program: WebAssembly makes the same summary of each file and refuses a damaged
-// one in the same words, with the same byte and key. Sizes are 32 bits wide there, and 64 in the program.
+// The page's engine against the program: WebAssembly makes the same summary of each file and refuses a
+// damaged file in the same words, with the same byte and key. Sizes have 32 bits there, 64 in the program.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,12 +24,12 @@ const module = skip ? null : new WebAssembly.Module(readFileSync(process.env.TID
 const folder = mkdtempSync(join(tmpdir(), 'tidemark-engine-'));
 after(() => rmSync(folder, { recursive: true }));
 
-/** The bytes as the page hands them to the engine. */
+/** The bytes as the page passes them to the engine. */
 function plain(bytes) {
   return bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes;
 }
 
-/** The summary of a file as the engine makes it, or the reason why it refuses it. */
+/** The engine's summary of a file, or its reason to refuse the file. */
 async function engineSays(name, bytes) {
   try {
     const engine = await Engine.start(module, bytesInMemory([bytes]));
@@ -89,9 +89,9 @@ function verdicts(files) {
   return stdout.toString().trimEnd().split('\n');
 }
 
-/** Files of which the engine says other words than the program. */
+/** Files for which the words of the engine differ from the program's. */
 async function disagreements(files) {
-  const name = '/proc/self/fd/3'; // where the program of the verdicts reads them
+  const name = '/proc/self/fd/3'; // the program of the verdicts reads them here
   const found = [];
   for (const [i, program] of verdicts(files).entries()) {
     const said = (await engineSays(name, files[i].bytes)).replace(`cannot read '${name}': `, '');
@@ -192,7 +192,7 @@ test('sizes that 32 bits do not hold are refused as where 64 do', { skip }, asyn
   const pickle = (...parts) =>
     Buffer.concat([Buffer.from([0x80, 4]), ...parts.map((part) => Buffer.from(part)), Buffer.from('.')]);
   const files = [0n, 1n, 16n].flatMap((n) => {
-    const far = eightBytes((1n << 32n) + n); // which would be n if it were cut
+    const far = eightBytes((1n << 32n) + n); // becomes n if cut to 32 bits
     return [
       { what: `a frame of 2^32 + ${n}`, bytes: pickle([0x95], far, 'N') },
       { what: `a text of 2^32 + ${n}`, bytes: pickle([0x8d], far, 'a'.repeat(64)) },

@@ -1,4 +1,4 @@
-// Allocations that found no memory: which limit failed, what the picture says of it; and lanes of threads.
+// Allocations that found no memory: the limit that failed, the words in the picture; and lanes of threads.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { failuresOf, failuresText, limitsOf } from '../../viewer/src/failures.js';

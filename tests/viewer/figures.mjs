@@ -83,7 +83,7 @@ export function profile({ shape, device, pairs }, folder, format) {
 }
 
 export const PHASES = ['forward', 'backward', 'optimizer', 'step'];
-/** Of every category that the runs below hold; a forgotten one shows as "undefined". */
+/** For each category in the runs below; a missing one shows as "undefined". */
 const CATEGORY_WORDS = {
   parameter: 'parameters',
   gradient: 'gradients',

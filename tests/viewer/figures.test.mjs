@@ -68,7 +68,7 @@ function checkSummary({ document, summary }) {
   }
 }
 
-/** The blocks and segments that the file lists at its end, against those that the events lead to. */
+/** The blocks and segments that the file lists at its end, against those after the last event. */
 function checkEnd({ document }) {
   const { file, unit, events } = document;
   const { segments, runs, blocks } = stateAfter(document, events.length - 1);
@@ -131,7 +131,7 @@ function checkParameters({ document, summary, short }) {
 
 const tokensPerSecond = ({ document: { file }, times }) =>
   (file.run.batch_size * file.run.context_length) / (times('step').mean / 1000);
-// The virtual device computes nothing, and the output says whose memory it shows.
+// The virtual device computes nothing, and the output names the model whose memory it is.
 const devicesLine = (device) =>
   `2 runs on ${device}${device === 'virtual' ? " (tidemark's own model in C); times: not computed" : ''}`;
 

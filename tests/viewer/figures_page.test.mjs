@@ -94,7 +94,7 @@ function checkSums(row) {
 }
 
 /**
- * A list, largest first. The order of groups of equal size is not specified, so a row may match any group of
+ * A list, largest first. The order of groups of equal size is unspecified, so a row may match any group of
  * its size.
  */
 function checkList(rows, groups, total) {

@@ -1,6 +1,6 @@
 // Large snapshots for the benchmark, deterministic: the first steps of a synthetic training run, and then its
-// last step repeated. Times vary from row to row as measured ones do, so that an event takes as many bytes as
-// in a measured file.
+// last step repeated. Times vary from row to row like measured ones, so an event takes as many bytes as in a
+// measured file.
 import { createWriteStream } from 'node:fs';
 import { once } from 'node:events';
 import { createGzip } from 'node:zlib';

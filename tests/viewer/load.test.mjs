@@ -270,7 +270,7 @@ test('the page warns of missing stacks and missing names of functions', () => {
 });
 
 test('rows beyond what the engine hands over at a time are in their places', () => {
-  const nBlocks = 40_000; // the engine hands over 16,384 rows at a time
+  const nBlocks = 40_000; // the engine returns 16,384 rows at a time
   const r = new Recording({ nsPerEvent: 3 });
   for (let i = 0; i < nBlocks; i++)
     r.event('alloc', { address: i, requested: i + 1, block: 512 * (i + 1), name: r.string(`${i % 300}`) });

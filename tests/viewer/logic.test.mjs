@@ -402,7 +402,7 @@ test('scopes of one lane that overlap cover no names', () => {
     for (let i = 0; i < 6; i++) r.within('layer', 'outer', -1, () => r.alloc(`a${i}`, 'activation', 4096));
   });
   const run = makeRun(snapshotOf(r.document()), 'x');
-  // The first layer reaches as far as all others, which lie over it.
+  // The first layer reaches as far as all others, which are drawn over it.
   const layers = [...run.lanes.find(({ title }) => title === 'layer').scopes];
   run.extents.last[layers[0]] = run.extents.last[layers[5]];
   for (const width of [300, 420, 700, 1400]) {

@@ -1,4 +1,4 @@
-// Whose memory a device's driver says is in use, and the private pool of a block.
+// The owners of the memory that a device's driver reports as in use, and the private pool of a block.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { snapshotOf } from './engine.mjs';
@@ -10,7 +10,7 @@ import { Recording } from './recording.mjs';
 
 const MIB = 2 ** 20;
 
-/** The account of a small run: MiB, with bytes beside them that must not get lost in rounding. */
+/** The account of a small run, in whole MiB unless a test adds other rows. */
 function recorded(account = {}, rows = []) {
   const recording = new Recording();
   recording.alloc('weight', 'parameter', 1024);
@@ -73,7 +73,7 @@ test('what is not known is left out', () => {
   assert.deepEqual(linesOf(without), {});
 });
 
-test("a block's private pool is told", () => {
+test("a block's private pool is named", () => {
   const document = recorded();
   document.pools = [[3, 0]];
   document.events.pool = [0, 1];

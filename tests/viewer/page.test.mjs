@@ -1,4 +1,4 @@
-// The viewer's page in headless Chromium, opened from disk as people open it.
+// The viewer's page in headless Chromium, opened from disk as users open it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { settled, closed, onTimeline, PATIENCE_MS, rested, text } from './pages.mjs';

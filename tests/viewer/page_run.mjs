@@ -1,4 +1,4 @@
-// The browser, the folder and the run of tests that open whole pages; without a browser they are skipped.
+// The browser, the folder and the runner of tests that open whole pages; without a browser they are skipped.
 import { after } from 'node:test';
 import { openBrowser, openPage, reportHtml, temporaryFolder } from './pages.mjs';
 import { trainingRun } from './synthetic.mjs';

@@ -1,4 +1,4 @@
-// Opens viewer pages in the system's Chromium. Exits with 77 where Chromium or playwright-core is absent.
+// Opens viewer pages in the system's Chromium. Exits with 77 if Chromium or playwright-core is absent.
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ const FLAGS = [
 /** The built page; its path is given by the build. */
 export const VIEWER_HTML = process.env.TIDEMARK_VIEWER_HTML ?? '';
 
-/** @returns {Promise<any>} the browser, or null with a message where there is none */
+/** @returns {Promise<any>} the browser, or null, with a message, if there is none */
 export async function openBrowser() {
   let playwright;
   try {
@@ -58,7 +58,7 @@ export function temporaryFolder() {
   return folder;
 }
 
-/** Longer than the busiest machine takes. */
+/** Longer than the busiest machine needs. */
 export const PATIENCE_MS = 120_000;
 
 /**
@@ -92,7 +92,7 @@ export async function openPage(browser, folder, html, { init, ...options } = {})
   return page;
 }
 
-/** Waits until the page has applied all changes: its parts are notified once a frame. */
+/** Waits until the page has applied all changes: its parts are notified once per frame. */
 export function settled(page) {
   return page.evaluate(
     () =>
@@ -103,8 +103,8 @@ export function settled(page) {
 }
 
 /**
- * Waits that long by the page's own timers, whose order does not depend on how busy the machine is: what the
- * page does after a shorter time has been done.
+ * Waits that long by the page's own timers, whose order does not depend on the load of the machine: timers of
+ * the page with a shorter time have run.
  */
 export async function rested(page, ms) {
   await page.evaluate((ms) => new Promise((resolve) => setTimeout(resolve, ms)), ms);

@@ -373,7 +373,7 @@ test('the account of the device that is shown is beside the timeline, if the fil
   await closed(without);
 });
 
-/** The boxes of the lines that a text takes. */
+/** The boxes of the lines of a text. */
 const linesOf = (locator) =>
   locator.evaluateAll((spans) => spans.map((span) => span.getClientRects().length));
 

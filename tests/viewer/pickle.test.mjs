@@ -1,4 +1,4 @@
-// Pickles by PyTorch in the viewer: the same run as the import of the program gives. engine.test.mjs has the
+// Pickles by PyTorch in the viewer: the same run as by the program's import. engine.test.mjs has the
 // refusals.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -66,7 +66,7 @@ test(
 );
 
 /**
- * A document in JSON, pickled with a protocol; lists of two numbers become tuples, and equal texts one
+ * A document in JSON, pickled with a protocol; lists of two numbers become tuples, and equal texts become one
  * object.
  */
 function pickledJson(name, document, protocol) {

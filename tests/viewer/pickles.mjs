@@ -112,7 +112,7 @@ export function assertSame(ours, theirs, name) {
   }
 }
 
-/* What rules of categories look for, and what they do not. */
+/* Functions that rules of categories look for, and others. */
 const FUNCTIONS = [
   ...['forward', 'apply', 'c10::cuda::f()', '', '_call_impl', '_apply', '__init__', 'zero_grad', 'backward'],
   ...['torch::autograd::generated::MulBackward0::apply(int)', 'torch::autograd::AccumulateGrad::apply(int)'],

@@ -1,7 +1,6 @@
-// What the page of ranks computes, under node.
+// The computations of the page of ranks, under node.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { digestKind, readRanks } from '../../viewer/src/rank_digests.js';
 import {
   clockOf,
   compareCommand,
@@ -19,10 +18,10 @@ import {
   usualPair,
 } from '../../viewer/src/rank_rows.js';
 import { CLOCKLESS, ENDS, LEAKS, makeDigest, makeDigests, ranksDocument } from './digests.mjs';
+import { ranksOf as read } from './engine.mjs';
 import { colourDistances, lightness } from './oklab.mjs';
 
-const read = (document) => readRanks(JSON.stringify(document));
-const WORLD = read(ranksDocument(makeDigests(64, 20)));
+const WORLD = await read(ranksDocument(makeDigests(64, 20)));
 const FOLDED = { groupBy: '', orderBy: 'rank', isFolded: true };
 
 test('numbers of ranks are written as spans', () => {
@@ -60,13 +59,13 @@ test('rows are ordered by peak, and grouped by node and by the groups that divid
   assert.ok(nodes.indexOf('node2') < nodes.indexOf('node10') || !nodes.includes('node10'));
 });
 
-test('the headline names the fullest, the spread, who ran out and who grows, and how many were given', () => {
+test('the headline names the fullest, the spread, who ran out and who grows, and how many were given', async () => {
   assert.equal(
     ranksHeadline(WORLD),
     '64 ranks: rank 11 is the fullest with 79.00 GiB, 464.3 % above the lowest peak, 14.00 GiB. ' +
       'Rank 11 ran out of memory. Rank 5 grows by 256.00 MiB a step, most at log (train.py:88).',
   );
-  const some = read(ranksDocument([makeDigest(0, 1024, 3), makeDigest(1, 1024, 3)]));
+  const some = await read(ranksDocument([makeDigest(0, 1024, 3), makeDigest(1, 1024, 3)]));
   assert.equal(ranksHeadline(some), '2 of 1,024 ranks, all with a peak of 20.00 GiB.');
 });
 
@@ -98,21 +97,12 @@ test('colours by order tell the small differences apart that one outlier hides',
   assert.equal(scaleOf({ ...heat, most: heat.least }, true)(heat.least), 0.5);
 });
 
-test('pinned memory of the host is no device of a rank; a second card is', () => {
-  const [digest] = makeDigests(1, 4);
-  const second = (kind) => ({ ...digest.devices[0], index: 1, kind });
-  const namesOf = (kind) =>
-    read(ranksDocument([{ ...digest, devices: [digest.devices[0], second(kind)] }])).map(({ name }) => name);
-  assert.deepEqual(namesOf('pinned'), ['rank 0']);
-  assert.deepEqual(namesOf('cuda'), ['rank 0 · device 0', 'rank 0 · device 1']);
-});
-
-test('a step that stands for several fills their columns', () => {
+test('a step that stands for several fills their columns', async () => {
   const long = makeDigest(0, 8, 6);
   const short = makeDigest(1, 8, 6);
   const { steps } = short.devices[0];
   short.devices[0].steps = [0, 3].map((at) => ({ ...steps[at], n_steps: 3, allocated_peak_bytes: at + 1 }));
-  const heat = heatOf(foldRanks(read(ranksDocument([long, short])), FOLDED));
+  const heat = heatOf(foldRanks(await read(ranksDocument([long, short])), FOLDED));
   assert.deepEqual([...heat.cells.slice(6)], [1, 1, 1, 4, 4, 4]);
 });
 
@@ -165,69 +155,4 @@ test('the scale grows lighter for every eye', () => {
     for (const [eyes, distance] of Object.entries(colourDistances(low, high)))
       assert.ok(distance > 0.03, `${low} ${high} ${eyes} ${distance}`);
   }
-});
-
-test('a digest is known by its first bytes', () => {
-  assert.equal(digestKind('{"format":"tidemark-digest","version":1'), 'digest');
-  assert.equal(digestKind(' {\n"format" : "tidemark-ranks"'), 'ranks');
-  assert.equal(digestKind('{"format":"tidemark-snapshot"'), null);
-});
-
-const BAD = [
-  ['version', (d) => (d.version = 9), /^version: this page reads version 1 only$/],
-  ['a list', (d) => (d.devices = {}), /^devices: a list was expected$/],
-  ['a text', (d) => (d.devices[0].rows[0].line = 7), /^devices\[0\]\.rows\[0\]\.line: a text was expected$/],
-  ['a size', (d) => (d.devices[0].rows[0].bytes = -5), /rows\[0\]\.bytes: -5 is less than 0$/],
-  [
-    'beyond 2^60',
-    (d) => (d.devices[0].max.allocated_bytes = 2 ** 60 + 256),
-    /a whole number of at most 2\^60 was/,
-  ],
-  [
-    'below -2^60',
-    (d) => (d.devices[0].headroom_bytes = -(2 ** 60) - 256),
-    /a whole number of at most 2\^60 was/,
-  ],
-  ['half', (d) => (d.devices[0].max.allocated_bytes = 0.5), /a whole number of at most 2\^60 was/],
-  ['a long text', (d) => (d.devices[0].rows[0].line = 'é'.repeat(2049)), /longer than 4096 bytes$/],
-  [
-    'groups',
-    (d) => (d.rank.groups = Array(257).fill({ name: 'tp' })),
-    /groups: more than the limit of 256 items$/,
-  ],
-  [
-    'too many',
-    (d) => (d.devices[0].steps = Array(5000).fill(d.devices[0].steps[0])),
-    /steps: more than the limit/,
-  ],
-  [
-    'points',
-    (d) => (d.devices[0].timeline.time_ns = Array(257).fill(1)),
-    /time_ns: more than the limit of 256 items$/,
-  ],
-  ['backwards', (d) => d.devices[0].timeline.time_ns.reverse(), /time_ns: it goes back$/],
-  ['columns', (d) => d.devices[0].timeline.time_ns.pop(), /its columns differ in length$/],
-  ['no object', (d) => (d.rank = 'rank'), /^rank: an object was expected$/],
-];
-for (const [name, spoil, message] of BAD)
-  test(`a hostile digest is refused with its place: ${name}`, () => {
-    const document = structuredClone(makeDigest(0, 8, 4));
-    spoil(document);
-    assert.throws(() => read(document), { message });
-    assert.throws(() => read(ranksDocument([makeDigest(1, 8, 4), document])), { message: /^digests\[1\]/ });
-  });
-
-test('the limits of a digest are those of tidemark ranks', () => {
-  const document = structuredClone(makeDigest(0, 8, 4));
-  document.devices[0].max.allocated_bytes = 2 ** 60;
-  document.devices[0].headroom_bytes = -(2 ** 60);
-  document.devices[0].rows[0].line = 'é'.repeat(2048);
-  document.rank.groups = Array(256).fill({ name: 'tp' });
-  const [rank] = read(document);
-  assert.equal(rank.peakBytes, 2 ** 60);
-  assert.equal(rank.headroomBytes, -(2 ** 60));
-});
-
-test('what is no JSON is refused', () => {
-  assert.throws(() => readRanks('{"format":"tidemark-digest",'), /damaged or cut off/);
 });

@@ -36,7 +36,7 @@ function plainStack({ blocks, grouping, isShown }, state) {
 
 const sumOf = (blocks, list) => list.reduce((sum, b) => sum + blocks.bytes[b], 0);
 
-/** A view of a run, as the stage asks for it. */
+/** A view of a run, as the stage requests it. */
 function viewOf(stacking, axis, more = {}) {
   return {
     x0: 0,

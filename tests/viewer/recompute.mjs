@@ -1,5 +1,5 @@
-// Recomputes every figure of a snapshot from its start state and its events. This code follows
-// docs/snapshot-format.md alone and shares nothing with the program's reader or the viewer's modules.
+// Recomputes every figure of a snapshot from its start state and its events. This code follows only
+// docs/reference/snapshot-format.md and shares nothing with the program's reader or the viewer's modules.
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 

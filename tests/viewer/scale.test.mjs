@@ -1,4 +1,4 @@
-// The vertical scale: what stands at its top, what it leaves out, and its zoom.
+// The vertical scale: the value at its top, the parts it leaves out, and its zoom.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventAxis } from '../../viewer/src/axis.js';

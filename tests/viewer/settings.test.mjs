@@ -1,4 +1,4 @@
-// The allocator's settings in the page, and the number of devices, are those of the command line.
+// The allocator's settings and the number of devices in the page equal those of the command line.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -54,7 +54,7 @@ test('a search dims all other blocks, sums its result, goes to the next with Ent
 test('the address brings a page back as it was', async () => {
   const page = await opened([RUN]);
   const url = page.url();
-  // Each key acts on what the one before it shows: zooming before the axis has changed would be undone by it.
+  // Each key acts on the result of the previous one: a change of the axis after zooming would undo the zoom.
   for (const key of ['t', '3', 'w', 'w', '/']) {
     await page.keyboard.press(key);
     await settled(page);
@@ -87,7 +87,7 @@ test('an address that means nothing here does no harm', async () => {
 
 test('full stop and comma step through the events, with the cursor held', async () => {
   const page = await opened([RUN]);
-  // The address is read before the key is pressed: afterwards it may have changed already.
+  // Read the address before the key is pressed: afterwards it may have changed already.
   const cursorAfter = async (key) => {
     const old = await page.evaluate(() => location.hash);
     await page.keyboard.press(key);

@@ -1,4 +1,4 @@
-// What ran, and what could not be known exactly.
+// The software that ran, and the figures that are not exact.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { snapshotOf } from './engine.mjs';

@@ -1,4 +1,4 @@
-// What the formatter does not decide about the viewer's scripts.
+// Style rules for the viewer's scripts that the formatter does not check.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';

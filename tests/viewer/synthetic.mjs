@@ -177,7 +177,7 @@ export function randomRun(n, seed) {
   return r.document();
 }
 
-/** A run on three devices, of which the first two are used, the second more. */
+/** A run on three devices, of which two are used, the second more than the first. */
 export function runOnDevices() {
   const document = new Recording().document();
   const rows = [
@@ -220,7 +220,7 @@ export function eventRows({ events, subjects }) {
   };
 }
 
-/** Small valid documents that together contain everything a document can. */
+/** Small valid documents that together contain every feature of a document. */
 export function smallDocuments() {
   const training = trainingRun({
     layers: 1,

@@ -253,7 +253,7 @@ function lowCurve() {
   return { label: 'low', document };
 }
 
-/** What the tooltip says at a share of the plot's width and height. */
+/** The text of the tooltip at a share of the plot's width and height. */
 async function tooltipAt(page, x, height) {
   const box = await page.locator('.canvases').boundingBox();
   const plot = { w: box.width - 84, h: box.height - 34 };

@@ -1,4 +1,4 @@
-// The sentences of the page about snapshots of PyTorch are those of `tidemark explain`.
+// The page's sentences about PyTorch's snapshots are those of `tidemark explain`.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ const MAKE = join(ROOT, 'tests/golden/snapshots/make_training.py');
 const KEYS = ['no_history', 'cut', 'oom', 'oom_cause', 'retries', 'filled', 'grows'];
 const folder = temporaryFolder();
 
-/** The sentences of the page, and those of the command line. */
+/** The page's sentences, and those of the command line. */
 async function bothOf(path) {
   const { snapshot } = await readSource(new Uint8Array(readFileSync(path)), () => undefined);
   const report = execFileSync(CLI, ['explain', path, '--format', 'json'], {
@@ -88,7 +88,7 @@ test(
   },
 );
 
-/** What each rule explains at the peak: on the page, and in the command line. */
+/** The bytes that each rule explains at the peak: on the page, and in the command line. */
 async function rulesOf(path) {
   const { snapshot, derived } = await readSource(new Uint8Array(readFileSync(path)), () => undefined);
   const report = execFileSync(CLI, ['summary', path, '--format', 'json'], {

@@ -291,7 +291,7 @@ def check_out_of_memory(runner):
     need(runner.snapshot()["run"]["outcome"] == "oom", "outcome")
 
 
-    need("where the peak is, too" in done.stderr and "the peak is at" not in done.stderr, "one line tells both:", done.stderr)
+    need("where the peak is, too" in done.stderr and "the peak is at" not in done.stderr, "one line says both:", done.stderr)
 
 
 def check_growing(runner):
@@ -362,7 +362,7 @@ def check_writes(runner):
         if "allow" in options:
             need(content[:2] == b"PK" and "not written" not in done.stderr, done.stderr)
             continue
-        need(content == b"weights", "the checkpoint of the user's is", content[:20])
+        need(content == b"weights", "the user's checkpoint is", content[:20])
         fate = "written to kept instead" if options else "not written to your disk (`--keep-writes DIR` keeps it)"
         need("model.pt (16.00 MiB) was " + fate in done.stderr, done.stderr)
         need("model.pt" in os.listdir(runner.folder) and os.path.exists(runner.folder + "/kept") == bool(options), options)

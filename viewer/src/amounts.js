@@ -14,13 +14,13 @@ import { layersText } from './text.js';
 
 /**
  * @typedef {'category' | 'scope' | 'site' | 'stack'} Split the key of the first level; site: the frame that
- *   stands for a stack
+ *   represents a stack
  *
  * @typedef {object} Level one way to group blocks
  * @property {string} name of the level
  * @property {(block: number) => number} of the group of a block
  * @property {(group: number) => string} text identifies a group in every run
- * @property {(group: number) => string} label a group's label; "layer *" stands for all its layers
+ * @property {(group: number) => string} label a group's label; "layer *" means all its layers
  * @property {((block: number) => number) | null} layer of a block, if groups hold several layers
  *
  * @typedef {object} Amount a group of blocks

@@ -1,8 +1,8 @@
 /* colours.js - one colour per category name, the same in every run and every file; and the colours of other
  * groupings.
  *
- * Okabe and Ito's palette, which colour-blind readers can tell apart, and a grey for blocks without a
- * category that they can tell apart as well.
+ * Okabe and Ito's palette, which colour-blind readers can distinguish, and a grey for blocks without a
+ * category that they can distinguish as well.
  */
 import { BUILT_IN, NO_COLOUR } from './category_table.js';
 

@@ -49,7 +49,7 @@ export function categoryBytesAt(run, state, out = new Float64Array(run.snapshot.
 
 /**
  * @typedef {'site' | 'scope' | 'name' | 'stack'} DifferenceKey the properties that blocks of two runs share in
- *   one row; a site is the line that a call stack is told by
+ *   one row; a site is the line that identifies a call stack
  *
  * @typedef {object} DifferenceRow
  * @property {string} key
@@ -194,7 +194,7 @@ export function usualDifference(runs) {
 }
 
 /**
- * True if lines of the programs say more than categories: most of a peak has none, or rules at most tell
+ * True if lines of the programs say more than categories: most of a peak has none, or rules at most explain
  * them, as of another tool's file.
  * @param {import('./run.js').Run[]} runs
  */

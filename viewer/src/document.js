@@ -115,6 +115,19 @@ export function documentOf(engine) {
 }
 
 /**
+ * Reads a file with an engine of its own.
+ * @param {import('./engine.js').Bytes} source
+ * @param {string} by the engine's export that reads it
+ * @returns {Promise<Engine>}
+ * @throws {FormatError}
+ */
+async function openBy(source, by) {
+  const engine = await Engine.start(await engineModule(), source);
+  await inWordsOfThePage(() => (CAN_WAIT ? engine.openWaiting(NAME, by) : engine.open(NAME, by)));
+  return engine;
+}
+
+/**
  * @param {import('./engine.js').Bytes} source
  * @param {() => void} report called now and then
  * @param {boolean} isForLayouts readDocument is not needed
@@ -122,10 +135,7 @@ export function documentOf(engine) {
  * @throws {FormatError}
  */
 export async function openDocument(source, report, isForLayouts) {
-  const engine = await Engine.start(await engineModule(), reported(source, report));
-  await inWordsOfThePage(() =>
-    CAN_WAIT ? engine.openWaiting(NAME, isForLayouts) : engine.open(NAME, isForLayouts),
-  );
+  const engine = await openBy(reported(source, report), isForLayouts ? 'open_layouts' : 'open');
   report();
   return engine;
 }
@@ -148,4 +158,14 @@ export async function readDocument(engine) {
  */
 export async function readLayoutText(engine, device, state) {
   return inWordsOfThePage(() => engine.answer('layout', device, state));
+}
+
+/**
+ * Reads a digest, or a list of digests.
+ * @param {import('./engine.js').Bytes} source
+ * @returns {Promise<string>} what the engine answers, as JSON
+ * @throws {FormatError}
+ */
+export async function readDigests(source) {
+  return (await openBy(source, 'ranks')).answered();
 }

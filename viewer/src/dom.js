@@ -46,7 +46,7 @@ export function element(tag, attributes = {}, ...children) {
 }
 
 /**
- * A name that may be broken behind its underscores, slashes and the brackets of templates, so that narrow
+ * A name that may be broken after its underscores, slashes and the brackets of templates, so that narrow
  * columns do not cut words.
  * @param {string} text
  * @returns {HTMLElement}

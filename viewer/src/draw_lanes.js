@@ -47,7 +47,7 @@ export function drawLanes(scene) {
     );
     for (const item of items) drawLaneItem(scene, item, y, h);
     // Scopes may overlap, such as modules whose extent is known by their allocations alone: a name is left
-    // out where a later scope lies over it.
+    // out where a later scope covers it.
     let coveredFrom = Infinity;
     for (const item of [...items].reverse()) {
       labelLaneItem(scene, item, y, h, isShort, coveredFrom);

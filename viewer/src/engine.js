@@ -163,25 +163,25 @@ export class Engine {
   /**
    * Reads the file.
    * @param {string} fileName for messages
-   * @param {boolean} isForLayouts it answers nothing but layouts
+   * @param {string} [by] the export that does it: "open", "open_layouts", "ranks"
    * @throws {FormatError} in the program's words
    */
-  open(fileName, isForLayouts = false) {
+  open(fileName, by = 'open') {
     this.#setName(fileName);
-    this.#require(this.#call('open', this.handle, Number(isForLayouts)));
+    this.#require(this.#call(by, this.handle));
     this.source = NOTHING;
   }
 
   /**
    * The same, of a source that may have to be waited for.
    * @param {string} fileName
-   * @param {boolean} isForLayouts
+   * @param {string} [by]
    */
-  async openWaiting(fileName, isForLayouts) {
+  async openWaiting(fileName, by = 'open') {
     this.#setName(fileName);
-    const open = promising(this.exports.open);
+    const open = promising(this.exports[by]);
     this.#require(
-      await open(this.handle, Number(isForLayouts)).catch((/** @type {unknown} */ problem) => {
+      await open(this.handle).catch((/** @type {unknown} */ problem) => {
         throw trapped(problem);
       }),
     );
@@ -195,6 +195,11 @@ export class Engine {
    */
   answer(name, ...given) {
     this.#require(this.#call(name, this.handle, ...given));
+    return this.answered();
+  }
+
+  /** The text that the last export answered with. */
+  answered() {
     const at = this.#call('text', this.handle);
     const n = this.#call('text_bytes', this.handle);
     return new TextDecoder().decode(this.#bytes.subarray(at, at + n));

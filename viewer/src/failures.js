@@ -16,7 +16,7 @@ const MOST_FREE = 2 ** 53; // free bytes from here on mean: not known
  * @typedef {object} Failure
  * @property {number} event
  * @property {number} requestedBytes
- * @property {string} cause the limit that it hit; "": the file does not tell
+ * @property {string} cause the limit that it hit; "": the file does not say
  */
 
 /**

@@ -4,10 +4,10 @@
 import { foldedStack, frameText } from './frames.js';
 import { oncePer } from './once.js';
 
-/** Values that stand for no single frame. */
+/** Values that represent no single frame. */
 export const FLAME = Object.freeze({ ALL: -1, FOLDED: -2, NONE: -3, BEFORE: -4 });
 
-// stands for the stack of blocks from before the recording, about which nothing else is known
+// represents the stack of blocks from before the recording, about which nothing else is known
 const BEFORE_STACK = -2;
 
 /**
@@ -92,7 +92,7 @@ function flameNode(frame, parent, depth) {
 }
 
 /**
- * A block's stack, or the value that stands for it.
+ * A block's stack, or the value that represents it.
  * @param {import('./blocks.js').Blocks} blocks
  * @param {number} block
  */

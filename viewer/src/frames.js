@@ -52,7 +52,7 @@ export function framePlace({ frames, strings }, frame) {
 export const BEFORE_RECORDING = -2; // a site: the block is from before the first event and has no call stack
 
 /**
- * The site of each block: the frame that stands for its stack; -1: no call stack; -2: from before the
+ * The site of each block: the frame that represents its stack; -1: no call stack; -2: from before the
  * recording.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {import('./blocks.js').Blocks} blocks

@@ -25,3 +25,14 @@ export function harmlessTree(value) {
     Object.entries(value).map(([key, inner]) => [harmless(key), harmlessTree(inner)]),
   );
 }
+
+/**
+ * Parses JSON as the engine writes it, and replaces the texts and keys. It is only walked where one may need
+ * that, because the walk takes half of the time. The engine escapes controls and `<`.
+ * @param {string} text
+ * @returns {any}
+ */
+export function parseHarmless(text) {
+  const value = JSON.parse(text);
+  return text.search(HARMFUL) >= 0 || /\\u00(?!3c)/.test(text) ? harmlessTree(value) : value;
+}

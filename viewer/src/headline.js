@@ -16,7 +16,7 @@ import {
 } from './text.js';
 
 /**
- * The sentence that stands out, and those behind it: of several runs what differs, of a snapshot by PyTorch
+ * The sentence that stands out, and those after it: of several runs what differs, of a snapshot by PyTorch
  * what `tidemark explain` says, of another run its peak.
  * @param {import('./run.js').Run[]} runs
  * @param {string} sentence of the command line about several runs; ""

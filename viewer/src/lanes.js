@@ -13,7 +13,7 @@ const SCOPE_SEPARATOR = ' › ';
  * @property {number} kind SCOPE
  * @property {string} title "": another row of the lane above
  * @property {boolean} isDevice its scopes are placed at the device's times
- * @property {boolean} isThin a low row without names, for little work that lies within the lane above
+ * @property {boolean} isThin a low row without names, for little work within the lane above
  * @property {Int32Array} scopes in order of begin
  *
  * @typedef {{scope: number, x0: number, x1: number}} LaneItem on the axis

@@ -1,5 +1,5 @@
-/* layouts.js - asks an engine that has read a run's file how its memory is divided at an instant. The engine of
- * a file that is not small ends after loading, and the first question reads the file again.
+/* layouts.js - asks an engine that has read a run's file how its memory is divided at an instant. The engine
+ * of a file that is not small ends after loading, and the first question reads the file again.
  */
 
 /**

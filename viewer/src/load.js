@@ -23,8 +23,8 @@ const PIECE_BYTES = 2 ** 19; // bytes of text per message
 const PIECES_AHEAD = 16; // pieces sent before the worker asks for more
 const ANSWER_MS = 25; // of decompression, after which the page handles events
 const START_MS = 5000; // a worker that has not started by then is given up
-// Events of a file whose engine the page keeps, which takes 55 bytes an event. That of a worker ends, because the
-// other worker then needs the most memory.
+// Events of a file whose engine the page keeps, which takes 55 bytes an event. That of a worker ends, because
+// the other worker then needs the most memory.
 const MOST_KEPT = 100_000;
 
 /** @type {string | null} created once; null: not created yet */

@@ -1,5 +1,5 @@
-/* map_account.js - beside the memory map: where the reserved bytes are, and which segments a block keeps from the
- * device.
+/* map_account.js - beside the memory map: where the reserved bytes are, and which segments a block keeps from
+ * the device.
  */
 import { colourSwatch, element, pushButton } from './dom.js';
 import { frameText } from './frames.js';

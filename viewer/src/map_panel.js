@@ -1,4 +1,5 @@
-/* map_panel.js - the memory map: segments and blocks by address at one instant, and the free bytes in them. */
+/* map_panel.js - the memory map: segments and blocks by address at one instant, and the free bytes in them.
+ */
 import { element, pushButton } from './dom.js';
 import { blockColours } from './instant.js';
 import { layoutAt } from './layout.js';

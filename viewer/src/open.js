@@ -4,9 +4,8 @@
 import { bytesOfBase64 } from './base64.js';
 import { FormatError } from './columns.js';
 import { byId, element } from './dom.js';
-import { digestKind, MOST_DIGEST_BYTES, MOST_RANKS_BYTES, readRanks } from './rank_digests.js';
+import { isDigest, readRanks } from './rank_digests.js';
 import { loadRun, prepareLoading } from './load.js';
-import { formatCount } from './text.js';
 import { openSource } from './unpack.js';
 
 const KIND_CHARACTERS = 256; // of the beginning of a text, by which a digest is known
@@ -68,25 +67,16 @@ function progressLine(label) {
  * @throws {FormatError}
  */
 async function readDigests(source) {
-  const { pull } = await openSource(source, () => undefined);
+  const open = async () => (await openSource(source, () => undefined)).pull;
+  const pull = await open();
   const decoder = new TextDecoder();
-  let part = await pull();
-  let text = decoder.decode(part ?? undefined, { stream: true });
-  let size = part?.length ?? 0;
-  while (part !== null && text.length < KIND_CHARACTERS) {
-    part = await pull();
-    size += part?.length ?? 0;
-    text += part === null ? '' : decoder.decode(part, { stream: true });
+  let text = '';
+  while (text.length < KIND_CHARACTERS) {
+    const part = await pull();
+    if (part === null) break;
+    text += decoder.decode(part, { stream: true });
   }
-  const kind = digestKind(text);
-  if (kind === null) return null;
-  const most = kind === 'digest' ? MOST_DIGEST_BYTES : MOST_RANKS_BYTES;
-  for (; part !== null; size += part?.length ?? 0) {
-    if (size > most) throw new FormatError(`a digest is not longer than ${formatCount(most)} bytes`);
-    part = await pull();
-    text += part === null ? decoder.decode() : decoder.decode(part, { stream: true });
-  }
-  return readRanks(text);
+  return isDigest(text) ? readRanks(open) : null;
 }
 
 /**

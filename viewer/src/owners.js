@@ -5,7 +5,7 @@ import { list, numberOr, section, textOr } from './format_values.js';
 import { formatCount } from './text.js';
 
 const MIB = 2 ** 20;
-const OTHERS = 'others'; // libraries that are not told apart; they stand behind those with a name
+const OTHERS = 'others'; // libraries that are not distinguished; they come after those with a name
 
 /**
  * @typedef {object} Account what the driver of one device says is in use; -1: not known

@@ -41,7 +41,7 @@ export function drawHeat(canvas, heat, folds, { height, place }) {
     image.data[4 * i + 3] = 255;
   }
   context.putImageData(image, 0, 0);
-  // rows that are high enough to be told apart get a line between them
+  // rows that are high enough to be distinguished get a line between them
   const size = rows / Math.max(1, heat.nRows);
   context.fillStyle = themeColour('bg');
   if (size >= 6) for (let r = 1; r < heat.nRows; r++) context.fillRect(0, Math.round(r * size), width, 1);

@@ -44,7 +44,7 @@ export function foldLines({ ranks, first }) {
  * @property {string} head
  * @property {string} kind class of its cells: "number", "note-cell", or "" for words
  * @property {(fold: Fold) => string} textOf
- * @property {(rank: Rank) => number} [bytesOf] what the text stands for, to be shown exactly
+ * @property {(rank: Rank) => number} [bytesOf] the number that the text rounds, to be shown exactly
  */
 
 /** @type {Column[]} */

@@ -215,7 +215,7 @@ export function ranksHeadline(given) {
  */
 
 /**
- * The cells of the heat map. A step that stands for several fills all of their columns.
+ * The cells of the heat map. A step that represents several fills all of their columns.
  * @param {Fold[]} folds
  * @returns {Heat}
  */
@@ -311,7 +311,7 @@ export function scaleColour(share) {
 }
 
 /**
- * The place of bytes on the scale of colours: by size, or by order among all cells, which tells small
+ * The place of bytes on the scale of colours: by size, or by order among all cells, which separates small
  * differences apart beside one rank that differs much.
  * @param {Heat} heat
  * @param {boolean} isByOrder

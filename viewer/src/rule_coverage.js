@@ -8,7 +8,7 @@ const BY_RULE = CERTAINTY_NAMES.indexOf('by rule');
 
 /**
  * @typedef {{words: string, category: string, bytes: number, count: number}} RuleRow count: of blocks. Only
- *   the command line knows rules of the user's own (--rules): their row is the last, without a category
+ *   the command line knows the user's own rules (--rules): their row is the last, without a category
  */
 
 /**

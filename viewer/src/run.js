@@ -430,7 +430,7 @@ export function headline(run) {
 }
 
 /**
- * Bytes at the peak by the frame that stands for each stack, largest first; for files without categories.
+ * Bytes at the peak by the frame that represents each stack, largest first; for files without categories.
  * @param {Run} run
  * @returns {{label: string, bytes: number}[]}
  */

@@ -35,7 +35,7 @@ export const FONT_STRONG = '600 12px system-ui, sans-serif';
  * @property {View} view
  * @property {number} minBytes at the bottom of the plot
  * @property {number} maxBytes at its top
- * @property {string} leftOut what lies above the scale; "": nothing
+ * @property {string} leftOut what is above the scale; "": nothing
  * @property {import('./raster.js').Raster} raster
  * @property {Theme} theme
  * @property {number} pixelRatio raster columns per CSS pixel
@@ -104,7 +104,7 @@ export function toRow({ geometry, minBytes, maxBytes }, nBytes) {
 }
 
 /**
- * True if a row lies in the plot.
+ * True if a row is in the plot.
  * @param {Scene} scene
  * @param {number} y
  */

@@ -121,7 +121,7 @@ const scopeTexts = oncePer((/** @type {import('./format.js').Snapshot} */ snapsh
 });
 
 /**
- * 1 for each scope that matches or lies in one that does.
+ * 1 for each scope that matches or is in one that does.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {Query} query
  */

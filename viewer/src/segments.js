@@ -23,7 +23,7 @@ const UNKNOWN = CATEGORIES.indexOf('unknown');
  */
 
 /**
- * True if the recording tells the segments of a device.
+ * True if the recording has the segments of a device.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {number} device
  */
@@ -207,7 +207,7 @@ function startOf({ snapshot: { start }, pieces, atStart }) {
 }
 
 /**
- * The pieces as blocks, and behind them what all other rows refer to.
+ * The pieces as blocks, and after them what all other rows refer to.
  * @param {Ledger} ledger
  * @returns {import('./subjects.js').Subjects}
  */

@@ -1,5 +1,5 @@
 /* stack_view.js - a call stack as a list, innermost frame first; frames of libraries and of the tool are
- * folded behind a button.
+ * folded, with a button that shows them.
  */
 import { element, pushButton } from './dom.js';
 import { foldedStack, framePlace } from './frames.js';

@@ -73,7 +73,7 @@ export class Store {
   }
 
   /**
-   * Changes parts of the state; equal values notify nobody.
+   * Changes parts of the state; equal values notify no listener.
    * @param {Partial<State>} patch
    */
   set(patch) {

@@ -195,7 +195,7 @@ export function distinctParts(names) {
 
 /**
  * A tensor's name without the numbers of its layers: "layers.5.conv1" is "layers.*.conv1". Only a part
- * between dots that is a number stands for a layer; `tidemark compare` folds names in the same way.
+ * between dots that is a number means a layer; `tidemark compare` folds names in the same way.
  * @param {string} name
  */
 export function namePattern(name) {

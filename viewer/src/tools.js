@@ -55,7 +55,7 @@ export function makeToolButtons({ store, timelines, switchSegments, savePicture,
 }
 
 /**
- * Offers segments if the page shows one run that tells them.
+ * Offers segments if the page shows one run that has them.
  * @param {import('./run.js').Run[]} runs
  */
 export function showSegmentsButton(runs) {

@@ -9,42 +9,10 @@
 #include <unistd.h>
 
 #include "common/hostmem.h"
+#include "common/text_file.h"
 #include "programs/launch/left/left_friend.h"
 
 enum { MAX_FILE_BYTES = 1 << 30 };
-
-/* Reads a whole file as text. */
-static tide_status read_text(const char *path, char **ret_text, tide_error *error) {
-    const tide_hostmem *mem = tide_hostmem_default();
-    FILE *file = fopen(path, "rbe");
-    char *text = NULL;
-    size_t capacity = 0;
-    size_t n_used = 0;
-    size_t n = 0;
-    if (file == NULL) {
-        return tide_fail(error, TIDE_IO, "%s: %s", path, strerror(errno));
-    }
-    do {
-        char *grown = tide_hostmem_grow(mem, text, &capacity, n_used + BUFSIZ + 1, 1);
-        if (grown == NULL || n_used > MAX_FILE_BYTES) {
-            mem->release(mem->ctx, grown != NULL ? grown : text);
-            (void)fclose(file); /* was only read */
-            return TIDE_NO_MEMORY;
-        }
-        text = grown;
-        n = fread(text + n_used, 1, BUFSIZ, file);
-        n_used += n;
-    } while (n > 0);
-    text[n_used] = '\0';
-    bool is_whole = ferror(file) == 0;
-    (void)fclose(file); /* was only read */
-    if (!is_whole) {
-        mem->release(mem->ctx, text);
-        return tide_fail(error, TIDE_IO, "%s could not be read to its end", path);
-    }
-    *ret_text = text;
-    return TIDE_OK;
-}
 
 int64_t tide_left_pid_of(const char *name, const char *ending) {
     char *end = NULL;
@@ -71,7 +39,7 @@ static tide_status read_process(const tide_launch *launch, int64_t pid, tide_lef
     char *text = NULL;
     tide_left *process = &list->processes[list->n_processes];
     snprintf(path, sizeof(path), "%s/%lld.json", launch->folder, (long long)pid);
-    TIDE_TRY(read_text(path, &text, error));
+    TIDE_TRY(tide_text_file_read(path, MAX_FILE_BYTES, &text, NULL, error));
     *process = (tide_left){.pid = pid};
     tide_status status = tide_left_parse(text, list, process, error);
     const tide_hostmem *mem = tide_hostmem_default();
@@ -177,7 +145,7 @@ static tide_status read_card(const tide_launch *launch, int64_t pid, size_t *cap
     char *rest = NULL;
     tide_status status = TIDE_OK;
     snprintf(path, sizeof(path), "%s/%lld.card", launch->folder, (long long)pid);
-    TIDE_TRY(read_text(path, &text, error));
+    TIDE_TRY(tide_text_file_read(path, MAX_FILE_BYTES, &text, NULL, error));
     for (char *line = strtok_r(text, "\n", &rest); line != NULL && status == TIDE_OK;
          line = strtok_r(NULL, "\n", &rest)) {
         status = add_line(list, capacity, pid, line);
@@ -244,7 +212,8 @@ static tide_status read_folder(const tide_launch *launch, DIR *folder, tide_left
     return TIDE_OK;
 }
 
-tide_status tide_left_read(const tide_launch *launch, tide_left_list *ret, tide_error *error) {
+tide_status tide_left_begin(const tide_launch *launch, tide_left_list *ret, DIR **ret_folder,
+                            tide_error *error) {
     *ret = (tide_left_list){.failed_rank = -1, .exception = ""};
     tide_arena_init(&ret->arena, tide_hostmem_default());
     ret->processes =
@@ -252,11 +221,15 @@ tide_status tide_left_read(const tide_launch *launch, tide_left_list *ret, tide_
     if (ret->processes == NULL) {
         return TIDE_NO_MEMORY;
     }
-    DIR *folder = opendir(launch->folder);
-    if (folder == NULL) {
-        return tide_fail(error, TIDE_IO, "%s, the folder of the run: %s", launch->folder,
-                         strerror(errno));
-    }
+    *ret_folder = opendir(launch->folder);
+    return *ret_folder != NULL ? TIDE_OK
+                               : tide_fail(error, TIDE_IO, "%s, the folder of the run: %s",
+                                           launch->folder, strerror(errno));
+}
+
+tide_status tide_left_read(const tide_launch *launch, tide_left_list *ret, tide_error *error) {
+    DIR *folder = NULL;
+    TIDE_TRY(tide_left_begin(launch, ret, &folder, error));
     tide_status status = read_folder(launch, folder, ret, error);
     if (status == TIDE_OK) {
         status = tide_left_read_accounts(launch, ret);

@@ -17,6 +17,11 @@ TIDE_NODISCARD tide_status tide_left_parse(const char *text, tide_left_list *lis
 TIDE_NODISCARD tide_status tide_left_read_log(const char *path, int64_t pid, tide_left_list *list,
                                               tide_left *ret_process, tide_error *error);
 
+/* left.c. An empty list with room for TIDE_LEFT_MAX_PROCESSES, and the open folder of the run,
+ * which the caller closes. The caller finishes the list after a failure, too. */
+TIDE_NODISCARD tide_status tide_left_begin(const tide_launch *launch, tide_left_list *ret,
+                                           DIR **ret_folder, tide_error *error);
+
 /* left.c. The process id of a name such as "123.json"; -1 for other files. */
 int64_t tide_left_pid_of(const char *name, const char *ending);
 

@@ -115,7 +115,7 @@ def refuse(key):
             f"every rank that runs waits for the key {key} of the store, which a rank that does not run would have "
             "written: name that rank in --ranks, or run all ranks"
         )
-    print(f"tidemark: {text} (docs/ranks.md)", file=sys.stderr, flush=True)
+    print(f"tidemark: {text} (docs/guide/ranks.md)", file=sys.stderr, flush=True)
 
 
 def end_as(failed):

@@ -1,5 +1,5 @@
-/* column.c - collects the values of a column, and encodes them: integers plainly, texts as numbers
- * of a dictionary, nulls as levels. Numbers and levels are runs of equal values, or groups of eight
+/* column.c - collects and encodes the values of a column: integers plain, texts as numbers of a
+ * dictionary, nulls as levels. Numbers and levels are runs of equal values, or groups of eight
  * packed values (Encodings.md of parquet-format, "RLE / bit-packing hybrid"). */
 #include <string.h>
 
@@ -110,7 +110,7 @@ static bool add_text(tide_pq_column *column, const char *text, size_t n_bytes, u
            tide_map_put(&column->by_hash, key, column->n_texts++) == TIDE_OK;
 }
 
-/* A STRING of Parquet is UTF-8; names in a recording may be anything. */
+/* Makes valid UTF-8, as a STRING of Parquet must be; names in a recording may be any bytes. */
 static wanted clean(tide_pq_column *column, const char *text) {
     static const unsigned char REPLACEMENT[] = {0xef, 0xbf, 0xbd}; /* U+FFFD */
     const unsigned char *bytes = (const unsigned char *)text;
@@ -161,20 +161,20 @@ void tide_pq_column_put_text(tide_pq_column *column, const char *text) {
 
 /* Small numbers, one byte or four each. */
 typedef struct numbers {
-    const uint8_t *bytes;  /* one of the two; NULL: there are none, or they are words */
-    const uint32_t *words; /* NULL: there are none, or they are bytes */
+    const uint8_t *bytes;  /* NULL: none, or the numbers are words */
+    const uint32_t *words; /* NULL: none, or the numbers are bytes */
     size_t n;
     unsigned width; /* bits of the largest, at least 1 */
 } numbers;
 
 static uint32_t number_at(const numbers *of, size_t i) {
     if (i >= of->n) {
-        return 0; /* the padding of a group */
+        return 0; /* padding of a group */
     }
     return of->bytes != NULL ? of->bytes[i] : of->words != NULL ? of->words[i] : 0;
 }
 
-/* How often the number at `from` is repeated, GROUP at most where `is_short`. */
+/* How many times the number at `from` is repeated, up to GROUP if `is_short`. */
 static size_t run_at(const numbers *of, size_t from, bool is_short) {
     uint32_t first = number_at(of, from);
     size_t n = 1;
@@ -273,7 +273,7 @@ void tide_pq_column_encode(const tide_pq_column *column, tide_pq_bytes *to) {
         break;
     case TIDE_PARQUET_STRING: {
         if (column->n_texts == 0) {
-            break; /* nulls alone: the page has no dictionary, and no values */
+            break; /* only nulls: the page has no dictionary and no values */
         }
         const numbers indices = {
             .words = column->indices, .n = column->n_values, .width = width_of(column->n_texts)};
@@ -296,7 +296,7 @@ static void put_value(tide_pq_struct *of, int field, const tide_pq_column *colum
     tide_pq_field_binary(of, field, bytes, N_BYTES[column->kind->type]);
 }
 
-/* In the order of unsigned bytes, a prefix first. */
+/* In the order of unsigned bytes; a prefix comes first. */
 static int compare_texts(const tide_pq_column *column, size_t a, size_t b) {
     size_t n_a = 0;
     size_t n_b = 0;

@@ -20,15 +20,15 @@ typedef struct exporter {
 static void put_moment(tide_parquet_file *file, size_t event_column, int64_t event,
                        int64_t time_ns) {
     tide_pq_put_unless(file, event_column, event, TIDE_WALK_NEVER);
-    tide_pq_put_unless(file, event_column + 1, time_ns, -1); /* its time stands beside it */
+    tide_pq_put_unless(file, event_column + 1, time_ns, -1); /* its time is the next column */
 }
 
-/* How the category is known, where the recording says so at all. */
+/* How the category became known; NULL if the recording has no certainty of any. */
 static const char *certainty_text(const exporter *to, uint8_t certainty) {
     return tide_snapshot_has_certainty(to->document) ? tide_certainty_name(certainty) : NULL;
 }
 
-/* The line of the program that the block is told by. */
+/* Puts the line of the program for the block. */
 static void put_line(const exporter *to, tide_parquet_file *file, uint32_t stack) {
     uint32_t number = stack != TIDE_NONE ? to->user_frames[stack] : TIDE_NONE;
     static const tide_frame_row NONE = {.function = TIDE_NONE, .file = TIDE_NONE};
@@ -78,7 +78,7 @@ static tide_status put_segment(void *ctx, const tide_walk_segment *segment) {
     return tide_parquet_end_row(file);
 }
 
-/* Bytes of rows that have any; of oom rows, what the device had free. */
+/* Puts the bytes of rows that have any; for oom rows, the free bytes of the device. */
 static void put_sizes(tide_parquet_file *file, const tide_event *event) {
     bool is_oom = event->action == TIDE_ACTION_OOM;
     bool is_sized = tide_action_has_address(event->action);

@@ -12,7 +12,7 @@
 #define MAGIC "PAR1"
 
 enum {
-    LEVEL = 1, /* as snapshots: 6 takes three times as long and saves a tenth */
+    LEVEL = 1, /* as for snapshots: 6 takes three times as long and saves a tenth */
     GZIP_WINDOW = 31,
     /* Numbers of parquet.thrift. */
     TYPE_BOOLEAN = 0,
@@ -34,16 +34,16 @@ struct tide_parquet_file {
     const tide_parquet_schema *schema; /* borrowed */
     tide_output_file file;             /* where the bytes go */
     int64_t n_bytes;                   /* written so far */
-    tide_pq_column *columns;           /* owned; the schema's, of the row group at hand */
-    size_t n_rows;                     /* in the row group at hand */
+    tide_pq_column *columns;           /* owned; of the schema, for the current row group */
+    size_t n_rows;                     /* in the current row group */
     int64_t n_all_rows;
     size_t n_groups;
     tide_pq_bytes groups; /* the row groups' entries of the footer */
     tide_pq_bytes raw;    /* a page before compression */
-    tide_pq_bytes packed; /* and behind it */
+    tide_pq_bytes packed; /* a page after compression */
     tide_pq_bytes header; /* of a page; at the end, the footer */
     z_stream zip;         /* zlib's state */
-    bool is_deflating;    /* it is alive */
+    bool is_deflating;    /* zlib's state is initialised */
 };
 
 static void release(tide_parquet_file *file) {
@@ -63,7 +63,7 @@ static void release(tide_parquet_file *file) {
 }
 
 static void write_bytes(tide_parquet_file *file, const void *bytes, size_t n_bytes) {
-    (void)tide_output_file_write(&file->file, bytes, n_bytes); /* it keeps the reason */
+    (void)tide_output_file_write(&file->file, bytes, n_bytes); /* the file keeps the reason */
     file->n_bytes += (int64_t)n_bytes;
 }
 
@@ -125,7 +125,7 @@ void tide_parquet_put_null(tide_parquet_file *file, size_t column) {
 
 /* ---- pages ---- */
 
-/* Makes room without growing the buffer's use. */
+/* Makes room, without a change of the bytes in use. */
 static bool reserve(tide_pq_bytes *to, size_t n_bytes) {
     unsigned char *grown = tide_hostmem_grow(to->mem, to->bytes, &to->capacity, n_bytes, 1);
     to->bytes = grown != NULL ? grown : to->bytes;
@@ -151,9 +151,9 @@ static tide_status compress_page(tide_parquet_file *file, const tide_pq_bytes *r
     return TIDE_OK;
 }
 
-/* What one column of a row group takes. */
+/* The extent of one column of a row group. */
 typedef struct chunk {
-    int64_t dictionary_at; /* offset of its dictionary; -1: it has none */
+    int64_t dictionary_at; /* offset of its dictionary; -1: none */
     int64_t data_at;
     int64_t raw_bytes, packed_bytes; /* with the headers of the pages */
 } chunk;
@@ -198,7 +198,7 @@ static int physical_type(tide_parquet_type type) {
     return TYPES[type];
 }
 
-/* The column's entry of the footer. */
+/* Puts the column's entry of the footer. */
 static void describe_chunk(tide_parquet_file *file, const tide_pq_column *column, const chunk *of) {
     bool has_dictionary = of->dictionary_at >= 0;
     tide_pq_struct entry = tide_pq_struct_begin(&file->groups);

@@ -1,10 +1,11 @@
 /* file.h - writes one table as a Parquet file, row by row.
  *
- * The file has one page a column and row group, compressed with GZIP; texts have a dictionary in
- * each row group. A row group ends at TIDE_PARQUET_GROUP_ROWS rows, or sooner where the distinct
- * texts of one column exceed TIDE_PARQUET_DICTIONARY_BYTES. So it needs memory for one row group
- * and for the footer, which grows by some 100 bytes a column and row group. Like every output it is
- * written under a temporary name (common/output_file.h). The format: parquet-format of Apache.
+ * The file has one page per column and row group, compressed with GZIP; texts have a dictionary in
+ * each row group. A row group ends at TIDE_PARQUET_GROUP_ROWS rows, or sooner if the distinct texts
+ * of one column exceed TIDE_PARQUET_DICTIONARY_BYTES. Writing needs memory for one row group and
+ * for the footer, which grows by some 100 bytes per column and row group. Like every output, the
+ * file is written under a temporary name (common/output_file.h). The format: parquet-format of
+ * Apache.
  */
 #ifndef TIDE_SNAPSHOT_PARQUET_FILE_H
 #define TIDE_SNAPSHOT_PARQUET_FILE_H
@@ -20,7 +21,7 @@
 extern "C" {
 #endif
 
-/* The footer says who wrote the file; readers expect a version in it. */
+/* The writer's name in the footer; readers expect a version in it. */
 #define TIDE_PARQUET_CREATED_BY "tidemark version 1"
 
 enum { TIDE_PARQUET_GROUP_ROWS = 131072, TIDE_PARQUET_DICTIONARY_BYTES = 1 << 20 };
@@ -58,21 +59,21 @@ TIDE_NODISCARD tide_status tide_parquet_open(const char *path, const tide_parque
                                              const tide_hostmem *mem, tide_parquet_file **ret_file,
                                              tide_error *error);
 
-/* The value of one column in the row at hand: each column exactly once, in any order. NULL text is
- * null, which only optional columns may be. Failures stick until end_row. */
+/* Puts the value of one column in the current row: each column exactly once, in any order. NULL
+ * text is null, only for optional columns. Failures stick until end_row. */
 void tide_parquet_put_integer(tide_parquet_file *file, size_t column, int64_t value);
 void tide_parquet_put_text(tide_parquet_file *file, size_t column, const char *text);
 void tide_parquet_put_null(tide_parquet_file *file, size_t column);
 
-/* Ends the row. TIDE_IO: commit tells the reason. */
+/* Ends the row. TIDE_IO: commit returns the reason. */
 TIDE_NODISCARD tide_status tide_parquet_end_row(tide_parquet_file *file);
 
-/* Writes what is left and the footer; only commit or abandon may follow. TIDE_IO: commit tells the
- * reason. */
+/* Writes the last rows and the footer; only commit or abandon may follow. TIDE_IO: commit returns
+ * the reason. */
 TIDE_NODISCARD tide_status tide_parquet_finish(tide_parquet_file *file);
-/* Whether a write has failed; commit tells why. */
+/* Whether a write has failed; commit returns the reason. */
 bool tide_parquet_has_failed(const tide_parquet_file *file);
-/* Gives the file its name, if all of it could be written. The file is released either way; on
+/* Renames the file to its final name, if all of it was written. The file is released either way; on
  * failure an older one is unchanged. */
 TIDE_NODISCARD tide_status tide_parquet_commit(tide_parquet_file *file, tide_error *error);
 /* Instead of commit; NULL is allowed. */

@@ -41,7 +41,7 @@ static bool is_folder(const char *path) {
 
 /* ---- older files ---- */
 
-/* Whether tidemark wrote the file: its footer, at the end, says so behind all row groups. */
+/* Whether tidemark wrote the file, by its footer, which is at the end. */
 static bool is_own(const char *path) {
     static const char WORD[] = "tidemark-parquet";
     char end[END_BYTES];
@@ -53,7 +53,7 @@ static bool is_own(const char *path) {
     if (fseek(file, -END_BYTES, SEEK_END) == 0 || fseek(file, 0, SEEK_SET) == 0) {
         n = fread(end, 1, sizeof(end), file);
     }
-    bool was_closed = fclose(file) == 0; /* it was only read */
+    bool was_closed = fclose(file) == 0; /* no loss: it was only read */
     return was_closed && n > 4 && memcmp(end + n - 4, "PAR1", 4) == 0 &&
            memmem(end, n, WORD, sizeof(WORD) - 1) != NULL;
 }
@@ -82,7 +82,7 @@ tide_status tide_parquet_export_check(const char *folder, tide_error *error) {
 
 /* ---- folders ---- */
 
-/* Makes the folder and those above it. Counts what it made. */
+/* Makes the folder and its parents. Counts the folders made. */
 static tide_status make_folders(tide_pq_folder *folder, tide_error *error) {
     char *path = folder->path;
     size_t n = strlen(path);
@@ -105,7 +105,7 @@ static tide_status make_folders(tide_pq_folder *folder, tide_error *error) {
     return TIDE_OK;
 }
 
-/* Those that were made and are empty, from the innermost on. */
+/* Removes the made folders that are empty, from the innermost on. */
 static void remove_folders(tide_pq_folder *folder) {
     char path[PATH_BYTES];
     memcpy(path, folder->path, sizeof(path));
@@ -147,7 +147,7 @@ tide_status tide_pq_folder_open(tide_pq_folder *folder, const char *path, const 
     return status;
 }
 
-/* The reason of the first write that failed. */
+/* Reports the reason of the first write that failed. */
 static void tell_failure(tide_pq_folder *folder, tide_error *error) {
     for (int i = 0; i < TIDE_PQ_N_TABLES; i++) {
         if (folder->files[i] != NULL && tide_parquet_has_failed(folder->files[i])) {
@@ -166,10 +166,10 @@ tide_status tide_pq_folder_end(tide_pq_folder *folder, tide_status status, tide_
     if (status != TIDE_OK) {
         tell_failure(folder, error);
     }
-    if (status == TIDE_OK) { /* whoever sees this table sees the others of the same export */
+    if (status == TIDE_OK) { /* a reader of this table finds the others of the same export */
         char last[PATH_BYTES];
         name_table(last, folder->path, TIDE_PQ_DEVICES);
-        (void)unlink(last); /* where there is none, or it cannot be removed, renaming tells */
+        (void)unlink(last); /* if it cannot be removed, the renaming fails */
     }
     for (int i = 0; i < TIDE_PQ_N_TABLES && status == TIDE_OK; i++) {
         status = tide_parquet_commit(folder->files[i], error);

@@ -1,4 +1,4 @@
-/* names.c - the tables of what events refer to, and of the devices. */
+/* names.c - the tables that events refer to, and the table of devices. */
 #include "snapshot/export/parquet/tables_internal.h"
 
 void tide_pq_put_unless(tide_parquet_file *file, size_t column, int64_t value, int64_t none) {
@@ -19,7 +19,7 @@ void tide_pq_put_string(tide_parquet_file *file, size_t column, const tide_snaps
                           string == TIDE_NONE ? NULL : tide_snapshot_text(document, string));
 }
 
-/* A text that is "" where it is unknown. */
+/* Puts a text that is "" if unknown. */
 static void put_known(tide_parquet_file *file, size_t column, const char *text) {
     tide_parquet_put_text(file, column, text[0] == '\0' ? NULL : text);
 }

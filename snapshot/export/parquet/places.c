@@ -1,5 +1,5 @@
-/* places.c - the step and the path of scopes. A scope's parents are read once and then kept for as
- * long as no other scope takes their place, so that the events of one place cost one look-up. */
+/* places.c - the step and the path of scopes. The place of a scope is kept until that of another
+ * scope replaces it, so events in one scope cost one look-up. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,13 +10,13 @@
 
 enum {
     N_KEPT = 4096,      /* places, a power of two */
-    MAX_DEPTH = 1000,   /* what lies around more scopes than that is not looked for */
+    MAX_DEPTH = 1000,   /* further enclosing scopes are ignored */
     SEPARATOR_BYTES = 3 /* " > " */
 };
 
-/* A distinct path: its innermost component, and the path around it. */
+/* A distinct path: its innermost component, and the path that encloses it. */
 typedef struct path_node {
-    uint32_t parent; /* TIDE_NONE: it is the outermost */
+    uint32_t parent; /* TIDE_NONE: outermost */
     uint32_t name;   /* string */
     int32_t index;   /* -1: none */
     const char *text;
@@ -69,14 +69,14 @@ const char *tide_pq_places_path(const tide_pq_places *places, uint32_t path) {
 
 /* ---- paths ---- */
 
-/* How many bytes of the text are whole characters, n_most at most. */
+/* The number of bytes, at most n_most, that are whole characters of the text. */
 static size_t cut(const char *text, size_t n_most) {
     const unsigned char *bytes = (const unsigned char *)text;
     size_t n_bytes = strlen(text);
     size_t n = 0;
     while (n < n_bytes) {
         size_t n_next = tide_utf8_length(bytes + n, n_bytes - n);
-        n_next = n_next > 0 ? n_next : 1; /* the column replaces it */
+        n_next = n_next > 0 ? n_next : 1; /* the column replaces the byte */
         if (n + n_next > n_most) {
             break;
         }
@@ -85,7 +85,7 @@ static size_t cut(const char *text, size_t n_most) {
     return n;
 }
 
-/* The components of a path that a text shows, as scope_paths.h does. */
+/* The text of a path, with the limits of scope_paths.h. */
 static const char *text_of(tide_pq_places *places, uint32_t path) {
     const tide_snapshot *document = places->source->document;
     uint32_t chain[TIDE_SCOPE_PATH_DEPTH];
@@ -160,7 +160,7 @@ static tide_pq_place *slot_of(tide_pq_places *places, uint32_t scope) {
     return &places->kept[scope % N_KEPT];
 }
 
-/* The place of a scope within that of its parent. */
+/* Makes the place of a scope from that of its parent, in `place`. */
 static tide_status enter(tide_pq_places *places, uint32_t scope, const tide_scope_row *row,
                          tide_pq_place *place) {
     place->scope = scope;

@@ -1,11 +1,11 @@
-/* steps.c - the steps of each device while the events pass. A step reaches from its first event to
- * its last (snapshot/analysis/steps.h), so what happens between two events of a step counts only
- * when the second of them comes. */
+/* steps.c - the steps of each device, during the walk of the events. A step lasts from its first
+ * event to its last (snapshot/analysis/steps.h), so amounts between two events of a step count only
+ * when the second event comes. */
 #include <string.h>
 
 #include "snapshot/export/parquet/tables_internal.h"
 
-enum { MAX_OPEN = 8 }; /* steps of different threads that may interleave on one device */
+enum { MAX_OPEN = 8 }; /* interleaved steps of different threads on one device */
 
 typedef struct step_row {
     uint32_t scope;
@@ -15,11 +15,11 @@ typedef struct step_row {
     int64_t first, last, n_events;
     int64_t begin_ns, end_ns;
     int64_t peak_bytes, peak_reserved_bytes;     /* up to the last event */
-    int64_t coming_bytes, coming_reserved_bytes; /* the highest since then */
+    int64_t coming_bytes, coming_reserved_bytes; /* highest since then */
     int64_t end_bytes, end_reserved_bytes, end_blocks;
 } step_row;
 
-/* The steps of a device that may get more events, the oldest first. */
+/* The steps of a device that may get more events, oldest first. */
 typedef struct open_steps {
     step_row rows[MAX_OPEN];
     size_t n;
@@ -28,8 +28,8 @@ typedef struct open_steps {
 struct tide_pq_steps {
     const tide_hostmem *mem;         /* borrowed */
     const tide_event_source *source; /* borrowed */
-    tide_parquet_file *file;         /* borrowed; takes the steps that have ended */
-    open_steps *open;                /* owned; of each device */
+    tide_parquet_file *file;         /* borrowed; gets the steps that have ended */
+    open_steps *open;                /* owned; one per device */
 };
 
 tide_status tide_pq_steps_create(const tide_event_source *source, tide_parquet_file *file,
@@ -87,7 +87,7 @@ static int64_t larger(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-/* The next step of a thread ends the one before it; of too many threads, the oldest goes. */
+/* The next step of a thread ends its previous one; with too many threads, the oldest step ends. */
 static tide_status begin_step(tide_pq_steps *steps, const tide_event *event,
                               const tide_pq_place *place, tide_error *error) {
     open_steps *open = &steps->open[event->device];

@@ -1,4 +1,5 @@
-/* tables.c - the columns of the tables. docs/engines.md lists them, and a test compares the two. */
+/* tables.c - the columns of the tables. docs/reference/engines.md lists them, and a test compares
+ * the two. */
 #include "snapshot/export/parquet/tables_internal.h"
 
 #define INT(name)                                                                                  \
@@ -165,7 +166,7 @@ static const tide_parquet_column DEVICES[N_DEVICE_COLUMNS] = {
     [DEVICE_WORLD_SIZE] = INT_OR_NULL("world_size"),
 };
 
-/* TIDE_PARQUET_SCHEMA_VERSION. */
+/* The version is TIDE_PARQUET_SCHEMA_VERSION. */
 static const tide_parquet_key KEYS[] = {{"tidemark.format", "tidemark-parquet"},
                                         {"tidemark.version", "1"}};
 

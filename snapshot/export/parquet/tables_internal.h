@@ -9,7 +9,7 @@
 #include "snapshot/export/parquet/export.h"
 #include "snapshot/export/parquet/file.h"
 
-/* In the order in which the files get their names: whoever sees "devices" sees all of them. */
+/* In the order in which the files get their names: once "devices" exists, all of them do. */
 typedef enum tide_pq_table {
     TIDE_PQ_EVENTS = 0,
     TIDE_PQ_BLOCKS,
@@ -23,7 +23,7 @@ typedef enum tide_pq_table {
     TIDE_PQ_N_TABLES
 } tide_pq_table;
 
-/* The columns, in the order of tables.c and docs/engines.md. */
+/* The columns, in the order of tables.c and docs/reference/engines.md. */
 enum {
     EVENT_EVENT = 0,
     EVENT_TIME_NS,
@@ -169,33 +169,34 @@ enum {
     N_DEVICE_COLUMNS
 };
 
-/* tables.c. The schema of a table; its keys are those of every table of this version. */
+/* tables.c. The schema of a table; all tables of this version have the same keys. */
 const tide_parquet_schema *tide_pq_schema(tide_pq_table table);
 
-/* folder.c. The files of an export, all of them open. */
+/* folder.c. The open files of an export. */
 typedef struct tide_pq_folder {
     tide_parquet_file *files[TIDE_PQ_N_TABLES]; /* owned */
-    char path[TIDE_TEMPORARY_PATH_BYTES];       /* of the folder, without a slash at its end */
-    size_t n_made; /* folders that were made: this one and those above it */
+    char path[TIDE_TEMPORARY_PATH_BYTES];       /* of the folder, without a final slash */
+    size_t n_made;                              /* folders made: this one and its parents */
 } tide_pq_folder;
 
 TIDE_NODISCARD tide_status tide_pq_folder_open(tide_pq_folder *folder, const char *path,
                                                const tide_hostmem *mem, tide_error *error);
-/* After all rows, or with the status of a failure: gives the files their names when every one of
- * them is whole; else removes what was made. Returns the status, or that of a failure here. */
+/* Call after all rows, or with the status of a failure. Gives the files their names if all are
+ * complete; else removes the files and folders made. Returns the status, or that of a failure here.
+ */
 TIDE_NODISCARD tide_status tide_pq_folder_end(tide_pq_folder *folder, tide_status status,
                                               tide_error *error);
 
-/* What a scope is told by. */
+/* The step and the path of a scope. */
 typedef struct tide_pq_place {
-    uint32_t scope;     /* whose place this is; TIDE_NONE: this one is empty */
-    uint32_t step;      /* scope of the outermost step that encloses it; TIDE_NONE: none does */
-    int64_t step_index; /* number of that step; -1: none, or it has none */
+    uint32_t scope;     /* of this place; TIDE_NONE: empty */
+    uint32_t step;      /* scope of the outermost step that encloses it; TIDE_NONE: none */
+    int64_t step_index; /* number of that step; -1: none */
     uint16_t thread;    /* of that step */
-    uint32_t path;      /* number of its path in `paths`; TIDE_NONE: it is a bare step */
+    uint32_t path;      /* number of its path in `paths`; TIDE_NONE: a bare step */
 } tide_pq_place;
 
-/* places.c. Places of scopes, the latest of them kept; and each distinct path once. */
+/* places.c. The places of scopes, of which the latest are kept, and each distinct path once. */
 typedef struct tide_pq_places tide_pq_places;
 
 TIDE_NODISCARD tide_status tide_pq_places_create(const tide_event_source *source,
@@ -207,7 +208,7 @@ TIDE_NODISCARD tide_status tide_pq_places_find(tide_pq_places *places, uint32_t 
 /* "backward > layer 5 > attention"; NULL for TIDE_NONE. Valid until the places are destroyed. */
 const char *tide_pq_places_path(const tide_pq_places *places, uint32_t path);
 
-/* steps.c. The steps with events, on each device. A step is written when it has ended. */
+/* steps.c. The steps with events, on each device. A step is written when it ends. */
 typedef struct tide_pq_steps tide_pq_steps;
 
 TIDE_NODISCARD tide_status tide_pq_steps_create(const tide_event_source *source,
@@ -215,19 +216,19 @@ TIDE_NODISCARD tide_status tide_pq_steps_create(const tide_event_source *source,
                                                 tide_pq_steps **ret_steps);
 void tide_pq_steps_destroy(tide_pq_steps *steps);
 
-/* An event has happened. */
+/* One event that has happened. */
 typedef struct tide_pq_moment {
     int64_t row; /* its number */
     const tide_event *event;
-    const tide_totals *now; /* of its device, after it */
+    const tide_totals *now; /* of its device, after the event */
 } tide_pq_moment;
 
 TIDE_NODISCARD tide_status tide_pq_steps_event(tide_pq_steps *steps, const tide_pq_moment *moment,
                                                const tide_pq_place *place, tide_error *error);
-/* There are no more events. */
+/* Ends all steps, after the last event. */
 TIDE_NODISCARD tide_status tide_pq_steps_finish(tide_pq_steps *steps, tide_error *error);
 
-/* names.c. The tables that do not follow the events. `user_frames`: one for each stack. */
+/* names.c. The tables that are not written during the walk. `user_frames`: one for each stack. */
 TIDE_NODISCARD tide_status tide_pq_write_names(const tide_event_source *source,
                                                const uint32_t *user_frames, tide_pq_folder *folder);
 TIDE_NODISCARD tide_status tide_pq_write_scopes(const tide_event_source *source,
@@ -237,7 +238,7 @@ TIDE_NODISCARD tide_status tide_pq_write_devices(const tide_event_source *source
                                                  const tide_live_walk *walk, tide_pq_places *places,
                                                  tide_parquet_file *file, tide_error *error);
 
-/* A number that is null where it is `none`; a text of the document that is null for TIDE_NONE. */
+/* Put a number that is null if it is `none`; a text of the document that is null for TIDE_NONE. */
 void tide_pq_put_unless(tide_parquet_file *file, size_t column, int64_t value, int64_t none);
 void tide_pq_put_index(tide_parquet_file *file, size_t column, uint32_t index);
 void tide_pq_put_string(tide_parquet_file *file, size_t column, const tide_snapshot *document,

@@ -71,7 +71,7 @@ void tide_pq_put_little(tide_pq_bytes *to, const int64_t *values, size_t n, size
     to->n_bytes += n * n_bytes;
 }
 
-/* Small numbers of either sign become small varints. */
+/* Maps small numbers of either sign to small varints. */
 static void put_zigzag(tide_pq_bytes *to, int64_t value) {
     tide_pq_put_varint(to, ((uint64_t)value << 1) ^ (value < 0 ? UINT64_MAX : 0));
 }

@@ -25,6 +25,9 @@ for rank in 3 5; do
         line: \"model.py:$rank (f)\"} | .devices[0].timeline.begin_unix_us = 1700000000000000 - ${rank}500000" >out$rank.digest.json
 done
 tidemark ranks out*.digest.json job/rank0.digest.json.gz | head -n 2
+# What it asked for may be unknown.
+jq -c 'del(.devices[0].oom.requested_bytes)' out3.digest.json >unknown.digest.json
+tidemark ranks unknown.digest.json | sed -n 2p
 # The range of a peak: the ends that were run. Nobody knows of the others; without any there are no columns.
 for rank in 0 2; do
     high=$((rank == 0 ? 450000000 : -1))

@@ -48,7 +48,7 @@ tidemark study assignment -o folder 2>&1
 echo "status $?"
 # This list holds every option that names a file or folder. The checks above cover each one that writes in a command that
 # also reads files.
-for command in $(tidemark --help | sed -n '/^Commands/,/^$/s/^  \([a-z-]*\) .*/\1/p'); do
+for command in $(tidemark --help | sed -n '/^Programs/,/^Environment/s/^  \([a-z-]*\) .*/\1/p'); do
     tidemark "$command" --help |
         sed -nE "s/^  ((-[a-z], )?--?[a-z-]+ (FILE|OUT|REPORT|FOLDER|LOG)[A-Za-z.]*).*/$command \1/p"
 done

@@ -8,8 +8,8 @@ releases, gradients that the next step releases, optimizer state from the first 
 
 leak        each step keeps 6 MiB more, at metrics.py:17
 annotated   the optimizer's step and the profiler's steps are annotated
-oom         behind the steps a request of 64 MiB finds 8 MiB on the device
-fragmented  with oom: what the last step has released would be enough, but it lies in pieces
+oom         after the steps a request of 64 MiB finds 8 MiB on the device
+fragmented  with oom: what the last step has released would be enough, but it is in pieces
 bare        no history: only the segments at the end
 python      call stacks without the frames of C++, as stacks="python" records them
 """

@@ -130,7 +130,7 @@ def check_shapes(cases, outcomes):
     n_bad = 0
     for case in cases:
         if case.as_in in outcomes and outcomes[case.name].result.shape != outcomes[case.as_in].result.shape:
-            print(f"FAIL {case.name}: the program takes and gives back other memory than in '{case.as_in}'", flush=True)
+            print(f"FAIL {case.name}: the program takes and frees other memory than in '{case.as_in}'", flush=True)
             n_bad += 1
     return n_bad
 

@@ -241,7 +241,7 @@ class Run:
         """Those of segments. Before PyTorch 2.8 an event does not name its pool, and the log must admit it."""
         if self.readings[-1]["torch"] >= (2, 8):
             return SEGMENT_FIELDS
-        result.notes.append("no pools are told")
+        result.notes.append("no pools are reported")
         if "private pools are not recorded" not in self.log.texts.get("live.limited", ""):
             result.differs("pools", "the log does not say that they are unknown", self.log.texts.get("live.limited"))
         return tuple(field for field in SEGMENT_FIELDS if field != "segment_pool_id")

@@ -1,8 +1,8 @@
-"""Native frames of stacks beside those that PyTorch's own history tells: torch's functions by name and order.
+"""Native frames of stacks beside those that PyTorch's own history has: torch's functions by name and order.
 
 Ours are addresses that a later process names from the files of the program; PyTorch names its own in the process. So the
 names of static functions may differ, where only one of the two sees their symbols. What is compared begins outside of the
-allocator, and ends where Python's frames begin: behind them a stack of both kinds has no native frames.
+allocator, and ends where Python's frames begin: after them a stack of both kinds has no native frames.
 """
 import subprocess
 

@@ -28,7 +28,7 @@ LACKS = () if hasattr(memory, "_annotate_tensor") else ("annotate",)  # actions 
 
 
 def leave_out_sources():
-    """Behind a line of generated code, PyTorch puts those of the program that the code was made from: no call stack
+    """After a line of generated code, PyTorch puts those of the program that the code was made from: no call stack
     has them."""
     cache = sys.modules.get("torch._inductor.codecache")
     if cache is not None:

@@ -2,7 +2,7 @@
 PROGRAM --python PYTHON.
 
 The answer of the run, the summary of its snapshot, and the summary of PyTorch's snapshot follow one set of rules. A
-block has the same category in both files, or "unknown" in the one that knows less (docs/categories.md).
+block has the same category in both files, or "unknown" in the one that knows less (docs/reference/categories.md).
 """
 import argparse
 import collections

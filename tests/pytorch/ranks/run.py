@@ -118,7 +118,7 @@ def faults(case: Case, n: int, seen: Seen) -> list[str]:
     if len(seen.snapshots) != n:
         found.append(f"{len(seen.snapshots)} snapshots, not {n}")
     if case.script != "values.py" and sorted(seen.figures) != list(range(n)):
-        found.append(f"ranks {sorted(seen.figures)} told their figures, not all of {n}")
+        found.append(f"ranks {sorted(seen.figures)} reported their figures, not all of {n}")
     if found:
         return found
     return says_faults(case, seen) + range_faults(case, seen) + [fault for check in case.checks for fault in check(seen.figures, seen.snapshots)]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compares forecasts with published times of steps: check_times.sh TIDEMARK PYTHON FIT_STEP_TIME SHARED Fails if the
-# errors are larger than those of docs/virtual-time.md by more than recordings differ. One recording gave 2.7 % in the
+# errors are larger than those of docs/internals/time-model.md by more than recordings differ. One recording gave 2.7 % in the
 # middle and 7.3 % for nine in ten, one on a busy machine 2.9 and 8.3. The bounds are the worse one and once more the
 # difference. SHARED, or TIDEMARK_SHARED, has the table of times.
 set -eu

@@ -1,6 +1,6 @@
 """Steps of the staff model for a launch log: staff_steps.py SIZE CONTEXT fp32|bf16 [STEPS].
 
-The published times in docs/virtual-time.md are of this model with batch 4: forward with its loss, backward, AdamW. Its
+The published times in docs/internals/time-model.md are of this model with batch 4: forward with its loss, backward, AdamW. Its
 program names dimensions in texts, which einops and einx (from pip) turn into PyTorch's operators. That is much of the
 host's time in the forward pass, so it is done here, too, where both are installed.
 """

@@ -2,7 +2,7 @@
 """The share of the launches and of the time of the zoo's programs that is guessed: zoo_shares.py TIDEMARK PYTHON
 [NAME...].
 
-PYTHON has the PyTorch that the programs run on, on a virtual H100. The rows are those of docs/virtual-time.md. NAME is
+PYTHON has the PyTorch that the programs run on, on a virtual H100. The rows are those of docs/internals/time-model.md. NAME is
 the name of a script of tests/pytorch/zoo without its ending. It prints figures without judging them: a program may use
 undescribed kernels, and then `tidemark time` prints a lower bound.
 """

@@ -12,7 +12,7 @@
 #include "cache_fixture.h"
 #include "common/map.h"
 
-/* docs/allocator.md, "From a request to a segment". */
+/* docs/internals/allocator.md, "From a request to a segment". */
 static void requests_give_the_blocks_and_segments_of_the_table(void **state) {
     (void)state;
     static const struct {

@@ -1,5 +1,5 @@
-/* test_ranges.c - the ranges of settings by version of PyTorch, and that docs/allocator.md states
- * the newest.
+/* test_ranges.c - the ranges of settings by version of PyTorch, and that
+ * docs/internals/allocator.md states the newest.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,7 +62,7 @@ static void a_version_accepts_its_own_ranges(void **state) {
 static void the_document_states_the_newest_ranges(void **state) {
     (void)state;
     static char text[1 << 17];
-    FILE *file = fopen(TIDE_DOCS "/allocator.md", "rb");
+    FILE *file = fopen(TIDE_DOCS "/internals/allocator.md", "rb");
     size_t n = 0;
     assert_non_null(file);
     size_t n_text = fread(text, 1, sizeof(text) - 1, file);
@@ -75,7 +75,7 @@ static void the_document_states_the_newest_ranges(void **state) {
         assert_int_equal(tide_setting_range_of(ranges[i].name, ranges[i].since) == &ranges[i], 1);
         (void)snprintf(row, sizeof(row), "\n| `%s` | %s |", newest->name, newest->words);
         if (strstr(text, row) == NULL) {
-            fail_msg("docs/allocator.md lacks \"%s\"", row + 1);
+            fail_msg("docs/internals/allocator.md lacks \"%s\"", row + 1);
         }
     }
 }

@@ -46,6 +46,8 @@ static const tide_command EAT = {.name = "eat-up", .summary = "eats", .options =
 static const tide_command BARE = {.name = "bare", .summary = "does", .options = &BARE_TABLE};
 static const tide_command *const COMMANDS[] = {&EAT, &BARE};
 
+static const tide_command_group GROUPS[] = {{"Food", 1}, {"The rest's", 1}};
+
 static const tide_program_item ENVIRONMENT[] = {{"A_NAME", ".what it's for"}, {NULL, NULL}};
 static const tide_program_item FILES[] = {{"a-b.html", "a page"}, {NULL, NULL}};
 static const tide_program_item EXAMPLES[] = {
@@ -62,6 +64,8 @@ static const tide_program PROGRAM = {
     .examples = EXAMPLES,
     .commands = COMMANDS,
     .n_commands = 2,
+    .groups = GROUPS,
+    .n_groups = 2,
 };
 
 /* What the printer writes; the caller frees it. */
@@ -86,6 +90,8 @@ static void test_manual_escapes(void **state) {
     char *page = print(tide_manual_print);
     assert_holds(page, ".TH TIDEMARK 1 \"\" \"tidemark 1.2.3\" \"User Commands\"\n");
     assert_holds(page, ".SH NAME\ntidemark \\- a title\n");
+    assert_holds(page, ".SS Food\n.TP\n\\fBeat\\-up\\fR\neats\n"
+                       ".SS The rest\\(aqs\n.TP\n\\fBbare\\fR\ndoes\n");
     assert_holds(page, ".SH OPTIONS\nAny order.\n.TP\n");
     assert_holds(page, ".SS \"tidemark eat\\-up\"\n"
                        "\\fBtidemark eat\\-up\\fR [options] \\fIPAGE.html...\\fR\n.PP\n"

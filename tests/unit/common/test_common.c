@@ -17,6 +17,7 @@
 #include "common/arena.h"
 #include "common/bytes.h"
 #include "common/event.h"
+#include "common/hostmem.h"
 #include "common/map.h"
 #include "common/statistics.h"
 #include "common/status.h"
@@ -263,6 +264,39 @@ static void values_are_found_in_text_files(void **state) {
     assert_int_equal(remove(path), 0);
 }
 
+static void text_files_are_read_whole(void **state) {
+    (void)state;
+    char path[] = "/tmp/tidemark-common-XXXXXX";
+    int descriptor = mkstemp(path);
+    assert_true(descriptor >= 0);
+    enum { N_BYTES = (1 << 18) + 1 }; /* more than two of the parts that are read */
+    char *written = calloc(1, N_BYTES + 1);
+    assert_non_null(written);
+    for (size_t i = 0; i < N_BYTES; i++) {
+        written[i] = (char)('a' + i % 23);
+    }
+    assert_int_equal(write(descriptor, written, N_BYTES), N_BYTES);
+    assert_int_equal(close(descriptor), 0);
+    char *text = NULL;
+    size_t n_bytes = 0;
+    tide_error error = {""};
+    assert_int_equal(tide_text_file_read(path, N_BYTES, &text, &n_bytes, &error), TIDE_OK);
+    assert_int_equal(n_bytes, N_BYTES);
+    assert_string_equal(text, written);
+    tide_hostmem_default()->release(tide_hostmem_default()->ctx, text);
+    char expected[128];
+    snprintf(expected, sizeof(expected), "%s: it is longer than the limit of 256.00 KiB", path);
+    assert_int_equal(tide_text_file_read(path, N_BYTES - 1, &text, NULL, &error), TIDE_LIMIT);
+    assert_string_equal(error.message, expected);
+    assert_int_equal(remove(path), 0);
+    snprintf(expected, sizeof(expected), "%s: No such file or directory", path);
+    assert_int_equal(tide_text_file_read(path, 1, &text, NULL, &error), TIDE_IO);
+    assert_string_equal(error.message, expected);
+    assert_int_equal(tide_text_file_read("/", 1, &text, NULL, &error), TIDE_IO);
+    assert_string_equal(error.message, "/: it cannot be read to its end");
+    free(written);
+}
+
 static void errors_keep_the_first_line_and_are_cut_at_the_end(void **state) {
     (void)state;
     tide_error error = {""};
@@ -275,7 +309,7 @@ static void errors_keep_the_first_line_and_are_cut_at_the_end(void **state) {
     tide_fail(&error, TIDE_IO, "%s", longest);
     tide_error_prefix(&error, "prefix");
     assert_true(strlen(error.message) < sizeof(error.message));
-    assert_int_equal(tide_fail(NULL, TIDE_LIMIT, "nobody listens"), TIDE_LIMIT);
+    assert_int_equal(tide_fail(NULL, TIDE_LIMIT, "without a listener"), TIDE_LIMIT);
 }
 
 static void names_lead_back_to_their_numbers(void **state) {
@@ -312,6 +346,7 @@ int main(void) {
         cmocka_unit_test(ratios_of_many_samples),
         cmocka_unit_test(statistics_of_many_samples_are_exact),
         cmocka_unit_test(values_are_found_in_text_files),
+        cmocka_unit_test(text_files_are_read_whole),
         cmocka_unit_test(errors_keep_the_first_line_and_are_cut_at_the_end),
         cmocka_unit_test(names_lead_back_to_their_numbers),
     };

@@ -115,7 +115,7 @@ static bool sweep_point(size_t n, cudaError_t failure, tide_status expected) {
                           strcmp(failed_in, "cudaStreamDestroy") == 0 ||
                           strcmp(failed_in, "cudaSetDevice") == 0;
     if (!is_closing && !is_extra && status == TIDE_OK) {
-        fail_msg("call %zu, %s: its failure was not told", n, failed_in);
+        fail_msg("call %zu, %s: its failure was not reported", n, failed_in);
     }
     if (is_open && status != TIDE_OK) {
         assert_int_equal(status, expected);

@@ -100,7 +100,7 @@ static void expect_refused(const char *part) {
     tide_python_frame frame;
     EXPECT(!tide_python_frames_begin(&why));
     if (why == NULL || strstr(why, part) == NULL) {
-        (void)fprintf(stderr, "expected \"%s\", told \"%s\"\n", part,
+        (void)fprintf(stderr, "expected \"%s\", printed \"%s\"\n", part,
                       why != NULL ? why : "nothing");
         exit(1);
     }

@@ -67,7 +67,7 @@ char *eager_page_read(const char *path) {
 
 void eager_page_check_row(const char *page, const char *row, int *n_wrong) {
     if (strstr(page, row) == NULL) {
-        print_error("docs/pytorch-forecast.md lacks\n%s", row);
+        print_error("docs/model/pytorch-forecast.md lacks\n%s", row);
         (*n_wrong)++;
     }
 }

@@ -1,5 +1,5 @@
 /* eager_run.h - shared by the tests of the forecast: an open forecast, its steps, and rows of the
- * page docs/pytorch-forecast.md.
+ * page docs/model/pytorch-forecast.md.
  */
 #ifndef TIDE_TESTS_EAGER_RUN_H
 #define TIDE_TESTS_EAGER_RUN_H

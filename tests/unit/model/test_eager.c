@@ -22,7 +22,7 @@
 
 /* ---- what forward keeps ---- */
 
-/* docs/pytorch-forecast.md, "What a block keeps"; a bool is 0 or 1. */
+/* docs/model/pytorch-forecast.md, "What a block keeps"; a bool is 0 or 1. */
 static uint64_t kept_by_forward(const tide_eager_config *config) {
     const tide_model_config *m = &config->model;
     const uint64_t S = m->context_length;

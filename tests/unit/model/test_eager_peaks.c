@@ -49,7 +49,7 @@ static void test_peaks_of_real_snapshots(void **state) {
         {"virtual:a100-80", "medium", 1024, FP32, Y26, TIDE_FORWARD, 1121.258},
     };
     int n_wrong = 0;
-    char *page = eager_page_read(TIDE_DOCS_DIR "/pytorch-forecast.md");
+    char *page = eager_page_read(TIDE_DOCS_DIR "/model/pytorch-forecast.md");
     for (size_t i = 0; i < sizeof(MEASURED) / sizeof(MEASURED[0]); i++) {
         const measured *m = &MEASURED[i];
         tide_eager_config config =
@@ -133,7 +133,7 @@ static void test_published_peaks_come_out(void **state) {
         {B200, 1, 2048, TIDE_TRAIN, BF16, Y26, 82.48},
     };
     int n_wrong = 0;
-    char *page = eager_page_read(TIDE_DOCS_DIR "/pytorch-forecast.md");
+    char *page = eager_page_read(TIDE_DOCS_DIR "/model/pytorch-forecast.md");
     for (size_t i = 0; i < sizeof(PUBLISHED) / sizeof(PUBLISHED[0]); i++) {
         const published *p = &PUBLISHED[i];
         double gib = allocated_peak_gib(p);

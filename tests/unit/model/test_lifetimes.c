@@ -1,5 +1,5 @@
-/* test_lifetimes.c - every tensor of a step is allocated and released where docs/memory-model.md
- * says, with the category and size it says. */
+/* test_lifetimes.c - every tensor of a step is allocated and released where
+ * docs/model/memory-model.md says, with the category and size it says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* test_memory_model.c - requested bytes of runs on the virtual device equal the closed forms of
- * docs/memory-model.md, to the byte: at the peak, over all sizes, contexts, modes, precisions,
- * attentions and recompute settings, and after forward. */
+ * docs/model/memory-model.md, to the byte: at the peak, over all sizes, contexts, modes,
+ * precisions, attentions and recompute settings, and after forward. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -323,7 +323,7 @@ static void published_figures_are_met(void **state) {
     tide_memory_model model;
     tide_memory_model_derive(&run, &model);
     assert_true(model.saved_per_block_bytes == UINT64_C(400) * 1048576 + 16384 + 262144);
-    /* The worked example of docs/memory-model.md. */
+    /* The worked example of docs/model/memory-model.md. */
     assert_true(model.peak_bytes == UINT64_C(54708592644));
     assert_string_equal(model.peak_instant, "swiglu backward");
     assert_int_equal(model.peak_layer, 31);
@@ -374,7 +374,7 @@ static void winners_row(tide_memory_model_run *run, char *row, size_t row_bytes)
 static void the_table_of_winners_is_as_derived(void **state) {
     (void)state;
     static const char *const SIZES[] = {"small", "2.7B"};
-    char *page = read_text(TIDE_DOCS_DIR "/memory-model.md");
+    char *page = read_text(TIDE_DOCS_DIR "/model/memory-model.md");
     for (size_t i = 0; i < 16; i++) {
         tide_memory_model_run run = {
             .mode = TIDE_TRAIN,
@@ -387,7 +387,7 @@ static void the_table_of_winners_is_as_derived(void **state) {
         assert_int_equal(tide_model_config_preset(SIZES[i / 8], &run.model, NULL), TIDE_OK);
         winners_row(&run, row, sizeof(row));
         if (strstr(page, row) == NULL) {
-            fail_msg("docs/memory-model.md has no row%s", row);
+            fail_msg("docs/model/memory-model.md has no row%s", row);
         }
     }
     free(page);

@@ -48,7 +48,7 @@ static void training_learns(void **state) {
 
 /* fp32 masters take steps far below the spacing of bf16 numbers: with a learning rate of 1e-4,
  * elements above 0.06 would never change in bf16. bf16-mixed follows fp32 to within the roundings
- * of a loss, 0.1 %; bf16-true lags further behind. */
+ * of a loss, 0.1 %; bf16-true lags further. */
 static void masters_keep_small_steps(void **state) {
     (void)state;
     tide_workload_config config = tiny_training(1);

@@ -1,5 +1,5 @@
 /* test_weight_copies.c - the share of a run's peak that copies of weights take: the events of a run
- * and the derivation in docs/memory-model.md agree to the byte. */
+ * and the derivation in docs/model/memory-model.md agree to the byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -92,8 +92,8 @@ static void copies_are_as_derived(void **state) {
     }
 }
 
-/* The case of docs/memory-model.md: at context 512 nearly all copies are alive at 2.7B's peak, and
- * they are why bf16-mixed takes more than fp32 there. */
+/* The case of docs/model/memory-model.md: at context 512 nearly all copies are alive at 2.7B's
+ * peak, and they are why bf16-mixed takes more than fp32 there. */
 static void copies_explain_the_larger_peak(void **state) {
     (void)state;
     tide_memory_model fp32;

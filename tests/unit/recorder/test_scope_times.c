@@ -118,7 +118,7 @@ static int64_t epoch_of(const tide_recorder *recorder) {
 
 static void expect_near(int64_t actual_ns, int64_t expected_ns, int64_t tolerance_ns) {
     if (actual_ns < expected_ns - tolerance_ns || actual_ns > expected_ns + tolerance_ns) {
-        fail_msg("%lld ns lies %lld ns from %lld, beyond %lld", (long long)actual_ns,
+        fail_msg("%lld ns is %lld ns from %lld, beyond %lld", (long long)actual_ns,
                  (long long)(actual_ns - expected_ns), (long long)expected_ns,
                  (long long)tolerance_ns);
     }

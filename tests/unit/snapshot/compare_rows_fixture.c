@@ -15,7 +15,7 @@ enum { MAX_EVENTS = 8 };
 static const char *const STRINGS[] = {
     "forward", "layer", "attention", "work",   "a.c", "layers.0.attn.q", "layers.1.attn.q",
     "b",       "main",  "/x/a.c",    "net.py", "mul", "mul_bf16"};
-/* The strings that no tensor is named by. */
+/* The strings that do not name tensors. */
 enum {
     FORWARD = 0,
     LAYER,

@@ -1,5 +1,5 @@
-/* compare_rows_fixture.h - runs of a few tensors, and what a comparison makes of their rows. For
- * tests that include cmocka.h. */
+/* compare_rows_fixture.h - runs of a few tensors, and the rows of their comparison. For tests that
+ * include cmocka.h. */
 #ifndef TIDE_TESTS_UNIT_SNAPSHOT_COMPARE_ROWS_FIXTURE_H
 #define TIDE_TESTS_UNIT_SNAPSHOT_COMPARE_ROWS_FIXTURE_H
 
@@ -30,7 +30,7 @@ typedef struct rows_comparison {
 enum { ROWS_N_BASE = 3 };
 extern const tensor ROWS_BASE[ROWS_N_BASE];
 
-/* The caller destroys it. mem NULL: the default memory. */
+/* The caller destroys the snapshot. mem NULL: the default memory. */
 tide_snapshot *rows_make(const tide_hostmem *mem, const tensor *tensors, size_t n);
 
 /* Compares the snapshots, which must outlive the result. */

@@ -1,4 +1,4 @@
-/* test_bombs.c - small files that would be huge in memory. The reader refuses or skips each within
+/* test_bombs.c - small files that would be huge in memory. The reader refuses or skips each in
  * 64 MiB, yet it reads a valid file that compresses better than any of them. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,9 +73,9 @@ typedef struct piece {
 typedef struct bomb {
     const char *name;
     piece head, body, tail; /* the body is repeated */
-    size_t n_bodies; /* how often it is repeated before each `between`; 0: there is no `between` */
-    piece between;   /* after every n_bodies */
-    const char *message; /* part of the refusal */
+    size_t n_bodies;        /* repeats of it before each `between`; 0: no `between` */
+    piece between;          /* after every n_bodies */
+    const char *message;    /* part of the refusal */
 } bomb;
 
 #define ROOT "\x80\x04}("
@@ -129,9 +129,9 @@ static const bomb BOMBS[] = {
     {"JSON objects where no snapshot has any", PIECE("{\"segments\":[],\"other\":["), PIECE("{},"),
      PIECE("{}]}"), 0, PIECE(""), "no snapshot is that dense"},
     {"empty strings", PIECE("{\"format\":\"tidemark-snapshot\",\"strings\":["), PIECE("\"\","),
-     PIECE("\"\"]}"), 0, PIECE(""), "texts that stand in the table already"},
+     PIECE("\"\"]}"), 0, PIECE(""), "texts that are in the table already"},
     {"the same two strings", PIECE("{\"format\":\"tidemark-snapshot\",\"strings\":["),
-     PIECE("\"a\",\"b\","), PIECE("\"\"]}"), 0, PIECE(""), "texts that stand in the table already"},
+     PIECE("\"a\",\"b\","), PIECE("\"\"]}"), 0, PIECE(""), "texts that are in the table already"},
     {"a long string", PIECE("{\"format\":\""), PIECE("a"), PIECE("\"}"), 0, PIECE(""),
      "a text longer than the limit of 1048576 bytes"},
     {"a long number", PIECE("{\"version\":"), PIECE("1"), PIECE("}"), 0, PIECE(""),
@@ -159,7 +159,7 @@ static void put(tide_gzip_writer *file, const char *bytes, size_t n_bytes) {
     assert_int_equal(tide_gzip_writer_write(file, bytes, n_bytes), TIDE_OK);
 }
 
-/* Everything between head and tail, in one buffer that holds whole bodies. */
+/* All bytes between head and tail, in one buffer that holds whole bodies. */
 static char *repeat(const bomb *of, size_t *ret_bytes) {
     size_t n_group = (of->n_bodies > 0 ? of->n_bodies : 1000) * of->body.n_bytes;
     size_t n_bytes = n_group + (of->n_bodies > 0 ? of->between.n_bytes : 0);

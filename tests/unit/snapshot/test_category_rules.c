@@ -33,8 +33,8 @@ enum { TEXT_BYTES = 8192 };
 #define INIT F("_init_group", OPTIM "adamw.py") ", " STEP
 #define ZERO F("zero_grad", OPTIM "optimizer.py") ", " MINE
 
-/* Imports a block made under `made`, released under `freed` (NULL: never; the frames of `between`
- * lie between), and applies the rules of `path`. */
+/* Imports a block made under `made` and released under `freed` (NULL: never), with the frames of
+ * `between` in between, and applies the rules of `path`. */
 static tide_snapshot *import(const char *made, const char *between, const char *freed,
                              const char *path) {
     char text[TEXT_BYTES];
@@ -92,7 +92,7 @@ static void what_a_training_run_makes(void **state) {
     assert_category(CALL, NULL, BACKWARD, "activation");
     assert_category(CALL, NULL, MINE, "activation");
     assert_category(CALL, NULL, NULL, "activation");
-    /* computed again within the backward pass */
+    /* recomputed in the backward pass */
     assert_category(CALL ", " BACKWARD, NULL, CALL ", " BACKWARD, "temporary");
     assert_category(CALL ", " BACKWARD, NULL, BACKWARD, "activation");
     assert_category(BACKWARD, NULL, BACKWARD, "temporary");
@@ -108,7 +108,7 @@ static void what_a_training_run_makes(void **state) {
     "{'name': '_apply', 'filename': '" MODULE "', 'line': " line "}, {'name': '_apply', "          \
     "'filename': '" MODULE "', 'line': 5}, " MINE
 
-/* Imports blocks of the bytes, each moved by the line of _apply, and says their categories. */
+/* Imports blocks of these sizes, each moved by a line of _apply, and asserts their categories. */
 static void assert_moved(const char *expected, const char *const *lines, const int *n_bytes,
                          size_t n) {
     char text[TEXT_BYTES];
@@ -141,7 +141,7 @@ static void what_moves_with_a_module(void **state) {
     const char *const trained[] = {MOVE("66"), MOVE("80"), MOVE("66"), MOVE("80"), MOVE("99")};
     assert_moved("parameter gradient parameter gradient buffer", trained,
                  (const int[]){4096, 4096, 512, 512, 1024}, 5);
-    /* Running averages have the size of the last parameter, but they are two. */
+    /* Running averages have the size of the last parameter, but there are two of them. */
     const char *const normed[] = {MOVE("66"), MOVE("66"), MOVE("99"), MOVE("99")};
     assert_moved("parameter parameter buffer buffer", normed, (const int[]){512, 512, 512, 512}, 4);
     const char *const alone[] = {MOVE("66"), MOVE("66")};
@@ -154,7 +154,7 @@ static void calls_of_modules_are_distinguished(void **state) {
     assert_category(CALL, MINE, CALL, "activation"); /* such as a cache of keys and values */
     const int of_hopper = 32 << 20;
     const char *const made = CALL;
-    assert_moved("unknown", &made, &of_hopper, 1); /* it may be the work area of cuBLAS */
+    assert_moved("unknown", &made, &of_hopper, 1); /* may be the workspace of cuBLAS */
     assert_category(F("__init__", NN "batchnorm.py") ", " MINE, NULL, NULL, "unknown");
     /* a closure that the optimizer calls */
     assert_category(CALL ", " STEP, NULL, STEP, "activation");
@@ -172,8 +172,8 @@ static void what_an_optimizer_makes(void **state) {
     assert_category(STEP, CALL, ZERO, "optimizer_state");
 }
 
-/* The category of a block that an optimizer's call makes and that is never released. The phase ends
- * within the recording, or at -1 not. */
+/* The category of a block that an optimizer's call makes and that is never released. duration_ns
+ * -1: the phase does not end within the recording. */
 static const char *category_in_phase(int64_t duration_ns) {
     const char *const strings[] = {"optimizer"};
     tide_scope_row phase = {
@@ -199,8 +199,8 @@ static const char *category_in_phase(int64_t duration_ns) {
     return category;
 }
 
-/* A recording that ends within the optimizer's call, as one of a running program, does not
- * distinguish its scratch from its state. */
+/* A recording that ends within the optimizer's call, as of a running program, cannot distinguish
+ * scratch from state. */
 static void an_optimizers_call_that_has_not_ended(void **state) {
     (void)state;
     assert_string_equal(category_in_phase(1000), "optimizer_state");
@@ -218,8 +218,8 @@ static void what_is_sent_to_other_ranks(void **state) {
                     NULL, BACKWARD, "activation");
 }
 
-/* A recording with context="alloc" has no call stacks at releases: they happen where the event
- * before them does. */
+/* A recording with context="alloc" has no call stacks at releases: they take the place of the
+ * previous event. */
 static void releases_without_a_call_stack(void **state) {
     (void)state;
     assert_category(CALL, CALL, "", "temporary");
@@ -274,7 +274,7 @@ static void other_files_are_refused_with_the_line(void **state) {
     assert_int_equal(tide_rules_create("/nowhere/x", NULL, &rules, &error), TIDE_IO);
 }
 
-/* Each allocation of the rules in turn fails: nothing is lost, and the next try succeeds. */
+/* Each allocation of the rules fails in turn: nothing is lost, and the next try succeeds. */
 static void no_host_memory(void **state) {
     (void)state;
     size_t n_failed = 0;

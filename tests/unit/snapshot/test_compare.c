@@ -80,8 +80,7 @@ static void labels_go_without_folders(void **state) {
     tide_snapshot_destroy(made);
 }
 
-/* Runs that differ in their devices are called by them, but not where only their files are known.
- */
+/* Runs that differ in their devices are named by them, but not if only their files are known. */
 static void names_have_the_device(void **state) {
     (void)state;
     static const tide_snapshot_device DEVICES[] = {{.kind = "pinned", .name = "pinned memory"},
@@ -118,8 +117,8 @@ static void a_peak_that_stays(void **state) {
         "bf16-mixed hardly changes it (3.00 GiB with fp32, 3.00 GiB with bf16-mixed).");
 }
 
-/* If two categories are almost equal, which of them is a page larger is not worth mentioning, nor
- * is it a difference between the runs. */
+/* If two categories are almost equal, the sentence does not mention that one is a page larger, and
+ * does not count that as a difference between the runs. */
 static void a_tie_is_called_a_tie(void **state) {
     (void)state;
     assert_sentence(

@@ -1,5 +1,5 @@
-/* test_compare_join.c - tensors that runs allocated from different callers are one row where no
- * other could be meant, and only there. */
+/* test_compare_join.c - tensors that runs allocated from different callers are one row only if the
+ * match is unambiguous. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ static void other_callers_make_no_other_tensor(void **state) {
     }
 }
 
-/* Rows stay apart where one run has the name from two callers, and where there is no name. */
+/* Rows stay separate if one run has the name from two callers, and if there is no name. */
 static void callers_tell_tensors_of_one_name_apart(void **state) {
     (void)state;
     const tensor two[] = {{0, 4 * KIB, Q0, 2, 1, TIDE_ACTIVATION},

@@ -19,7 +19,7 @@
 
 enum { KEY_BYTES = 4096 };
 
-/* ---- a second way to count ---- */
+/* ---- counted in a second way ---- */
 
 /* Replaces each run of digits between dots or after a space by a star, as the product folds names
  * and paths. */
@@ -181,7 +181,7 @@ static void stored_runs_add_up(void **state) {
     }
 }
 
-/* Checks the sums of all PyTorch recordings that are present, each compared with the one before it.
+/* Checks the sums of all PyTorch recordings that are present, each compared with the previous one.
  */
 static void pytorch_runs_add_up(void **state) {
     (void)state;
@@ -207,7 +207,7 @@ static void pytorch_runs_add_up(void **state) {
     }
 }
 
-/* ---- differences that are known ---- */
+/* ---- known differences ---- */
 
 static void a_run_against_itself(void **state) {
     (void)state;

@@ -42,7 +42,7 @@ static void other_workloads_are_not_compared(void **state) {
     compare_finish(&of);
 }
 
-/* A file that does not say what was run has no settings in its label, and does not count as another
+/* A file that does not record its run has no settings in its label, and does not count as another
  * workload. */
 static void workloads_that_are_not_stated(void **state) {
     (void)state;
@@ -71,7 +71,7 @@ static void workloads_that_are_not_stated(void **state) {
     compare_finish(&of);
 }
 
-/* A run that was timed without recording, compared with one of another context. */
+/* A run that was timed without recording, compared with a run of another context. */
 static void a_run_without_recording(void **state) {
     (void)state;
     comparison of =

@@ -1,5 +1,5 @@
-/* test_digest.c - the digest of a recording: which rank a file is of, that nothing of the peak is
- * lost when it shrinks, that it comes back as it was written, and what is refused.
+/* test_digest.c - the digest of a recording: the rank of a file, a peak that survives shrinking, a
+ * round trip through a file, and refusals.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -178,7 +178,7 @@ static void ends_of_a_range_are_those_of_the_snapshot(void **state) {
     release(&of);
 }
 
-/* A program may ask for more than a digest can say: its file is still one. */
+/* A program may request more than a digest can hold: its file still makes a digest. */
 static void numbers_beyond_the_limit_are_the_limit(void **state) {
     (void)state;
     const char *text = NULL;
@@ -190,6 +190,10 @@ static void numbers_beyond_the_limit_are_the_limit(void **state) {
     of.digest->devices[0].headroom_bytes = INT64_MIN;
     of.digest->rank.world_size = INT64_MAX;
     of.digest->devices[0].points[0].allocated_bytes = INT64_MAX;
+    of.digest->devices[0].points[0].time_ns = -7;
+    of.digest->devices[0].end.allocated_bytes = -7;
+    of.digest->devices[0].growth.bytes_per_step = -7;
+    of.digest->devices[0].growth.is_known = true;
     assert_int_equal(tide_digest_text(of.digest, &of.arena, &text, &n_bytes), TIDE_OK);
     if (tide_digest_read(text, n_bytes, &of.arena, &read, &error) != TIDE_OK) {
         fail_msg("%s", error.message);
@@ -198,10 +202,13 @@ static void numbers_beyond_the_limit_are_the_limit(void **state) {
     assert_int_equal(read->devices[0].headroom_bytes, -TIDE_DIGEST_MOST_NUMBER);
     assert_int_equal(read->devices[0].points[0].allocated_bytes, TIDE_DIGEST_MOST_NUMBER);
     assert_int_equal(read->rank.world_size, TIDE_DIGEST_MOST_NUMBER);
+    assert_int_equal(read->devices[0].points[0].time_ns, -1);
+    assert_int_equal(read->devices[0].end.allocated_bytes, -1);
+    assert_int_equal(read->devices[0].growth.bytes_per_step, -7);
     release(&of);
 }
 
-/* Many long rows that do not compress: the file keeps to its size. */
+/* Many long rows that do not compress: the file stays within its size. */
 static void it_shrinks_until_it_fits(void **state) {
     (void)state;
     enum { N_ROWS = 4000, N_TEXT = 200 };

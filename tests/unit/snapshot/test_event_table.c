@@ -1,5 +1,5 @@
-/* test_event_table.c - events as columns: whatever their widths, the rows come back, and the fast
- * way through a column of the file agrees with the slow one at every place where it can end. */
+/* test_event_table.c - events as columns: rows of any width are read back, and the fast path
+ * through a column of the file agrees with the slow path at every place where it can end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,7 +71,7 @@ static void each_width_holds_its_numbers(void **state) {
 
 enum { N_FILE_ROWS = 1500 }; /* three batches of the reader */
 
-/* Writes the rows to a file and expects them from there. */
+/* Writes the rows to a file and expects the same rows from the file. */
 static void come_back(const made_tables *tables, const tide_event *rows) {
     char path[SNAPSHOT_PATH_BYTES];
     tide_snapshot *made = made_snapshot(NULL, tables, rows, N_FILE_ROWS);
@@ -91,7 +91,7 @@ static void come_back(const made_tables *tables, const tide_event *rows) {
     snapshot_remove(path);
 }
 
-/* A column begins narrow and becomes wider in the row `at`. */
+/* A column begins narrow and becomes wider at the row `at`. */
 static void columns_widen_at_any_row(void **state) {
     (void)state;
     static const size_t AT[] = {0, 1, 511, 512, 513, 1023, 1024, 1499};
@@ -112,7 +112,7 @@ static void columns_widen_at_any_row(void **state) {
     free(rows);
 }
 
-/* The same for indices, of which the largest number of a width is none. */
+/* The same for indices, where the largest number of a width means none. */
 static void indices_widen_at_any_row(void **state) {
     (void)state;
     enum { N_STRINGS = 66000 };
@@ -165,7 +165,7 @@ static tide_status append(void *ctx, const char *bytes, size_t n_bytes) {
     return TIDE_OK;
 }
 
-/* A difference in the row `bad` of a file is replaced: `with` takes the sum out of its range. */
+/* Replaces the difference in the row `bad` of a file: `with` takes the sum out of its range. */
 static void refuse_sum(const char *column, const char *from, const char *with, size_t bad) {
     static const char *const STRING = "";
     static const tide_scope_row SCOPE = {.parent = TIDE_NONE, .index = -1};
@@ -203,7 +203,7 @@ static void refuse_sum(const char *column, const char *from, const char *with, s
     snapshot_remove(path);
 }
 
-/* A sum of differences that leaves its range, or that of 64 bits, is refused at its row, also after
+/* A sum of differences that leaves its range, or that of 64 bits, is refused at its row, even after
  * the first batch. */
 static void sums_are_refused_at_any_row(void **state) {
     (void)state;
@@ -218,7 +218,7 @@ static void sums_are_refused_at_any_row(void **state) {
 
 /* ---- the numbers of a column ---- */
 
-/* Hands out the text in pieces of a few bytes. */
+/* Returns the text in pieces of a few bytes. */
 typedef struct dribble {
     const char *text;
     size_t n_bytes, at, piece;
@@ -245,7 +245,7 @@ static int64_t number_of(uint64_t *random) {
     return *random & 64 ? -(int64_t)magnitude : (int64_t)magnitude;
 }
 
-/* Sources in which numbers are cut at every place give what a text that is all there gives. */
+/* Numbers cut at any place by a source give the same as a whole text. */
 static void numbers_survive_the_ends_of_windows(void **state) {
     (void)state;
     static const size_t PIECES[] = {1, 2, 3, 7, 19, 20, 21, 22, 23, 64, 4096, TEXT_BYTES};
@@ -277,8 +277,8 @@ static void numbers_survive_the_ends_of_windows(void **state) {
     }
 }
 
-/* What is not a plain number in range is refused with the byte and the place, wherever in a long
- * column it stands. */
+/* Anything but a plain number in range is refused with its byte and place, wherever in a long
+ * column it is. */
 static void odd_numbers_keep_their_place(void **state) {
     (void)state;
     static const struct {

@@ -134,7 +134,7 @@ static void lack_of_host_memory_is_told(void **state) {
             assert_int_equal(heap.n_live, 0);
             assert_true(n < 2000);
         }
-        assert_true(n > 3); /* otherwise no allocation failed at all */
+        assert_true(n > 3); /* else no allocation failed */
         tide_snapshot_destroy(made);
     }
 }

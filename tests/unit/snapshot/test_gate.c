@@ -17,11 +17,11 @@
 static const tide_snapshot_device DEVICE = {"virtual", "v", -1, -1, -1, -1, -1, -1};
 static const tide_stream_row STREAM = {0, 0};
 
-/* Activations of n_mib that stay, a parameter of 1 MiB that goes, in a segment of n_mib + 1. */
+/* Activations of n_mib that stay and a freed parameter of 1 MiB, in a segment of n_mib + 1. */
 typedef struct made_run {
     uint64_t n_mib;
-    double ms[3];    /* of the phase forward; the first below 0: none */
-    bool by_host;    /* by the host's clock alone */
+    double ms[3];    /* of the phase forward; none if the first is below 0 */
+    bool by_host;    /* only by the host's clock */
     uint64_t n_lost; /* events */
     const char *outcome;
 } made_run;
@@ -64,7 +64,7 @@ static tide_snapshot *make(const made_run *of) {
 
 static const made_run BASE = {.n_mib = 99, .ms = {10.0, 30.0, 11.0}};
 
-/* The verdict on `other` beside `base`; the words are the caller's. */
+/* The verdict on `other` against `base`; the words go to the caller. */
 static tide_gate_verdict judge(const char *condition, const made_run *base, const made_run *other,
                                char words[TIDE_GATE_WORDS_BYTES]) {
     tide_snapshot *snapshots[] = {make(base), make(other)};
@@ -170,7 +170,7 @@ static void missing_data_cannot_be_judged(void **state) {
     assert_unknown("n_allocs > +5%", &oom, &BASE, "by its base a: it ran out of memory");
     assert_unknown("category:input > +5%", &BASE, &crashed, "crashed before its end");
     assert_unknown("end_allocated > +5%", &BASE, &empty, "no recorded allocations");
-    /* Bounds in themselves do not ask the base; times do not ask the events. */
+    /* Absolute bounds need no figure of the base; times need no events. */
     assert_int_equal(judge("peak_allocated > 50MiB", &oom, &BASE, words), TIDE_GATE_HOLDS);
     assert_int_equal(judge("time_forward < 5ms", &BASE, &lossy, words), TIDE_GATE_HOLDS);
 }
@@ -193,13 +193,13 @@ static void malformed_conditions_are_refused(void **state) {
     static const struct {
         const char *text, *message;
     } CASES[] = {
-        {"", "at character 1 stands an unknown quantity '' (valid: peak_allocated, "},
+        {"", "at character 1 is an unknown quantity '' (valid: peak_allocated, "},
         {"peak_alocated > +2%",
-         "at character 1 stands an unknown quantity 'peak_alocated': did you mean peak_allocated?"},
-        {" time_ > 3ms", "at character 2 stands an unknown quantity 'time_'"},
-        {"category: > 3", "at character 1 stands an unknown quantity 'category:'"},
+         "at character 1 is an unknown quantity 'peak_alocated': did you mean peak_allocated?"},
+        {" time_ > 3ms", "at character 2 is an unknown quantity 'time_'"},
+        {"category: > 3", "at character 1 is an unknown quantity 'category:'"},
         {"category:activations > 3",
-         "at character 10 stands an unknown category 'activations': did you mean activation?"},
+         "at character 10 is an unknown category 'activations': did you mean activation?"},
         {"peak_allocated", "at character 15 an operator is missing"},
         {"peak_allocated == 3", "at character 16 an operator is missing"},
         {"peak_allocated => 3", "at character 16 an operator is missing"},

@@ -1,5 +1,5 @@
-/* test_growth.c - when memory is said to grow from step to step: lines that keep blocks of most
- * steps, and what must not be taken for them.
+/* test_growth.c - when memory counts as growing from step to step: lines that keep blocks of most
+ * steps, and runs that must not count.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,8 +22,8 @@ static const char *const STRINGS[] = {
     "optimizer", "forward", "backward",     "ProfilerStep#1"};
 enum { STEP, TRAIN, TRAIN_FILE, OPTIMIZER_FILE, OPTIMIZER, FORWARD, BACKWARD, PROFILER };
 
-/* A run of steps; each has a row at least. Stack 0 is a line of the program, stack 1 an optimizer's
- * code that this line called, stack 2 another way to the same line. */
+/* A run of steps, each with at least one row. Stack 0 is a line of the program, stack 1 an
+ * optimizer's code that this line called, stack 2 another way to the same line. */
 typedef struct run {
     tide_event events[MAX_ROWS];
     size_t n;
@@ -71,7 +71,7 @@ static void release(run *of, uint64_t address, uint64_t n_bytes) {
     add(of, TIDE_ACTION_FREE_COMPLETED, address, n_bytes);
 }
 
-/* What the rule finds; the words go to `text`. */
+/* The result of the rule; its words go to `text`. */
 static tide_growth found;
 
 static int64_t grows(run *of, char text[256]) {

@@ -54,8 +54,7 @@ static void instants_are_found(void **state) {
         {"step[1]>layer", 1}, /* right before its first row */
         {"layer[3]", 1},
         {" backward > layer[3] ", 1},
-        {"step[2] > backward",
-         3}, /* it begins with a free, so it is highest before its first row */
+        {"step[2] > backward", 3}, /* begins with a free, so highest before its first row */
         {"backward", 3},
     };
     tide_snapshot *made = with_scopes();

@@ -284,7 +284,7 @@ static void fields_are_checked(void **state) {
     static const char *const FIELDS[] = {"a", "b"};
     static const struct {
         const char *json;
-        const char *message; /* "": it is good */
+        const char *message; /* "": the text is valid */
     } CASES[] = {{"{\"a\":1,\"x\":[{}],\"b\":2}", ""},
                  {"{\"a\":1}", "the key 'b' is missing"},
                  {"{\"a\":1,\"a\":2,\"b\":1}", "byte 7, a: this key comes twice"}};

@@ -1,5 +1,5 @@
-/* test_layer_kinds.c - the kind of a layer follows from a tensor's name or, if that does not show
- * it, from its scopes. */
+/* test_layer_kinds.c - the kind of a layer comes from a tensor's name or, if the name has none,
+ * from its scopes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

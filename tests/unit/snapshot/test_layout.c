@@ -74,7 +74,7 @@ static void the_account_of_a_known_recording(void **state) {
     tide_snapshot_destroy(made);
 }
 
-/* Mapped memory joins, is cut in the middle, and joins again; a neighbour that was bought as a
+/* Mapped memory joins, is cut in the middle, and joins again; a neighbour that is an ordinary
  * segment does not join it. */
 static void expandable_segments_join_and_split(void **state) {
     (void)state;
@@ -97,7 +97,7 @@ static void expandable_segments_join_and_split(void **state) {
         assert_int_equal(layout.n_segments, N_SEGMENTS[i]);
         assert_int_equal(layout.account.unexplained_bytes, 0);
         assert_int_equal(sum_of(&layout.account), layout.account.reserved_bytes);
-        if (i == 3) { /* granules after the block; the first is held in part */
+        if (i == 3) { /* granules after the block, which covers part of the first */
             assert_int_equal(layout.segments[0].releasable_bytes, 60 * MIB);
             assert_int_equal(layout.account.splittable_bytes, 10 * MIB);
             assert_int_equal(layout.account.releasable_bytes, 80 * MIB);
@@ -135,7 +135,7 @@ typedef struct world {
     tide_event events[RANDOM_EVENTS];
     size_t n_events;
     bool mapped[UNITS]; /* has memory */
-    bool bought[UNITS]; /* by an ordinary purchase */
+    bool bought[UNITS]; /* in an ordinary segment */
     int owner[UNITS];   /* row of the block's birth; -1 */
     bool pending[UNITS];
 } world;
@@ -158,12 +158,12 @@ static void append(world *in, tide_action action, size_t unit, size_t n, uint64_
     in->events[in->n_events++] = made_event(action, unit * 512, requested, n * 512);
 }
 
-/* Makes one row that is possible in the present state, or none. */
+/* Makes one row that is possible in the current state, or none. */
 static void random_row(world *in, uint64_t *seed) {
     size_t unit = next_random(seed) % (UNITS - 40);
     size_t n = 1 + next_random(seed) % 40;
     switch (next_random(seed) % 5) {
-    case 0: /* map; the upper half is bought in whole segments */
+    case 0: /* map; the upper half has ordinary segments */
         if (unit + n <= UNITS / 2 && all_are(in->mapped, in->owner, unit, n, false)) {
             append(in, TIDE_ACTION_SEGMENT_MAP, unit, n, n * 512);
             memset(&in->mapped[unit], 1, n);
@@ -181,7 +181,7 @@ static void random_row(world *in, uint64_t *seed) {
     case 2:
     case 3:
         n = 1 + n % 5;
-        n = unit < UNITS / 2 ? n : 1; /* bought neighbours do not join */
+        n = unit < UNITS / 2 ? n : 1; /* ordinary segments do not join */
         if (unit + n <= UNITS && all_are(in->mapped, in->owner, unit, n, true)) {
             for (size_t i = unit; i < unit + n; i++) {
                 in->owner[i] = (int)in->n_events;
@@ -304,7 +304,7 @@ static void made_up_recordings_end_as_they_say(void **state) {
     }
 }
 
-/* Real files, where they are present, at both ends and at every seventh of the way. */
+/* Real files, if present, at both ends and at every seventh of the way. */
 static void real_files_add_up(void **state) {
     (void)state;
     char path[PYTORCH_PATH_BYTES];

@@ -1,6 +1,6 @@
-/* test_live_parts.c - what only live recordings have: how a category became known, scopes that are
- * known only at their allocations, whose memory it is at the driver's level, and private pools.
- * Written, read again, refused, and left out of timings. */
+/* test_live_parts.c - parts that only live recordings have: how a category became known, scopes
+ * known only at their allocations, owners of driver memory, and private pools. Written, read again,
+ * refused, and left out of timings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +42,7 @@ static const tide_scope_row SCOPES[] = {
 };
 enum { N_SCOPES = sizeof(SCOPES) / sizeof(SCOPES[0]) };
 
-/* A block that is there before the start: named. */
+/* A named block that exists before the start. */
 static const tide_segment_row SEGMENT = {
     .address = 1 << 20, .total_bytes = 1024, .n_blocks = 2, .pool = TIDE_SEGMENT_SMALL};
 static const tide_block_row BLOCKS[] = {
@@ -252,7 +252,7 @@ static void work_shares_leave_it_out(void **state) {
     tide_snapshot_destroy(snapshot);
 }
 
-/* A sink that keeps all of a small text. */
+/* A sink that keeps a whole small text. */
 typedef struct kept_text {
     char text[16384];
     size_t n_bytes;
@@ -285,7 +285,7 @@ static void a_timeline_leaves_it_out(void **state) {
     assert_non_null(strstr(kept.text, "\"an operator\""));
     assert_null(strstr(kept.text, "\"the module\""));
     assert_null(strstr(kept.text, "still_open"));
-    /* The operator stands in what is around the module. */
+    /* The operator appears inside the scope around the module. */
     assert_true(strstr(kept.text, "\"forward\"") < strstr(kept.text, "\"an operator\""));
     tide_snapshot_destroy(snapshot);
 }
@@ -446,7 +446,7 @@ static void the_rank_comes_back(void **state) {
     tide_snapshot_destroy(snapshot);
 }
 
-/* A stored file with all of this opens for ever. */
+/* A stored file with all of these parts must always open. */
 static void the_live_file_of_version_1_opens(void **state) {
     (void)state;
     tide_error error = {""};

@@ -1,5 +1,5 @@
-/* test_losses.c - a file keeps every bit of the losses of a run's steps, also those that are not
- * finite. The reader refuses a value that is not a loss and names its place. */
+/* test_losses.c - a file keeps every bit of the losses of a run's steps, including those that are
+ * not finite. The reader refuses a value that is not a loss and names its place. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_peak_tensors.c - what is alive at a peak, by name: the layers of a tensor are one group, and
- * categories are kept apart. */
+/* test_peak_tensors.c - the tensors alive at a peak, by name: the layers of a tensor are one group,
+ * and categories are separate. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -140,7 +140,7 @@ static void every_opcode_of_data_is_read(void **state) {
     }
 }
 
-/* A pickle that is cut anywhere gives an error and never a crash. */
+/* A pickle cut at any byte gives an error and never a crash. */
 static void every_truncation_is_refused(void **state) {
     (void)state;
     for (size_t n = 0; n < sizeof(EVERYTHING) - 1; n++) {
@@ -305,7 +305,7 @@ static void memory_is_bounded(void **state) {
         assert_true(status == TIDE_LIMIT || status == TIDE_FORMAT);
         free(data);
     }
-    /* Empty lists: each byte of the file takes 32 bytes of memory. */
+    /* Empty lists: each byte of the file needs 32 bytes of memory. */
     char *lists = malloc(N_BYTES);
     memset(lists, ']', N_BYTES);
     memcpy(lists, "\x80\x04", 2);

@@ -1,5 +1,5 @@
-/* test_pickle_runs.c - lists of frames that were written before (pickle_runs.c): what is read is
- * the same as if each were read item by item. */
+/* test_pickle_runs.c - lists of frames that were written before (pickle_runs.c): the result is the
+ * same as if each were read item by item. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -52,7 +52,7 @@ static void get(file *to, unsigned memo) {
     put(to, opcode, 2);
 }
 
-/* A frame of that line; 0: one whose name is odd. */
+/* A frame of that line; 0: a frame whose name is odd. */
 static unsigned frame(file *to, char line) {
     PUT(to, "}");
     unsigned memo = memoize(to);
@@ -69,7 +69,7 @@ static unsigned frame(file *to, char line) {
     return memo;
 }
 
-/* The frames of all cases: those of lines 1 and 2, an odd one, and a text in place of one. */
+/* The frames of all cases: those of lines 1 and 2, an odd frame, and a text in place of a frame. */
 typedef struct frames {
     unsigned one, two, odd, text;
 } frames;
@@ -130,7 +130,7 @@ static void event(file *to, size_t n_frames, const unsigned *memo) {
 #define EVENT(to, ...)                                                                             \
     event((to), sizeof((unsigned[]){__VA_ARGS__}) / sizeof(unsigned), (unsigned[]){__VA_ARGS__})
 
-/* All of the file at once: a list that is not there as a whole is read item by item. */
+/* Returns the whole file at once: a list that is not wholly in the window is read item by item. */
 static tide_status read_all(void *ctx, char *to, size_t n_room, size_t *ret_bytes,
                             tide_error *error) {
     file *from = ctx;
@@ -200,7 +200,7 @@ static void a_memo_number_changes(void **state) {
     tide_snapshot_destroy(read);
 }
 
-/* A frame that is odd counts once, a text in place of a frame in every list. */
+/* An odd frame counts once, a text in place of a frame in every list. */
 static void odd_frames_count(void **state) {
     (void)state;
     file to;
@@ -220,7 +220,7 @@ static void odd_frames_count(void **state) {
     tide_snapshot_destroy(read);
 }
 
-/* More than 1000 frames come in batches, the first of which is the whole list of an event before.
+/* More than 1000 frames come in batches, the first of which is the whole list of an earlier event.
  */
 static void lists_in_batches(void **state) {
     (void)state;
@@ -249,7 +249,7 @@ static void lists_in_batches(void **state) {
     tide_snapshot_destroy(read);
 }
 
-/* A list that nothing can refer to is a new one each time, and its memory is used again. */
+/* A list without a memo number is a new one each time, and its memory is reused. */
 static void lists_without_a_number(void **state) {
     (void)state;
     file to;
@@ -272,7 +272,7 @@ static void lists_without_a_number(void **state) {
     tide_snapshot_destroy(read);
 }
 
-/* What refers to a list by its memo number gets the list that took its place. */
+/* A reference to a list by its memo number gets the list that replaced it. */
 static void lists_are_referred_to(void **state) {
     (void)state;
     file to;

@@ -193,9 +193,9 @@ static void real_files_come_back_equal(void **state) {
     }
 }
 
-/* ---- our own ---- */
+/* ---- our own snapshots ---- */
 
-/* "step 0 > forward > layer 3", as it stands in an event's metadata. */
+/* "step 0 > forward > layer 3", as in an event's metadata. */
 static void write_path(const tide_snapshot *s, uint32_t scope, char path[PATH_TEXT]) {
     path[0] = '\0';
     if (scope == TIDE_NONE) {
@@ -277,7 +277,7 @@ static void numbers_beyond_doubles_are_refused(void **state) {
     tide_snapshot_destroy(snapshot);
 }
 
-/* An older file is unchanged, and no temporary file is left. */
+/* An older file is unchanged, and no temporary file remains. */
 static void every_failed_allocation_is_survived(void **state) {
     (void)state;
     static const tide_pytorch_form FORMS[] = {TIDE_PYTORCH_PICKLE, TIDE_PYTORCH_JSON};

@@ -158,8 +158,8 @@ static void memory_stays_below_12_times_the_file(void **state) {
     }
 }
 
-/* The trace of the next dump shows how many bytes were in use when this one was made. It counts
- * whole blocks, so the sizes of all blocks alive then must be right. */
+/* The trace of the next dump shows how many bytes were in use at this one. It counts whole blocks,
+ * so the sizes of all blocks alive at that time must be right. */
 static void derived_block_sizes_add_up_at_each_dump(void **state) {
     (void)state;
     tide_snapshot *snapshot = pytorch_file_load(pytorch_file_named("cnn_snapshot_events"));

@@ -67,7 +67,7 @@ static void wrong_kinds_are_named_by_place(void **state) {
         {"'address'", "512", "None", "segments[0].address: an integer"},
         {"'address'", "512", "9223372036854775807", "segments[0].address: 92233"},
         {"'total_size'", "2048", "2.5", "segments[0].total_size: an integer"},
-        {"'total_size'", "2048", "1024", "segments[0].blocks[1]: the block ends behind"},
+        {"'total_size'", "2048", "1024", "segments[0].blocks[1]: the block ends after"},
         {"'blocks'", "[", "0, 'rest': [", "segments[0].blocks: a list was expected, not an int"},
         {"'blocks'", "{'address': 512", "7, {'address': 512", "segments[0].blocks[0]: a dict was"},
         {"'blocks'", "512", "1", "segments[0].blocks[0].address: 0x1 is not where"},
@@ -149,7 +149,7 @@ static void odd_values_are_counted(void **state) {
     }
 }
 
-/* PyTorch writes 2^64 - 1, a LONG1 of nine bytes, for a line that it does not know. */
+/* PyTorch writes 2^64 - 1, a LONG1 of nine bytes, for an unknown line. */
 static void a_line_that_nobody_knows_is_unknown(void **state) {
     (void)state;
     static const char DATA[] = "\x80\x04}(\x8c\x08segments]\x8c\x0d"

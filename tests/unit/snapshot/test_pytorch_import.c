@@ -283,7 +283,7 @@ static void names_and_categories_reach_the_blocks(void **state) {
     tide_snapshot_destroy(s);
 }
 
-/* The format of the first releases: a list of segments, whose blocks have a history. */
+/* The format of the first releases: a list of segments, with a history for each block. */
 static void files_of_old_are_read(void **state) {
     (void)state;
     tide_snapshot *s = import(
@@ -321,7 +321,8 @@ static void histories_of_blocks_have_call_stacks(void **state) {
     ", 'state': 'active_allocated', 'frames': [{'name': 'f', 'filename': 'g', 'line': 1}]}"
 #define TRACED_BLOCK SEGMENT_20(TWO(TRACED("16777216", "2097152"), FREE("18874368", "18874368")))
 
-/* A block with a call stack was recorded when it was allocated. If no row has that, it is gone. */
+/* A block with a call stack was recorded when it was allocated. If its row is missing, it was cut.
+ */
 static void a_history_that_was_cut_is_known_by_blocks_with_call_stacks(void **state) {
     (void)state;
     tide_snapshot *s =
@@ -331,7 +332,7 @@ static void a_history_that_was_cut_is_known_by_blocks_with_call_stacks(void **st
     assert_int_equal(s->n_dropped, 1);
     assert_true(tide_snapshot_lacks_peak(s));
     tide_snapshot_destroy(s);
-    /* Not cut: its row is there; it has no call stack, being older; nothing was recorded at all. */
+    /* Not cut: its row exists; it is older and has no call stack; nothing was recorded at all. */
     s = import_trace(TRACED_BLOCK, "", EVENT("alloc", "16777216", "2097152", "1", ""), NULL);
     assert_int_equal(s->n_dropped, 0);
     assert_false(tide_snapshot_lacks_peak(s));
@@ -379,7 +380,7 @@ static void bytes_after_the_pickle_are_not_read(void **state) {
         longer[n_bytes + 4095] = (char)last;
         assert_int_equal(tide_snapshot_create(tide_hostmem_default(), &s), TIDE_OK);
         assert_int_equal(pytorch_import_bytes(longer, n_bytes + 4096, s, &error), TIDE_OK);
-        assert_int_equal(s->n_odd, last); /* zeros are no reason for a warning */
+        assert_int_equal(s->n_odd, last); /* zeros cause no warning */
         assert_string_equal(s->first_odd, last == 0 ? "" : "what follows the pickle");
         tide_snapshot_destroy(s);
     }
@@ -397,9 +398,9 @@ static void texts_are_repaired(void **state) {
     tide_snapshot_destroy(s);
 }
 
-/* ---- what contradicts ---- */
+/* ---- contradictions ---- */
 
-/* Recording was stopped before the dump, so that the trace and the segments differ. */
+/* Recording stopped before the dump, so the trace and the segments differ. */
 static void contradictions_are_counted(void **state) {
     (void)state;
     static const char *const TRACES[] = {

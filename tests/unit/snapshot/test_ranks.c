@@ -1,5 +1,5 @@
-/* test_ranks.c - many ranks: any order gives the same result, which ranks are equal, medians that
- * count ranks and not rows, who runs out first, and conditions.
+/* test_ranks.c - many ranks: any order gives the same result, equal ranks, medians that count ranks
+ * and not rows, the first rank to run out of memory, and conditions.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -111,7 +111,8 @@ static void one_different_figure_parts_them(void **state) {
     tide_arena_fini(&arena);
 }
 
-/* A whole job: all ranks but the last are one row, those without a neighbour stand alone. */
+/* A whole job: equal ranks are one row, written as spans; a rank without equal neighbours is
+ * written alone. */
 static void folds_are_told_as_spans(void **state) {
     (void)state;
     enum { MOST = 64 };

@@ -178,7 +178,7 @@ static const bad_case CASES[] = {
     {"\"log\":{", "\"scope_kinds\":[\"step\"],\"log\":{",
      "scopes.kind[1]: the file's 'scope_kinds' has no known name", "1]"},
     {"\"log\":{", "\"actions\":[7],\"log\":{", "actions[0]: a text", "7]"},
-    /* Values that are skipped or that follow from others are checked, too. */
+    /* Skipped and derived values are checked as well. */
     {"\"log\":{", "\"later\":[\"\xff\"],\"log\":{", "later[0]: not UTF-8", "\xff"},
     {"\"log\":{", "\"later\":\"\\ud800\",\"log\":{", "later: an escape that means", "\\ud800"},
     {"\"log\":{", "\"l\xe9ter\":1,\"log\":{", "l?ter: not UTF-8", "\xe9"},
@@ -225,7 +225,7 @@ static void bad_documents_are_refused_by_place(void **state) {
     }
 }
 
-/* Differences from our own writer that a file may have. */
+/* A file may differ in these ways from the output of our own writer. */
 static void other_writers_are_understood(void **state) {
     (void)state;
     static const bad_case ALLOWED[] = {
@@ -437,7 +437,7 @@ static void the_limit_of_samples_holds(void **state) {
     free(samples);
 }
 
-/* The document and the compressed file are refused when they are cut at any byte. */
+/* The document and the compressed file are refused if cut at any byte. */
 static void truncated_files_are_refused(void **state) {
     (void)state;
     tide_error error = {""};

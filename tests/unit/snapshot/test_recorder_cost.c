@@ -27,7 +27,7 @@ static const tide_scope_row SCOPES[] = {
     {.begin_ns = 110, .parent = 3, .name = 3, .index = -1, .kind = TIDE_SCOPE_PHASE},
     {.begin_ns = 200, .parent = TIDE_NONE, .name = 4, .index = 0, .kind = TIDE_SCOPE_STEP},
 };
-/* Of the last step's events, those in scopes 4, 5, 5 and 6 lie in phases; the one in scope 3 does
+/* Of the last step's events, those in scopes 4, 5, 5 and 6 are in phases; the one in scope 3 is
  * not. */
 static const uint32_t EVENT_SCOPES[] = {TIDE_NONE, 2, 2, 0, 4, 5, 5, 6, 3, 7};
 enum { N_EVENTS = sizeof(EVENT_SCOPES) / sizeof(EVENT_SCOPES[0]) };
@@ -115,7 +115,7 @@ static void what_is_not_known_is_not_said(void **state) {
         scopes_of[i] = TIDE_NONE;
     }
     assert_int_equal(tide_recorder_cost_of(&snapshot).n_events, -1);
-    /* Lost events may belong to the step or lie before it. */
+    /* Lost events may belong to the step or precede it. */
     snapshot = made();
     snapshot.n_dropped = 1;
     assert_int_equal(tide_recorder_cost_of(&snapshot).n_events, 4);
@@ -126,7 +126,7 @@ static void what_is_not_known_is_not_said(void **state) {
     assert_int_equal(tide_recorder_cost_of(&snapshot).n_events, -1);
 }
 
-/* Pairs of 100 ms unrecorded, whose shares of the recorded step are given. */
+/* Pairs of steps of 100 ms unrecorded, with the given shares of the recorded step. */
 static tide_recorder_cost cost_of(const double *shares, size_t n) {
     double recorded[TIDE_RECORDER_MAX_PAIRS];
     double unrecorded[TIDE_RECORDER_MAX_PAIRS];

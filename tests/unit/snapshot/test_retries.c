@@ -51,7 +51,7 @@ static void an_emptied_cache_is_none(void **state) {
     assert_int_equal(count("", ROW("segment_free", "0", "3") ROW("alloc", "4194304", "3")
                                    ROW("segment_alloc", "6291456", "3")),
                      0);
-    /* Nothing is known without call stacks, or where garbage is collected. */
+    /* Unknown without call stacks, or if garbage is collected. */
     assert_int_equal(count("", BARE("segment_free", "0") BARE("segment_alloc", "4194304")), 0);
     assert_int_equal(count("'garbage_collection_threshold': 0.8",
                            ROW("segment_free", "0", "7") ROW("segment_alloc", "4194304", "7")),

@@ -1,5 +1,5 @@
-/* test_save.c - a snapshot is saved whole or not at all: it is tested with contradictory rows, a
- * full disk, places that cannot be written, and links. */
+/* test_save.c - a snapshot is saved whole or not at all: with contradictory rows, a full disk,
+ * places that cannot be written, and links. */
 #define _XOPEN_SOURCE 700
 #include <errno.h>
 #include <setjmp.h>

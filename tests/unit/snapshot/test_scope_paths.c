@@ -47,7 +47,7 @@ static void paths_end_at_a_kind(void **state) {
     tide_snapshot_destroy(made);
 }
 
-/* Of many, the innermost are shown. */
+/* Of many components, the innermost are shown. */
 static void deep_paths_are_cut(void **state) {
     tide_scope_row deep[N_DEEP];
     char text[512];

@@ -1,5 +1,5 @@
-/* test_step_period.c - steps of recordings that have no scopes for them: by the period of their
- * allocations and by annotations of PyTorch; what must not be taken for steps; and no host memory.
+/* test_step_period.c - steps of recordings without scopes for them: by the period of their
+ * allocations and by annotations of PyTorch; repetitions that are not steps; and no host memory.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -99,7 +99,7 @@ static void drop(recording *made, uint64_t address, uint64_t n_bytes) {
     add(made, TIDE_ACTION_FREE, address, n_bytes, 0);
 }
 
-/* Four allocations from four sites, the second of which is released only by `next`'s step. */
+/* Four allocations from four sites; the second is released only by `next`'s step. */
 static uint64_t step(recording *made, uint64_t kept, uint64_t varied_bytes) {
     uint64_t a = take(made, 1, 4096);
     uint64_t b = take(made, 2, 8192);
@@ -114,7 +114,7 @@ static uint64_t step(recording *made, uint64_t kept, uint64_t varied_bytes) {
     return b;
 }
 
-/* Also checks that only steps with names are found where only these are wanted. */
+/* Also checks that only named steps are found if only these are requested. */
 static void steps_of(const recording *made, tide_steps *steps) {
     tide_lifetimes lifetimes;
     tide_steps named;
@@ -169,7 +169,7 @@ static void the_period_of_the_sites(void **state) {
     destroy(made);
 }
 
-/* The last step lacks its releases, so that what is alive at its end cannot be compared. */
+/* The last step lacks its releases, so the blocks alive at its end cannot be compared. */
 static void a_step_that_is_cut_is_open(void **state) {
     (void)state;
     recording *made = make(true);
@@ -223,13 +223,13 @@ static void layers_are_no_steps(void **state) {
     assert_no_steps(made);
 }
 
-/* The threads of autograd have no frame of Python's. */
+/* The threads of autograd have no Python frame. */
 static void a_backward_pass_has_no_steps(void **state) {
     (void)state;
     recording *made = make(true);
     uint64_t kept = 0;
     for (size_t i = 0; i < N_FRAMES; i++) {
-        made->frames[i].file = ADAMW; /* "Optimizer.step#AdamW.step" is no file of Python's */
+        made->frames[i].file = ADAMW; /* "Optimizer.step#AdamW.step" is not a Python file */
     }
     for (uint64_t i = 0; i < 8; i++) {
         kept = step(made, kept, 1024);
@@ -250,7 +250,7 @@ static void without_stacks_by_sizes(void **state) {
     assert_int_equal(steps.n_steps, 5);
     tide_steps_fini(&steps);
     destroy(made);
-    /* What keeps all that it takes is a forward pass, layer by layer. */
+    /* A run that keeps all its allocations is a forward pass, layer by layer. */
     made = make(false);
     for (uint64_t i = 0; i < 6 * 4; i++) {
         take(made, 0, 512 << (i % 4));
@@ -282,7 +282,7 @@ static void annotations_of_the_profiler(void **state) {
     destroy(made);
 }
 
-/* Each ends a step; those of a second optimizer do not. */
+/* Each annotation of the first optimizer ends a step; those of a second one do not. */
 static void annotations_of_the_optimizer(void **state) {
     (void)state;
     recording *made = make(true);
@@ -299,7 +299,7 @@ static void annotations_of_the_optimizer(void **state) {
     steps_of(made, &steps);
     assert_int_equal(steps.source, TIDE_STEPS_OPTIMIZER);
     assert_int_equal(steps.n_steps, 3);
-    assert_true(steps.steps[0].is_warmup); /* it has what the program prepares, too */
+    assert_true(steps.steps[0].is_warmup); /* includes the program's preparations */
     assert_int_equal(steps.steps[0].first, 0);
     assert_int_equal(steps.steps[1].first, steps.steps[0].last + 1);
     assert_int_equal(steps.steps[2].number, 2);

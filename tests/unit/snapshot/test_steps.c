@@ -1,5 +1,5 @@
-/* test_steps.c - steps that repeat and steps that do not, growth, leaks, and trees of what is
- * alive; also when host memory runs out. */
+/* test_steps.c - steps that repeat and steps that do not, growth, leaks, and trees of live blocks;
+ * also without host memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,8 +24,8 @@ static const tide_stream_row STREAMS[] = {{0, 0}};
 static const char *const STRINGS[] = {"warmup", "step", "forward", "kept", "x"};
 enum { WARMUP = 0, STEP, FORWARD, KEPT, NAME_X };
 
-/* warmup 0 and steps 0 to 3, each: x, y allocated in forward, a purchase, both freed, and `kept`,
- * which from step to step replaces what the step before kept. */
+/* warmup 0 and steps 0 to 3, each: x, y allocated in forward, a new segment, both freed, and
+ * `kept`, which replaces `kept` of the previous step. */
 typedef struct run {
     tide_event events[N_ROWS];
     tide_scope_row scopes[2 * N_STEPS];
@@ -113,7 +113,7 @@ static void steps_that_repeat(void **state) {
         assert_int_equal(step->peak_bytes, i == 0 ? 2048 : 2048 + 1536);
     }
     assert_int_equal(tide_steps_warm(&steps), 5);
-    /* A block that only the last step made is no sign of a leak, but it is listed. */
+    /* A block that only the last step made does not indicate a leak, but it is listed. */
     assert_int_equal(tide_steps_leaks(&steps, &lifetimes, 5, &list), TIDE_OK);
     assert_int_equal(list.n_items, 1);
     assert_int_equal(list.items[0].blocks, 1);
@@ -156,7 +156,7 @@ static void a_leak_is_named(void **state) {
     destroy(made);
 }
 
-/* Two blocks that one step made count as one step. */
+/* Two blocks of one step count as one step. */
 static void births_of_a_step_are_one_step(void **state) {
     (void)state;
     run *made = make(true);

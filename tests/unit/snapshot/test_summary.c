@@ -1,6 +1,5 @@
-/* test_summary.c - peaks, splits and totals of small recordings whose figures are known, and
- * compared with a second way to count them. test_stored_summary.c compares them with the stored
- * summary. */
+/* test_summary.c - peaks, splits and totals of small recordings with known figures, and compared
+ * with a second way to count. test_stored_summary.c compares them with the stored summary. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -150,7 +149,7 @@ static void a_known_recording(void **state) {
     tide_snapshot_destroy(made);
 }
 
-/* A pending free reduces allocated bytes at once, and active and requested bytes when it completes.
+/* A pending free reduces allocated bytes immediately, active and requested bytes at its completion.
  */
 static void pending_frees(void **state) {
     (void)state;
@@ -218,7 +217,7 @@ static void equal_paths_of_steps_are_one(void **state) {
         alloc(0, 512, 512, TIDE_ACTIVATION, 4, NAME_X),
         alloc(512, 512, 512, TIDE_ACTIVATION, 8, NAME_Y),
         alloc(1024, 512, 512, TIDE_ACTIVATION, 7, NAME_Y),
-        alloc(2048, 512, 512, TIDE_ACTIVATION, 1, NAME_Y), /* in the step alone */
+        alloc(2048, 512, 512, TIDE_ACTIVATION, 1, NAME_Y), /* only in the step */
         alloc(4096, 512, 512, TIDE_ACTIVATION, 9, NAME_Y), /* another layer */
     };
     tide_snapshot *made = recording(events, 5);
@@ -274,7 +273,7 @@ static void contradictions_are_counted(void **state) {
     const tide_event events[] = {
         alloc(0, 512, 512, TIDE_ACTIVATION, 4, NAME_X),
         alloc(0, 1024, 1024, TIDE_GRADIENT, 4, NAME_Y),    /* on top of it */
-        made_event(TIDE_ACTION_SEGMENT_FREE, 0, 512, 512), /* never bought */
+        made_event(TIDE_ACTION_SEGMENT_FREE, 0, 512, 512), /* never allocated */
         made_event(TIDE_ACTION_FREE, 0, 1024, 1024),
         made_event(TIDE_ACTION_FREE, 0, 1024, 1024), /* twice */
     };

@@ -16,7 +16,7 @@
 #include "common/strings.h"
 #include "snapshot/document/symbols.h"
 
-/* Views of this program by libbacktrace take more than the limit if each process has its own. */
+/* libbacktrace's views of this program exceed the limit if each process has its own. */
 enum { PATH_BYTES = 4096, N_PROCESSES = 200, MAX_GROWTH_KIB = 4096 };
 
 static long peak_kib(void) {
@@ -64,7 +64,7 @@ static void describe_program(program *of) {
 
 #define NAMES_TEXT 256
 
-/* What one process's stacks need: a symboliser of its own. */
+/* The look-up of one process's stacks: with a symboliser of its own. */
 static void look_up(const program *of, char ret_name[NAMES_TEXT]) {
     const tide_frame_row *frames = NULL;
     size_t n_frames = 0;

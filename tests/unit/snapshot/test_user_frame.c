@@ -15,7 +15,7 @@
 
 enum { TEXT_BYTES = 4096 };
 
-/* All stacks at once give the same frames as one by one, or fail without memory. */
+/* All stacks together give the same frames as one by one, or fail without memory. */
 static void assert_same_at_once(const tide_snapshot *snapshot) {
     size_t n_failed = 0;
     for (bool has_failed = true; has_failed; n_failed += has_failed) {
@@ -107,7 +107,7 @@ static void without_one_the_gradient_or_the_first_outside_the_allocator(void **s
     assert_frame("", NULL);
 }
 
-/* Their lines mean nothing to people; a name of another shape is the program's own. */
+/* Lines of generated code mean nothing to people; a name of another shape is the program's own. */
 static void code_that_torch_compile_generated_is_not_the_users(void **state) {
     (void)state;
 #define HASH "ckjz4gqebekrb5gzrzuu7syzvy4mh7olz2yfuyjzomolrvraeq72.py"
@@ -148,7 +148,7 @@ static void allocators_headers_and_own_code_are_not_the_line(void **state) {
     assert_frame(frames, "at::add");
 }
 
-/* Without Python, a frame with a source file says more than one of a library without. */
+/* Without Python, a frame with a source file is better than a library frame without. */
 static void the_line_of_a_program_in_c_has_a_file(void **state) {
     (void)state;
     assert_frame(FRAME("cudaMalloc", "", "0") ", " FRAME("pool_grow", "", "0") ", " FRAME(
@@ -164,7 +164,7 @@ static void the_line_of_a_program_in_c_has_a_file(void **state) {
                  "(anonymous namespace)::grow");
 }
 
-/* A thread of autograd that runs a function of PyTorch in Python: nothing there is the program's.
+/* A thread of autograd that runs a function of PyTorch in Python contains no code of the program.
  */
 static void python_of_pytorch_alone_is_no_line(void **state) {
     (void)state;
@@ -187,7 +187,7 @@ static void kinds_of_frames(void **state) {
         "%s]}]]}";
     static const struct {
         const char *frames;
-        tide_frame_kind kinds[2]; /* of what is not the allocator */
+        tide_frame_kind kinds[2]; /* of frames outside of the allocator */
     } CASES[] = {
         {FRAME("f", "/v/site-packages/torch/x.py", "9") ", " FRAME("main", "run.py", "1"),
          {TIDE_FRAME_LIBRARY, TIDE_FRAME_USER}},

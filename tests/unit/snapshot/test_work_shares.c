@@ -1,5 +1,5 @@
-/* test_work_shares.c - where the time of a step goes, of recordings made up here: operators
- * without the operators inside them, kernels by phase, steps of warm-up left out. */
+/* test_work_shares.c - the time of a step in made-up recordings: operators without the operators
+ * inside them, kernels by phase, steps of warm-up left out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static tide_scope_row scope(uint32_t parent, int kind, uint32_t name, int64_t ho
                             .kind = (uint8_t)kind};
 }
 
-/* Two measured steps after one of warm-up, on a device of that kind. */
+/* Two measured steps after one step of warm-up, on a device of that kind. */
 static tide_snapshot *make(const char *kind, const tide_scope_row *scopes, size_t n_scopes) {
     tide_snapshot *made = NULL;
     assert_int_equal(tide_snapshot_create(NULL, &made), TIDE_OK);

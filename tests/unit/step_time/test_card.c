@@ -111,7 +111,7 @@ static void a_card_without_a_source_is_refused(void **state) {
     expect_refusal(&card, "its rate of floating point operations");
 }
 
-/* A new card needs sources for its rates, or an entry here and in docs/virtual-time.md. */
+/* A new card needs sources for its rates, or an entry here and in docs/guide/virtual-time.md. */
 static void each_card_has_all_rates_or_is_listed(void **state) {
     (void)state;
     static const char *const REFUSED[] = {"rtxpro6000"};

@@ -8,23 +8,9 @@
 #include <stddef.h>
 #include <string.h>
 
-/* cudnnBackendDescriptorType_t, cudnnBackendAttributeName_t, cudnnDataType_t. */
-enum { TENSOR = 17 };
-enum {
-    FORWARD_W = 703,
-    FORWARD_X = 704,
-    FORWARD_Y = 705,
-    DATA_W = 709,
-    DATA_DX = 710,
-    DATA_DY = 711,
-    FILTER_DW = 715,
-    FILTER_X = 716,
-    FILTER_DY = 717,
-    TENSOR_TYPE = 901,
-    TENSOR_LENGTHS = 902,
-    TENSOR_IS_VIRTUAL = 907
-};
-enum { DATA_DOUBLE = 1, TYPE_OF_DESCRIPTORS = 15 };
+#include "programs/virtual_cuda/libraries/cudnn/attributes_internal.h"
+
+enum { DATA_DOUBLE = 1 }; /* cudnnDataType_t */
 enum { DOUBLE_BYTES = 8, FLOAT_BYTES = 4 };
 
 static uint64_t value_bytes(int type) {
