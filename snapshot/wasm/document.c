@@ -11,7 +11,8 @@ static void write_odd(tide_json_writer *json, const tide_snapshot *snapshot) {
 }
 
 /* The columns of engine.h are left out; so is the end, which the page computes. */
-static void write_document(tide_json_writer *json, tide_engine *engine) {
+static void write_document(tide_json_writer *json, void *ctx) {
+    tide_engine *engine = ctx;
     const tide_snapshot *snapshot = engine->snapshot;
     tide_snapshot small = *snapshot;
     small.n_events = small.n_frames = small.n_stacks = small.n_scopes = 0;
@@ -28,15 +29,5 @@ static void write_document(tide_json_writer *json, tide_engine *engine) {
 }
 
 bool tide_engine_document(tide_engine *engine) {
-    const tide_hostmem *mem = engine->snapshot->arena.mem;
-    tide_engine_begin_text(engine);
-    tide_json_writer *json = mem->alloc(mem->ctx, sizeof(*json));
-    if (json == NULL) {
-        return tide_engine_end(engine, TIDE_NO_MEMORY);
-    }
-    tide_json_writer_init(json, tide_engine_add_text, engine);
-    write_document(json, engine);
-    tide_status status = tide_json_writer_finish(json);
-    mem->release(mem->ctx, json);
-    return tide_engine_end(engine, status);
+    return tide_engine_end(engine, tide_engine_write(engine, write_document, engine));
 }

@@ -27,18 +27,27 @@ static tide_lifetimes *begin_lifetimes(tide_engine *engine) {
     return engine->has_lifetimes ? &engine->lifetimes : NULL;
 }
 
-bool tide_engine_open(tide_engine *engine) {
+static tide_status prepare_document(tide_engine *engine) {
+    TIDE_TRY(tide_subjects_make(engine->snapshot, begin_lifetimes(engine), &engine->subjects,
+                                &engine->error));
+    return tide_frame_kinds_init(&engine->frames, engine->snapshot, tide_hostmem_default());
+}
+
+static tide_status load(tide_engine *engine) {
     engine->name[sizeof(engine->name) - 1] = '\0';
     TIDE_ASSERT(engine->snapshot == NULL);
-    tide_status status = tide_snapshot_load(engine->name, NULL, &engine->snapshot, &engine->error);
-    if (status == TIDE_OK) {
-        status = tide_subjects_make(engine->snapshot, begin_lifetimes(engine), &engine->subjects,
-                                    &engine->error);
-    }
-    if (status == TIDE_OK) {
-        status = tide_frame_kinds_init(&engine->frames, engine->snapshot, tide_hostmem_default());
-    }
-    return tide_engine_end(engine, status);
+    return tide_snapshot_load(engine->name, NULL, &engine->snapshot, &engine->error);
+}
+
+bool tide_engine_open(tide_engine *engine) {
+    tide_status status = load(engine);
+    return tide_engine_end(engine, status == TIDE_OK ? prepare_document(engine) : status);
+}
+
+bool tide_engine_open_layouts(tide_engine *engine) {
+    tide_status status = load(engine);
+    return tide_engine_end(engine,
+                           status == TIDE_OK ? tide_engine_prepare_layouts(engine) : status);
 }
 
 const char *tide_engine_error(const tide_engine *engine) {
@@ -68,6 +77,21 @@ tide_status tide_engine_add_text(void *ctx, const char *bytes, size_t n_bytes) {
     memcpy(text + engine->n_text, bytes, n_bytes);
     engine->n_text += n_bytes;
     return TIDE_OK;
+}
+
+tide_status tide_engine_write(tide_engine *engine, void (*write)(tide_json_writer *json, void *ctx),
+                              void *ctx) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    tide_engine_begin_text(engine);
+    tide_json_writer *json = mem->alloc(mem->ctx, sizeof(*json));
+    if (json == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    tide_json_writer_init(json, tide_engine_add_text, engine);
+    write(json, ctx);
+    tide_status status = tide_json_writer_finish(json);
+    mem->release(mem->ctx, json);
+    return status;
 }
 
 const char *tide_engine_text(const tide_engine *engine) {

@@ -68,6 +68,9 @@ TIDE_EXPORT(name) char *tide_engine_name(tide_engine *engine);
 
 /* Reads the file; once per engine. False: `error` says why, in the program's words. */
 TIDE_EXPORT(open) bool tide_engine_open(tide_engine *engine);
+
+/* In place of `open`: the engine answers `layout` alone. */
+TIDE_EXPORT(open_layouts) bool tide_engine_open_layouts(tide_engine *engine);
 TIDE_EXPORT(error) const char *tide_engine_error(const tide_engine *engine);
 
 /* How many columns the events, subjects, frames, stacks and scopes have together. */
@@ -87,8 +90,17 @@ TIDE_EXPORT(rows) const void *tide_engine_rows(tide_engine *engine, size_t colum
  * `text`; false: `error`. */
 TIDE_EXPORT(document) bool tide_engine_document(tide_engine *engine);
 
-/* In place of `open`: reads a digest, or a list of digests (docs/reference/digest.md). The answer is the JSON
- * of a list with an object for each digest, which has what the page draws of it. */
+/* How the reserved memory of a device is divided in a state, which is the number of events before
+ * it:
+ * {"segments": [{address, bytes, stream, is_expandable, pool, pool_id, pieces, cached_bytes,
+ * releasable_bytes, largest_free_bytes}], "account": {...}}, as in snapshot/analysis/layout.h. A
+ * piece is [bytes, block, is_pending]: blocks are numbered by birth among those of the device, and
+ * -1 is a gap. An engine that was not opened for layouts first
+ * makes the lifetimes of all blocks, which then stay in memory. */
+TIDE_EXPORT(layout) bool tide_engine_layout(tide_engine *engine, size_t device, size_t state);
+
+/* In place of `open`: reads a digest, or a list of digests (docs/reference/digest.md). The answer
+ * is the JSON of a list with an object for each digest, which has what the page draws of it. */
 TIDE_EXPORT(ranks) bool tide_engine_ranks(tide_engine *engine);
 
 /* The JSON of `tidemark summary`. Only the engine of the tests has it. */

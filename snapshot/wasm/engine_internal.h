@@ -37,6 +37,9 @@ TIDE_NODISCARD tide_status tide_subjects_make(const tide_snapshot *snapshot,
                                               tide_lifetimes *lifetimes, tide_subjects *ret,
                                               tide_error *error);
 
+/* Makes what layouts need and is not there yet. */
+TIDE_NODISCARD tide_status tide_engine_prepare_layouts(tide_engine *engine);
+
 /* Adds the key "verdicts": for each device its sentences. `lifetimes` NULL: an empty list. */
 void tide_engine_write_verdicts(tide_json_writer *json, const tide_snapshot *snapshot,
                                 const tide_lifetimes *lifetimes);
@@ -65,7 +68,10 @@ struct tide_engine {
     tide_snapshot *snapshot;           /* owned; NULL until a file was read */
     tide_subjects subjects;
     tide_lifetimes lifetimes; /* owned; valid if has_lifetimes */
-    bool has_lifetimes;       /* PyTorch recorded the file, and there was memory for them */
+    bool has_lifetimes;       /* until the document is made: PyTorch recorded the file, and there
+                                 was memory for them; then: for layouts */
+    uint32_t *block_numbers;  /* owned; of each block among those of its device; NULL: no layout was
+                                 asked for yet */
     tide_frame_kinds frames;  /* of the snapshot */
     tide_engine_plan plans[TIDE_ENGINE_MAX_COLUMNS];
     size_t n_columns;
@@ -81,6 +87,11 @@ void tide_engine_begin_text(tide_engine *engine);
 
 /* Appends to the answer: fits the sink of tide_json_writer_init. */
 TIDE_NODISCARD tide_status tide_engine_add_text(void *engine, const char *bytes, size_t n_bytes);
+
+/* Makes the answer: the JSON that `write` writes. */
+TIDE_NODISCARD tide_status tide_engine_write(tide_engine *engine,
+                                             void (*write)(tide_json_writer *json, void *ctx),
+                                             void *ctx);
 
 /* Ends a call: true for TIDE_OK; adds the message that TIDE_NO_MEMORY lacks. */
 bool tide_engine_end(tide_engine *engine, tide_status status);

@@ -1,9 +1,11 @@
 // Gives the modules under node the page's engine, and makes snapshots and ranks with it.
 import { existsSync, readFileSync } from 'node:fs';
-import { documentOf } from '../../viewer/src/document.js';
+import { documentOf, readLayoutText } from '../../viewer/src/document.js';
 import { bytesInMemory, Engine } from '../../viewer/src/engine.js';
 import { provideEngine } from '../../viewer/src/engine_module.js';
 import { readSnapshot } from '../../viewer/src/format.js';
+import { Layouts } from '../../viewer/src/layouts.js';
+import { makeRun } from '../../viewer/src/run.js';
 import { readRanks } from '../../viewer/src/rank_digests.js';
 
 const path = process.env.TIDEMARK_ENGINE ?? '';
@@ -14,13 +16,33 @@ export const NO_ENGINE = existsSync(path) ? false : 'TIDEMARK_ENGINE names no en
 const module = NO_ENGINE ? null : new WebAssembly.Module(readFileSync(path));
 if (!NO_ENGINE) provideEngine(async () => module);
 
-/** The snapshot of a document, as the page reads it from a file. */
-export function snapshotOf(document) {
+/** An engine that has read a document, as the page reads it from a file. */
+function engineOf(document) {
   const text = new TextEncoder().encode(JSON.stringify(document));
   const engine = new Engine(module, bytesInMemory([text]));
   engine.begin(new WebAssembly.Instance(module, engine.imports));
   engine.open('the file');
-  return readSnapshot(documentOf(engine));
+  return engine;
+}
+
+export function snapshotOf(document) {
+  return readSnapshot(documentOf(engineOf(document)));
+}
+
+/** A run that asks its engine for layouts, as that of a small file. */
+export function runOf(document, device = undefined) {
+  const engine = engineOf(document);
+  const run = makeRun(readSnapshot(documentOf(engine)), 'run', device);
+  run.layouts = layoutsOf(engine);
+  return run;
+}
+
+/** The layouts of an engine that has opened a file. */
+export function layoutsOf(engine) {
+  return new Layouts({
+    at: (device, state) => readLayoutText(engine, device, state),
+    close: () => undefined,
+  });
 }
 
 /** The ranks of a text, its bytes or a document, as the page reads them from a file. */

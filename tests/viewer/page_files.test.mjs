@@ -304,6 +304,8 @@ test('a large file that is not compressed is read by the worker itself, part by 
     'engine',
     'file',
     'file',
+    'isForLayouts',
+    'isForLayouts',
   ]);
   await closed(page);
 });

@@ -184,11 +184,13 @@ class Page {
   }
 
   /**
-   * Shows the runs that were read.
+   * Shows the runs that were read, and closes the files of others.
    * @param {import('./run.js').Run[]} runs
    * @param {string} sentence
    */
   showLoaded(runs, sentence) {
+    for (const { layouts } of this.loaded.runs)
+      if (!runs.some((run) => blocksRunOf(run).layouts === layouts)) layouts?.close();
     this.usualDevice = runs[0]?.device ?? 0;
     this.loaded = { runs, sentence, base: 0 };
     this.showRuns(runs, sentence);
@@ -228,7 +230,7 @@ class Page {
    * @param {import('./rank_digests.js').Rank[]} ranks at least one
    */
   showRanks(ranks) {
-    this.showRuns([], '');
+    this.showLoaded([], '');
     byId('empty').hidden = true;
     this.rankPage = new RankPage(ranks);
     this.layOutPage();
@@ -244,6 +246,7 @@ class Page {
     const plain = blocksRunOf(run);
     const other = device === plain.device ? plain : makeRun(plain.snapshot, plain.label, device);
     other.given = plain.given;
+    other.layouts = plain.layouts;
     byId('banners').replaceChildren();
     this.showRuns([isBySegment && hasSegments(other.snapshot, device) ? segmentRun(other) : other], '');
   }
@@ -461,8 +464,8 @@ class Page {
       await new Promise((resolve) => document.addEventListener('DOMContentLoaded', resolve));
     const { runs, ranks, sentence } = await readEmbedded();
     await colourRuns(runs);
-    this.showLoaded(ranks.length > 0 ? [] : runs, sentence);
     if (ranks.length > 0) this.showRanks(ranks);
+    else this.showLoaded(runs, sentence);
     this.applyDevice();
     this.applyBase();
     document.documentElement.dataset.ready = 'yes';

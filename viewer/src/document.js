@@ -90,6 +90,22 @@ export async function bytesOf(open) {
 }
 
 /**
+ * Does something with an engine; its messages name the file as the page does.
+ * @template T
+ * @param {() => T | Promise<T>} work
+ * @throws {FormatError}
+ */
+async function inWordsOfThePage(work) {
+  try {
+    return await work();
+  } catch (problem) {
+    if (!(problem instanceof FormatError)) throw problem;
+    const { message } = problem;
+    throw new FormatError(message.replace(`cannot read '${NAME}': `, '').replaceAll(`'${NAME}'`, NAME));
+  }
+}
+
+/**
  * @param {Engine} engine that has opened a file
  * @returns {Record<string, any>} for readSnapshot
  */
@@ -100,37 +116,48 @@ export function documentOf(engine) {
 
 /**
  * Reads a file with an engine of its own.
- * @template T
  * @param {import('./engine.js').Bytes} source
  * @param {string} by the engine's export that reads it
- * @param {(engine: Engine) => T} take what the engine has of it
- * @returns {Promise<T>}
+ * @returns {Promise<Engine>}
  * @throws {FormatError}
  */
-async function readBy(source, by, take) {
+async function openBy(source, by) {
   const engine = await Engine.start(await engineModule(), source);
-  try {
-    if (CAN_WAIT) await engine.openWaiting(NAME, by);
-    else engine.open(NAME, by);
-    return take(engine);
-  } catch (problem) {
-    if (!(problem instanceof FormatError)) throw problem;
-    const { message } = problem;
-    throw new FormatError(message.replace(`cannot read '${NAME}': `, '').replaceAll(`'${NAME}'`, NAME));
-  }
+  await inWordsOfThePage(() => (CAN_WAIT ? engine.openWaiting(NAME, by) : engine.open(NAME, by)));
+  return engine;
 }
 
 /**
  * @param {import('./engine.js').Bytes} source
  * @param {() => void} report called now and then
+ * @param {boolean} isForLayouts readDocument is not needed
+ * @returns {Promise<Engine>} that has opened the file
+ * @throws {FormatError}
+ */
+export async function openDocument(source, report, isForLayouts) {
+  const engine = await openBy(reported(source, report), isForLayouts ? 'open_layouts' : 'open');
+  report();
+  return engine;
+}
+
+/**
+ * @param {Engine} engine that has opened a file
  * @returns {Promise<Record<string, any>>} for readSnapshot
  * @throws {FormatError}
  */
-export function readDocument(source, report) {
-  return readBy(reported(source, report), 'open', (engine) => {
-    report();
-    return documentOf(engine);
-  });
+export async function readDocument(engine) {
+  return inWordsOfThePage(() => documentOf(engine));
+}
+
+/**
+ * @param {Engine} engine that has opened a file
+ * @param {number} device
+ * @param {number} state
+ * @returns {Promise<string>} for readLayout
+ * @throws {FormatError}
+ */
+export async function readLayoutText(engine, device, state) {
+  return inWordsOfThePage(() => engine.answer('layout', device, state));
 }
 
 /**
@@ -139,6 +166,6 @@ export function readDocument(source, report) {
  * @returns {Promise<string>} what the engine answers, as JSON
  * @throws {FormatError}
  */
-export function readDigests(source) {
-  return readBy(source, 'ranks', (engine) => engine.answered());
+export async function readDigests(source) {
+  return (await openBy(source, 'ranks')).answered();
 }

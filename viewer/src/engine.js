@@ -46,6 +46,9 @@ export function bytesInMemory(parts) {
   };
 }
 
+// In place of a file that was read, whose last part would stay in memory.
+const NOTHING = bytesInMemory([]);
+
 /** @param {unknown} problem */
 function trapped(problem) {
   return new FormatError(`reading it failed (${/** @type {Error} */ (problem).message})`);
@@ -70,7 +73,7 @@ export class Engine {
       this.imports[from] = { ...this.imports[from], [name]: () => NO_FILE };
     this.imports.page = {
       read: CAN_WAIT ? new Suspending(read) : read,
-      rewind: () => source.rewind(),
+      rewind: () => this.source.rewind(),
     };
   }
 
@@ -160,12 +163,13 @@ export class Engine {
   /**
    * Reads the file.
    * @param {string} fileName for messages
-   * @param {string} [by] the export that does it: "open", "ranks"
+   * @param {string} [by] the export that does it: "open", "open_layouts", "ranks"
    * @throws {FormatError} in the program's words
    */
   open(fileName, by = 'open') {
     this.#setName(fileName);
     this.#require(this.#call(by, this.handle));
+    this.source = NOTHING;
   }
 
   /**
@@ -181,14 +185,16 @@ export class Engine {
         throw trapped(problem);
       }),
     );
+    this.source = NOTHING;
   }
 
   /**
    * The text that an export answers with.
-   * @param {string} name "document", "summary"
+   * @param {string} name "document", "layout", "summary"
+   * @param {number[]} given
    */
-  answer(name) {
-    this.#require(this.#call(name, this.handle));
+  answer(name, ...given) {
+    this.#require(this.#call(name, this.handle, ...given));
     return this.answered();
   }
 

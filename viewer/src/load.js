@@ -1,13 +1,16 @@
 /* load.js - loads each run in two workers, one after the other: the page stays responsive, and a worker's
- * memory is released when it ends.
+ * memory is released when it ends. The first question about the layout of its memory reads the file again, in
+ * a worker that stays; the page itself keeps the engine of a small file for that.
  *
  * A worker runs the page's own script, which sees that it is in a worker (main.js). Where the browser, or a
  * page around this one, allows no worker, and where a file is small, the page reads the file itself.
  */
 import { FormatError } from './columns.js';
+import { readLayoutText } from './document.js';
 import { engineModule } from './engine_module.js';
+import { Layouts } from './layouts.js';
 import { makeRun } from './run.js';
-import { isPacked, loadedOf, openSource, readSource, TOO_LONG } from './unpack.js';
+import { isPacked, loadedOf, openInEngine, openSource, readSource, TOO_LONG } from './unpack.js';
 import { buffersOf, explained } from './worker.js';
 
 /** @typedef {(progress: import('./unpack.js').Progress) => void} OnProgress */
@@ -20,6 +23,9 @@ const PIECE_BYTES = 2 ** 19; // bytes of text per message
 const PIECES_AHEAD = 16; // pieces sent before the worker asks for more
 const ANSWER_MS = 25; // of decompression, after which the page handles events
 const START_MS = 5000; // a worker that has not started by then is given up
+// Events of a file whose engine the page keeps, which takes 55 bytes an event. That of a worker ends, because
+// the other worker then needs the most memory.
+const MOST_KEPT = 100_000;
 
 /** @type {string | null} created once; null: not created yet */
 let workerUrl = null;
@@ -151,7 +157,7 @@ async function plainFile(source) {
 }
 
 /**
- * Gives a worker work, and ends it.
+ * Gives a worker work.
  * @template T
  * @param {Worker} worker
  * @param {(data: any, fail: (problem: unknown) => void) => T | undefined} take an answer; the last one has a
@@ -174,16 +180,17 @@ function workOf(worker, take, begin) {
     };
     worker.onmessageerror = () => reject(new FormatError('it holds more than this browser has memory for'));
     begin().catch(reject);
-  }).finally(() => worker.terminate());
+  });
 }
 
 /**
  * @param {Worker} worker
  * @param {import('./unpack.js').Source} source
  * @param {OnProgress} onProgress
- * @returns {Promise<Record<string, any>>} the document
+ * @param {boolean} isForLayouts nothing else of the file is needed
+ * @returns {Promise<Record<string, any> | null>} the document; null: it is not needed
  */
-function readInWorker(worker, source, onProgress) {
+function readInWorker(worker, source, onProgress, isForLayouts) {
   let pieces = new Pieces(worker, 0); // those of an earlier turn wait for ever
   let bytes = 0;
   let totalBytes = source instanceof Blob ? source.size : 1;
@@ -201,7 +208,7 @@ function readInWorker(worker, source, onProgress) {
     return data.document;
   };
   return workOf(worker, take, async () =>
-    worker.postMessage({ file: await plainFile(source), engine: await engineModule() }),
+    worker.postMessage({ file: await plainFile(source), engine: await engineModule(), isForLayouts }),
   );
 }
 
@@ -219,14 +226,66 @@ function deriveInWorker(worker, document) {
 }
 
 /**
+ * @param {Worker} worker that has read a file
+ * @returns {import('./layouts.js').Divider}
+ */
+function dividerInWorker(worker) {
+  return {
+    at: (device, state) =>
+      workOf(
+        worker,
+        (data) => data.layout,
+        async () => worker.postMessage({ device, state }),
+      ),
+    close: () => worker.terminate(),
+  };
+}
+
+/**
+ * @param {import('./engine.js').Engine} engine that has opened a file
+ * @returns {import('./layouts.js').Divider}
+ */
+function dividerHere(engine) {
+  return { at: (device, state) => readLayoutText(engine, device, state), close: () => undefined };
+}
+
+/**
+ * Reads a source again, for its layouts.
+ * @param {import('./unpack.js').Source} source
+ * @returns {Promise<import('./layouts.js').Divider>}
+ */
+async function reopen(source) {
+  const worker = await takeWorker();
+  if (worker === null) return dividerHere(await openInEngine(source, () => undefined, Infinity, true));
+  try {
+    await readInWorker(worker, source, () => undefined, true);
+    return dividerInWorker(worker);
+  } catch (problem) {
+    worker.terminate();
+    throw problem;
+  }
+}
+
+/**
+ * A function that holds the source, and nothing else.
+ * @param {import('./unpack.js').Source} source
+ */
+function reopener(source) {
+  return () => reopen(source);
+}
+
+/** @typedef {import('./unpack.js').Loaded & {divider: import('./layouts.js').Divider | null}} Read */
+
+/**
  * @param {import('./unpack.js').Source} source
  * @param {OnProgress} onProgress
  * @param {number} [most] bytes of text
- * @returns {Promise<import('./unpack.js').Loaded | null>} null: the text is longer
+ * @returns {Promise<Read | null>} null: the text is longer
  */
 async function readHere(source, onProgress, most) {
   try {
-    return await readSource(source, onProgress, most);
+    const { engine, ...loaded } = await readSource(source, onProgress, most);
+    return { ...loaded, divider: loaded.snapshot.events.count <= MOST_KEPT ? dividerHere(engine) : null };
   } catch (problem) {
     if (problem === TOO_LONG) return null;
     const { problem: text, isFormat } = explained(problem);
@@ -238,17 +297,18 @@ async function readHere(source, onProgress, most) {
  * Reads a source in a worker if one can be created.
  * @param {import('./unpack.js').Source} source
  * @param {OnProgress} onProgress
- * @returns {Promise<import('./unpack.js').Loaded>}
+ * @returns {Promise<Read>}
  */
 async function readInBackground(source, onProgress) {
   const worker = await takeWorker();
-  if (worker === null)
-    return /** @type {import('./unpack.js').Loaded} */ (await readHere(source, onProgress));
+  if (worker === null) return /** @type {Read} */ (await readHere(source, onProgress));
   const starting = startWorker();
   try {
-    const document = await readInWorker(worker, source, onProgress);
+    const reading = readInWorker(worker, source, onProgress, false).finally(() => worker.terminate());
+    const document = /** @type {Record<string, any>} */ (await reading);
     const second = await starting;
-    return second === null ? loadedOf(document) : await deriveInWorker(second, document);
+    const loaded = second === null ? loadedOf(document) : await deriveInWorker(second, document);
+    return { ...loaded, divider: null };
   } finally {
     void starting.then((second) => second?.terminate());
   }
@@ -263,11 +323,11 @@ async function readInBackground(source, onProgress) {
  */
 export async function loadRun(source, label, onProgress = () => undefined) {
   const isSmall = (source instanceof Blob ? source.size : source.length) < SMALL_SOURCE;
-  const loaded =
+  const { snapshot, derived, divider } =
     (isSmall ? await readHere(source, onProgress, SMALL_TEXT) : null) ??
     (await readInBackground(source, onProgress));
-  const { snapshot, derived } = loaded;
   const run = makeRun(snapshot, label, undefined, derived);
+  run.layouts = new Layouts(divider ?? reopener(source));
   // the rest runs in a new task, so that the page handles events in between
   await new Promise((resolve) => setTimeout(resolve));
   return run;

@@ -1,17 +1,17 @@
-/* map_panel.js - the memory map: segments and blocks by address at one instant, the free bytes in them, and
- * why the device does not have these.
+/* map_panel.js - the memory map: segments and blocks by address at one instant, and the free bytes in them.
  */
-import { colourSwatch, element, pushButton } from './dom.js';
-import { frameText } from './frames.js';
+import { element, pushButton } from './dom.js';
 import { blockColours } from './instant.js';
 import { layoutAt } from './layout.js';
+import { accountOf } from './map_account.js';
 import { layOutMap, rectAt, scaleToFit } from './map_rows.js';
 import { blockFacts } from './panels.js';
 import { peakWord } from './peak.js';
 import { pageTheme } from './timelines.js';
-import { poolText } from './pools.js';
-import { poolsTable, streamText } from './pools_table.js';
-import { formatBytes, formatCount, formatPlural, formatShare } from './text.js';
+import { poolIdText } from './pools.js';
+import { streamText } from './pools_table.js';
+import { blocksRunOf } from './segment_run.js';
+import { formatBytes, formatPlural } from './text.js';
 import { hideTooltip, showTooltip } from './tooltip.js';
 
 const MAP_ROW = 20;
@@ -20,21 +20,22 @@ const ROWS_IN_SIGHT = 10;
 const ZOOM_STEP = 1.6;
 const MOST_ZOOM = 4096;
 const HATCH = 5; // CSS pixels between the lines across pending blocks
-const LISTED_SEGMENTS = 12;
 
 /**
- * The rows of the account, in the words of `tidemark summary`.
- * @type {[keyof import('./layout.js').Account, string, string][]}
+ * @typedef {object} Instant
+ * @property {import('./run.js').Run} run
+ * @property {number} number of the run
+ * @property {number} state
+ * @property {boolean} isCursor false: the peak of the run
+ *
+ * @typedef {object} Picture
+ * @property {import('./layout.js').Layout} layout
+ * @property {import('./layout.js').Segment[]} segments in the order of display
+ * @property {import('./map_rows.js').MapRect[]} rects
+ * @property {number} nRows
+ *
+ * @typedef {Instant & Picture} Drawn
  */
-const ACCOUNT_ROWS = [
-  ['asked', 'requested', 'bytes that the program requested'],
-  ['rounding', 'rounding', 'bytes added by rounding requests up to 512'],
-  ['unsplit', 'unsplit', 'the rest of blocks that were too small to be split'],
-  ['pending', 'pending', 'freed, but another stream still uses it'],
-  ['splittable', 'cached, held', 'free, in segments that hold blocks: only for requests that fit'],
-  ['releasable', 'cached, releasable', 'free segments, which emptying the cache would return to the device'],
-  ['unexplained', 'unexplained', 'the recording contradicts itself'],
-];
 
 /** The map with its account. */
 class MapPanel {
@@ -46,9 +47,12 @@ class MapPanel {
     /** Index of the rectangle at the keyboard's cursor; -1: none. */
     this.at = -1;
     /**
-     * @type {{layout: import('./layout.js').Layout, segments: import('./layout.js').Segment[], rects: import('./map_rows.js').MapRect[], nRows: number} | null}
+     * What is shown, until the layout of another instant is known.
+     * @type {Drawn | null}
      */
     this.drawn = null;
+    /** @type {Instant | null} whose layout is being computed */
+    this.asked = null;
     this.canvas = /** @type {HTMLCanvasElement} */ (element('canvas', { 'aria-hidden': 'true' }));
     this.spacer = element('div', { class: 'map-spacer' }, this.canvas);
     this.scroll = element(
@@ -113,33 +117,73 @@ class MapPanel {
     window.addEventListener('resize', () => this.show());
   }
 
-  /** The run and the state that are shown. */
+  /**
+   * The run and the state to show.
+   * @returns {Instant | null} null: there is no recorded run
+   */
   instant() {
     const { runs, shown, cursor } = this.store.get();
-    const run = runs[cursor?.run ?? shown];
-    return {
-      run,
-      number: cursor?.run ?? shown,
-      state: cursor?.state ?? run?.peakState ?? 0,
-      isCursor: cursor !== null,
-    };
+    const number = cursor?.run ?? shown;
+    const run = runs[number];
+    if (run === undefined || !run.isRecorded) return null;
+    return { run, number, state: cursor?.state ?? run.peakState, isCursor: cursor !== null };
   }
 
   show() {
-    const { run, state, isCursor } = this.instant();
-    if (this.element.hidden || run === undefined || !run.isRecorded) return;
-    const layout = layoutAt(run, state);
+    const now = this.instant();
+    if (this.drawn !== null && this.store.get().runs[this.drawn.number] !== this.drawn.run) this.clear('');
+    if (this.element.hidden || now === null) return;
+    if (this.drawn !== null && isSame(this.drawn, now)) this.arrange(now, this.drawn.layout);
+    else if (this.asked === null || fileOf(this.asked) !== fileOf(now)) void this.ask(now);
+  }
+
+  /**
+   * Asks for a layout, and shows it if it is still wanted. The picture before it stays until then.
+   * @param {Instant} wanted
+   */
+  async ask(wanted) {
+    this.asked = wanted;
+    if (!fileOf(wanted)?.isOpen) this.title.textContent = 'Reading the file again for the map …';
+    let layout = null;
+    let problem = '';
+    try {
+      layout = await layoutAt(wanted.run, wanted.state);
+    } catch (thrown) {
+      problem = /** @type {Error} */ (thrown).message;
+    }
+    if (this.asked !== wanted) return; // another file's layout was asked for meanwhile
+    this.asked = null;
+    const now = this.instant();
+    if (now === null || !isSame(wanted, now)) this.show();
+    else if (layout === null) this.clear(`The map cannot be shown: ${problem}.`);
+    else if (!this.element.hidden) this.arrange(now, layout);
+  }
+
+  /** @param {string} sentence in place of the map */
+  clear(sentence) {
+    this.drawn = null;
+    this.title.textContent = sentence;
+    this.canvas.width = 0;
+    this.spacer.style.height = '';
+    this.account.replaceChildren();
+  }
+
+  /**
+   * @param {Instant} instant
+   * @param {import('./layout.js').Layout} layout
+   */
+  arrange(instant, layout) {
     const segments = [...layout.segments];
     if (this.order === 'size') segments.sort((a, b) => b.bytes - a.bytes);
     if (this.order === 'free') segments.sort((a, b) => b.cachedBytes - a.cachedBytes);
     const width = this.scroll.clientWidth;
     const scale = scaleToFit(segments, width, ROWS_IN_SIGHT) / this.zoom;
-    this.drawn = { layout, segments, ...layOutMap(segments, width, scale) };
+    this.drawn = { ...instant, layout, segments, ...layOutMap(segments, width, scale) };
     this.spacer.style.height = `${this.drawn.nRows * (MAP_ROW + MAP_ROW_GAP)}px`;
     const { splittable, releasable, reserved } = layout.account;
     this.title.replaceChildren(
       element('b', {}, `${formatBytes(reserved)} reserved`),
-      ` in ${formatPlural(segments.length, 'segment')} at the ${isCursor ? 'cursor' : peakWord(run)}, ${formatBytes(
+      ` in ${formatPlural(segments.length, 'segment')} at the ${instant.isCursor ? 'cursor' : peakWord(instant.run)}, ${formatBytes(
         splittable + releasable,
       )} of it free`,
     );
@@ -147,7 +191,7 @@ class MapPanel {
       'aria-label',
       `Memory map: ${this.title.textContent}. Left and right go through the blocks, Enter pins.`,
     );
-    this.showAccount(run, layout);
+    this.account.replaceChildren(...accountOf(this.drawn, this.store));
     this.draw();
   }
 
@@ -159,8 +203,7 @@ class MapPanel {
 
   draw() {
     if (this.drawn === null) return;
-    const { run, number } = this.instant();
-    const { segments, rects } = this.drawn;
+    const { run, number, segments, rects } = this.drawn;
     const { pinned, pick } = this.store.get();
     const theme = pageTheme();
     const width = this.scroll.clientWidth;
@@ -226,8 +269,7 @@ class MapPanel {
    * @returns {(Node | string)[]}
    */
   facts(index) {
-    const { run } = this.instant();
-    const { segments, rects } = /** @type {NonNullable<MapPanel['drawn']>} */ (this.drawn);
+    const { run, segments, rects } = /** @type {Drawn} */ (this.drawn);
     const segment = segments[rects[index].segment];
     const piece = segment.pieces[rects[index].piece];
     const place = element(
@@ -235,7 +277,7 @@ class MapPanel {
       { class: 'muted' },
       `at 0x${piece.address.toString(16)} in ${segment.isExpandable ? 'an expandable' : 'a'} segment of ${formatBytes(segment.bytes)} at 0x${segment.address.toString(
         16,
-      )}, ${segment.pool} pool${segment.privatePool > 0 ? `, ${poolText(run.snapshot.pools, segment.privatePool)}` : ''}, ${streamText(run, segment.stream)}; ${formatBytes(segment.cachedBytes)} of it free`,
+      )}, ${segment.pool} pool${segment.poolId === '' ? '' : `, ${poolIdText(segment.poolId)}`}, ${streamText(run, segment.stream)}; ${formatBytes(segment.cachedBytes)} of it free`,
     );
     if (piece.block >= 0)
       return [
@@ -259,10 +301,9 @@ class MapPanel {
   /** @param {number} index of a rectangle */
   pin(index) {
     if (index < 0 || this.drawn === null) return;
-    const { segments, rects } = this.drawn;
+    const { number, state, segments, rects } = this.drawn;
     const { block } = segments[rects[index].segment].pieces[rects[index].piece];
-    const { run, number, state } = this.instant();
-    if (run !== undefined && block >= 0)
+    if (block >= 0)
       this.store.set({ pinned: { run: number, block }, cursor: { run: number, state, held: true } });
   }
 
@@ -289,124 +330,19 @@ class MapPanel {
       this.setZoom(event.key === '+' ? this.zoom * ZOOM_STEP : this.zoom / ZOOM_STEP);
     }
   }
+}
 
-  /**
-   * Fills the account of the bytes and the list of segments that hold the most free bytes.
-   * @param {import('./run.js').Run} run
-   * @param {import('./layout.js').Layout} layout
-   */
-  showAccount(run, { account, segments }) {
-    const rows = ACCOUNT_ROWS.filter(([key]) => account[key] !== 0).map(([key, name, what]) =>
-      element(
-        'tr',
-        { title: what },
-        element('th', { scope: 'row' }, name),
-        element('td', { class: 'number' }, formatBytes(account[key])),
-        element(
-          'td',
-          { class: 'number muted' },
-          formatShare(account.reserved > 0 ? account[key] / account.reserved : 0),
-        ),
-      ),
-    );
-    const largest = (/** @type {string} */ pool) =>
-      Math.max(
-        0,
-        ...segments.filter((segment) => segment.pool === pool).map((segment) => segment.largestFreeBytes),
-      );
-    this.account.replaceChildren(
-      element(
-        'table',
-        { class: 'compare' },
-        element('caption', {}, 'Where the reserved bytes are'),
-        element('tbody', {}, ...rows),
-      ),
-      element(
-        'p',
-        { class: 'muted small' },
-        `Largest free block: ${formatBytes(largest('large'))} in the large pool, ${formatBytes(largest('small'))} in the small one. A larger request needs new memory.`,
-      ),
-      ...poolsTable(run, segments),
-      this.heldTable(run, segments),
-    );
-  }
+/**
+ * @param {Instant} a
+ * @param {Instant} b
+ */
+function isSame(a, b) {
+  return a.run === b.run && a.state === b.state;
+}
 
-  /**
-   * The segments whose free bytes only smaller requests can use, because a block is in them.
-   * @param {import('./run.js').Run} run
-   * @param {import('./layout.js').Segment[]} segments
-   */
-  heldTable(run, segments) {
-    const held = segments
-      .filter((segment) => segment.cachedBytes > segment.releasableBytes)
-      .sort((a, b) => b.cachedBytes - a.cachedBytes);
-    if (held.length === 0)
-      return element('p', { class: 'muted small' }, 'No segment keeps free memory because of a block in it.');
-    const rows = held.slice(0, LISTED_SEGMENTS).map((segment) => this.heldRow(run, segment));
-    const others = held.slice(LISTED_SEGMENTS);
-    if (others.length > 0) {
-      const bytes = others.reduce((sum, segment) => sum + segment.cachedBytes, 0);
-      rows.push(
-        element(
-          'tr',
-          {},
-          element('th', { scope: 'row', class: 'muted' }, formatPlural(others.length, 'more segment')),
-          element('td', { class: 'number muted' }, formatBytes(bytes)),
-        ),
-      );
-    }
-    return element(
-      'table',
-      { class: 'compare' },
-      element('caption', {}, 'Free memory that blocks hold'),
-      element('tbody', {}, ...rows),
-    );
-  }
-
-  /**
-   * @param {import('./run.js').Run} run
-   * @param {import('./layout.js').Segment} segment that holds a block
-   */
-  heldRow(run, segment) {
-    const { blocks } = run.index;
-    const held = segment.pieces.filter((piece) => piece.block >= 0);
-    const { number, state } = this.instant();
-    const keeper = held.reduce((a, b) => (b.bytes > a.bytes ? b : a)).block;
-    const stack = blocks.stack[keeper];
-    const name =
-      blocks.name[keeper] >= 0
-        ? run.snapshot.strings[blocks.name[keeper]]
-        : stack >= 0
-          ? frameText(run.snapshot, run.snapshot.stacks.userFrame[stack])
-          : 'no call stack';
-    const button = pushButton(
-      name,
-      () =>
-        this.store.set({
-          pinned: { run: number, block: keeper },
-          cursor: { run: number, state, held: true },
-        }),
-      { class: 'link', title: `${name}: show this block` },
-    );
-    return element(
-      'tr',
-      {},
-      element(
-        'th',
-        { scope: 'row' },
-        colourSwatch(blockColours({ ...this.store.get(), shown: number })(keeper)),
-        button,
-        held.length > 1
-          ? element('span', { class: 'muted small' }, ` +${formatCount(held.length - 1)}`)
-          : null,
-      ),
-      element(
-        'td',
-        { class: 'number', title: `in the segment at 0x${segment.address.toString(16)}` },
-        `${formatBytes(segment.cachedBytes)} of ${formatBytes(segment.bytes)}`,
-      ),
-    );
-  }
+/** @param {Instant} instant */
+function fileOf({ run }) {
+  return blocksRunOf(run).layouts;
 }
 
 /**

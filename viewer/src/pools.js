@@ -23,8 +23,12 @@ export function readPools(doc, ofSegments) {
  * @param {number} number 0: none; n: the n-th of the pools
  */
 export function poolText(pools, number) {
-  if (number === 0) return '';
-  const id = pools[number - 1];
+  return number === 0 ? '' : poolIdText(pools[number - 1]);
+}
+
+/** @param {string} id "" for none */
+export function poolIdText(id) {
+  if (id === '') return '';
   const [graph, own] = id.split(', ').map(Number);
   const whose = graph > 0 && own === 0 ? ', of a graph' : graph === 0 && own > 0 ? ', of the program' : '';
   return `private${whose} (${id})`;

@@ -1,13 +1,13 @@
 /* pools_table.js - what is reserved, by pool and stream, in the words of `tidemark summary`. */
 import { element } from './dom.js';
-import { poolText } from './pools.js';
+import { poolIdText } from './pools.js';
 import { formatBytes, formatPlural } from './text.js';
 
 /**
  * @typedef {object} PoolRow
- * @property {number} privatePool 0: the default pools
+ * @property {string} poolId "": the default pools
  * @property {string} pool "default", or which private one
- * @property {'small' | 'large' | ''} blocks
+ * @property {'small' | 'large'} blocks
  * @property {number} stream index
  * @property {number} count of segments
  * @property {number} reservedBytes
@@ -25,22 +25,21 @@ export function streamText({ snapshot }, stream) {
 
 /**
  * The default pools first, then the private ones by number.
- * @param {import('./format.js').Snapshot} snapshot
  * @param {import('./layout.js').Segment[]} segments
  * @returns {PoolRow[]} empty without a private pool
  */
-export function poolRows({ pools }, segments) {
+export function poolRows(segments) {
   /** @type {Map<string, PoolRow>} */
   const rows = new Map();
-  for (const { privatePool, pool, stream, bytes, cachedBytes } of segments) {
-    const key = `${privatePool} ${stream} ${pool}`;
+  for (const { poolId, pool, stream, bytes, cachedBytes } of segments) {
+    const key = `${poolId} ${stream} ${pool}`;
     let row = rows.get(key);
     if (row === undefined)
       rows.set(
         key,
         (row = {
-          privatePool,
-          pool: poolText(pools, privatePool) || 'default',
+          poolId,
+          pool: poolIdText(poolId) || 'default',
           blocks: pool,
           stream,
           count: 0,
@@ -52,13 +51,13 @@ export function poolRows({ pools }, segments) {
     row.reservedBytes += bytes;
     row.freeBytes += cachedBytes;
   }
-  const idOf = (/** @type {PoolRow} */ { privatePool }) =>
-    privatePool === 0 ? [0, 0] : pools[privatePool - 1].split(', ').map(Number);
+  const idOf = (/** @type {PoolRow} */ { poolId }) =>
+    poolId === '' ? [0, 0] : poolId.split(', ').map(Number);
   const found = [...rows.values()].sort((a, b) => {
     const [x, y] = [idOf(a), idOf(b)];
     return x[0] - y[0] || x[1] - y[1] || a.stream - b.stream || (a.blocks === 'large' ? -1 : 1);
   });
-  return found.some(({ privatePool }) => privatePool > 0) ? found : [];
+  return found.some(({ poolId }) => poolId !== '') ? found : [];
 }
 
 /**
@@ -67,7 +66,7 @@ export function poolRows({ pools }, segments) {
  * @returns {HTMLElement[]} nothing without a private pool
  */
 export function poolsTable(run, segments) {
-  const rows = poolRows(run.snapshot, segments);
+  const rows = poolRows(segments);
   if (rows.length === 0) return [];
   return [
     element(

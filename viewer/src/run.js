@@ -46,7 +46,10 @@ const MOST_TOLD = 5; // inexact functions in a sentence
  * @property {boolean} isVirtual nothing was computed
  * @property {boolean} hasClock times of events mean something: they were measured, or forecast
  * @property {string[]} warnings
+ * @property {import('./layouts.js').Layouts} [layouts] of its file; absent: it comes from no file
  * @property {Run} [blocksRun] the run whose segments this one shows as its blocks; absent: it shows blocks
+ * @property {Int32Array} [firstRow] with blocksRun: for each event of it the first event of this run, and the
+ *   number of these
  *
  * @typedef {object} Derived the expensive values of one device, computed once
  * @property {import('./index.js').MemoryIndex} index

@@ -15,7 +15,7 @@ const LEAST_SHARE = 0.02; // of the peak; smaller buyers are not named
  * @returns {import('./run.js').Run}
  */
 export function segmentRun(run) {
-  const snapshot = segmentSnapshot(run.snapshot, run.device);
+  const { snapshot, firstRow } = segmentSnapshot(run.snapshot, run.device);
   const made = makeRun(snapshot, run.label, run.device, {
     index: buildIndex(buildBlocks(snapshot, run.device)),
     reserved: buildReserved(snapshot, run.device),
@@ -26,6 +26,7 @@ export function segmentRun(run) {
   return Object.defineProperties(made, {
     given: { value: run.given },
     blocksRun: { value: run },
+    firstRow: { value: firstRow },
   });
 }
 

@@ -244,7 +244,8 @@ function subjectsOf({ snapshot: { subjects }, pieces, atStart }) {
  * order, so scopes, times and failures stand where they stood.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {number} device
- * @returns {import('./format.js').Snapshot}
+ * @returns {{snapshot: import('./format.js').Snapshot, firstRow: Int32Array}} firstRow: for each event of the
+ *   recording its first row, and the number of rows
  */
 export function segmentSnapshot(snapshot, device) {
   const { events } = snapshot;
@@ -262,7 +263,7 @@ export function segmentSnapshot(snapshot, device) {
     column.constructor.from(rows, (/** @type {Row} */ row) => column[row.event]);
   const nUnmatched = /** @type {number[]} */ ([]);
   nUnmatched[device] = ledger.nUnmatched;
-  return {
+  const seen = {
     ...snapshot,
     start: startOf(ledger),
     subjects: subjectsOf(ledger),
@@ -281,4 +282,5 @@ export function segmentSnapshot(snapshot, device) {
     },
     oom: snapshot.oom.map((oom) => ({ ...oom, event: firstRow[oom.event] })),
   };
+  return { snapshot: seen, firstRow };
 }

@@ -3,7 +3,7 @@
  */
 import { bytesOfBase64 } from './base64.js';
 import { FormatError } from './columns.js';
-import { bytesOf, readDocument } from './document.js';
+import { bytesOf, openDocument, readDocument } from './document.js';
 import { readSnapshot } from './format.js';
 import { harmlessTree } from './harmless.js';
 import { deriveRun } from './run.js';
@@ -120,11 +120,12 @@ export const TOO_LONG = Symbol('too long');
 /**
  * @param {Source} source
  * @param {(progress: Progress) => void} report
- * @param {number} [most] bytes of text that are read; then TOO_LONG is thrown
- * @returns {Promise<Loaded>}
+ * @param {number} most bytes of text that are read; then TOO_LONG is thrown
+ * @param {boolean} isForLayouts readDocument is not needed
+ * @returns {Promise<import('./engine.js').Engine>} that has opened it
  * @throws {FormatError}
  */
-export async function readSource(source, report, most = Infinity) {
+export async function openInEngine(source, report, most, isForLayouts) {
   let bytes = 0;
   let totalBytes = 1;
   const open = async () => {
@@ -138,5 +139,17 @@ export async function readSource(source, report, most = Infinity) {
       return part;
     };
   };
-  return loadedOf(await readDocument(await bytesOf(open), () => report({ bytes, totalBytes })));
+  return openDocument(await bytesOf(open), () => report({ bytes, totalBytes }), isForLayouts);
+}
+
+/**
+ * @param {Source} source
+ * @param {(progress: Progress) => void} report
+ * @param {number} [most] bytes of text that are read; then TOO_LONG is thrown
+ * @returns {Promise<Loaded & {engine: import('./engine.js').Engine}>}
+ * @throws {FormatError}
+ */
+export async function readSource(source, report, most = Infinity) {
+  const engine = await openInEngine(source, report, most, false);
+  return { ...loadedOf(await readDocument(engine)), engine };
 }

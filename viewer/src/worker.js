@@ -1,18 +1,21 @@
 /* worker.js - the worker's side of loading. One worker reads a file with the engine and ends, because the
- * memory of WebAssembly never shrinks. Another one makes of the document what the page draws from.
+ * memory of WebAssembly never shrinks. Another one makes of the document what the page draws from. A third
+ * one reads the file again if the page asks for layouts, and stays to answer.
  */
 import { FormatError, release } from './columns.js';
-import { bytesOf, readDocument } from './document.js';
+import { bytesOf, openDocument, readDocument, readLayoutText } from './document.js';
 import { provideEngine } from './engine_module.js';
 import { loadedOf } from './unpack.js';
 
 /**
- * @typedef {{file: Blob | null, engine: WebAssembly.Module} | {piece: Uint8Array | null, turn: number} | {document: Record<string, any>}} Order
- *   file: one that is not compressed, as a whole; null: the text comes in pieces when the worker asks. piece:
- *   the next one of the text, null at its end
- * @typedef {{isStarted: true} | {turn: number} | {used: ArrayBuffer} | {bytes: number} | {document: Record<string, any>} | {loaded: import('./unpack.js').Loaded} | {problem: string, isFormat: boolean}}
+ * @typedef {{file: Blob | null, engine: WebAssembly.Module, isForLayouts: boolean}} Reading file: one that is
+ *   not compressed, as a whole; null: the text comes in pieces when the worker asks
+ * @typedef {Reading | {piece: Uint8Array | null, turn: number} | {document: Record<string, any>} | {device: number, state: number}} Order
+ *   piece: the next one of the text, null at its end. state: asks for the layout of the file that was read
+ * @typedef {{isStarted: true} | {turn: number} | {used: ArrayBuffer} | {bytes: number} | {document: Record<string, any> | null} | {layout: string} | {loaded: import('./unpack.js').Loaded} | {problem: string, isFormat: boolean}}
  *   Answer turn: asks for the text from its beginning, in pieces that have this number. used: requests one
- *   more; the buffer of a piece that was read, for reuse. bytes: of the file that the worker read itself
+ *   more; the buffer of a piece that was read, for reuse. bytes: of the file that the worker read itself.
+ *   document: null if it is not needed
  */
 
 // Of a file, read at once: 186 MB take 1.3 s in parts of 2 MiB, and 0.6 s in these.
@@ -110,20 +113,28 @@ export function serveLoading(scope) {
   const say = (/** @type {Answer} */ answer, /** @type {ArrayBuffer[]} */ buffers = []) =>
     scope.postMessage(answer, buffers);
   const pieces = piecesOf(say);
-  const read = async (/** @type {{file: Blob | null, engine: WebAssembly.Module}} */ { file, engine }) => {
+  /** @type {import('./engine.js').Engine | null} null: no file was read */
+  let opened = null;
+  const read = async (/** @type {Reading} */ { file, engine, isForLayouts }) => {
     provideEngine(async () => engine);
     const parts = file === null ? null : new FileParts(file);
     const report = () => say({ bytes: parts?.at ?? 0 });
-    const document = await readDocument(parts ?? (await bytesOf(pieces.open)), report);
+    opened = await openDocument(parts ?? (await bytesOf(pieces.open)), report, isForLayouts);
+    const document = isForLayouts ? null : await readDocument(opened);
     say({ document }, [...buffersOf(document)]);
   };
   const derive = async (/** @type {{document: Record<string, any>}} */ { document }) => {
     const loaded = loadedOf(document);
     say({ loaded }, [...buffersOf(loaded)]);
   };
+  const divide = async (/** @type {{device: number, state: number}} */ { device, state }) =>
+    say({
+      layout: await readLayoutText(/** @type {import('./engine.js').Engine} */ (opened), device, state),
+    });
   scope.onmessage = (/** @type {MessageEvent} */ { data }) => {
-    if (data.piece !== undefined) pieces.take(data);
-    else (data.document ? derive(data) : read(data)).catch((problem) => say(explained(problem)));
+    if (data.piece !== undefined) return pieces.take(data);
+    const work = data.document ? derive(data) : data.state !== undefined ? divide(data) : read(data);
+    return work.catch((problem) => say(explained(problem)));
   };
   say({ isStarted: true });
 }
