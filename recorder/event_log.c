@@ -347,7 +347,10 @@ const tide_event *tide_event_log_newest(const tide_event_log *log, size_t i) {
 }
 
 tide_event *tide_event_log_last(tide_event_log *log) {
-    return tide_event_log_n_kept(log) == 0 ? NULL : row_at(log, log->next - 1);
+    if (tide_event_log_n_kept(log) == 0) {
+        return NULL;
+    }
+    return row_at(log, (log->next > 0 ? log->next : log->max_events) - 1);
 }
 
 uint64_t tide_event_log_first(const tide_event_log *log) {
