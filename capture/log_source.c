@@ -141,7 +141,9 @@ static tide_status next_rows(void *ctx, tide_event_rows *ret_rows, tide_error *e
             }
         }
         source->n_held -= n_now;
-        source->rows[0] = source->rows[n_now];
+        if (source->n_held > 0) {
+            source->rows[0] = source->rows[n_now];
+        }
         if (n_good == 0 && source->is_at_end && source->n_held == 0 && status == TIDE_OK) {
             status = finish(source);
         }
