@@ -92,6 +92,9 @@ void tide_digest_note_timeline(const tide_digest_parts *of, tide_digest_work *wo
                                const tide_event *event) {
     tide_digest_device *device = &work->made;
     const tide_totals *now = &tide_live_walk_device(of->walk, (size_t)device->index)->now;
+    if ((int64_t)work->n_seen >= device->n_events) {
+        return; /* the file has changed since the first reading */
+    }
     tide_digest_point *to =
         &device->points[work->n_seen * device->n_points / (size_t)device->n_events];
     to->time_ns = event->time_ns;
