@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "common/bytes.h"
 #include "common/map.h"
 #include "common/plural.h"
@@ -192,6 +193,7 @@ static tide_status collect(finder *find) {
             line->first_step = place;
             line->stack = block->stack;
         }
+        TIDE_ASSERT(line->n_steps == 0 || line->n_since <= place); /* in the order of births */
         if (line->n_steps == 0 || line->n_since != place) {
             line->n_steps++;
             line->n_since = place;
@@ -253,6 +255,7 @@ static bool rises(finder *find, const tide_growth_line *line) {
 /* `n_since` holds the place of the last step that keeps something, and `first_step` that of the
  * first. */
 static bool grows(finder *find, const tide_growth_line *line) {
+    TIDE_ASSERT(line->first_step <= line->n_since && line->n_since < find->n_measured);
     size_t n_since = find->n_measured - line->first_step;
     int64_t peak = find->lifetimes->devices[find->steps->device].max[TIDE_MAX_ALLOCATED].bytes;
     bool is_much = line->kept_bytes >= peak / 100 * LEAST_PERCENT ||
