@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "allocator/cache_internal.h"
+#include "common/assert.h"
 
 /* Row i of a segment at `address`, which the rows before it fill up to offset_bytes. */
 static tide_status check_row(const tide_cache *cache, uint64_t address, const tide_block_row *rows,
@@ -74,6 +75,7 @@ static tide_status check_overlap(const tide_cache *cache, uint64_t address, size
 /* Gives a block of an adopted segment, already placed, the state of its row. */
 static void adopt_block(tide_cache *cache, tide_cache_block *block, const tide_block_row *row) {
     tide_cache_bins *bins = &cache->free[block->segment->bins];
+    TIDE_ASSERT(row->state == TIDE_BLOCK_FREE || row->state == TIDE_BLOCK_ALLOCATED);
     block->state = row->state;
     if (row->state == TIDE_BLOCK_FREE) {
         block->freed_at_lookup = bins->n_lookups;
@@ -97,6 +99,7 @@ static void adopt_block(tide_cache *cache, tide_cache_block *block, const tide_b
 static void carve(tide_cache *cache, tide_cache_block *block, const tide_block_row *rows,
                   size_t n_rows) {
     tide_cache_block *const behind = block->after;
+    const uint64_t end = block->address + block->block_bytes;
     block->block_bytes = rows[0].block_bytes;
     for (size_t i = 1; i < n_rows; i++) {
         tide_cache_block *next = tide_cache_take_block(cache);
@@ -108,6 +111,7 @@ static void carve(tide_cache *cache, tide_cache_block *block, const tide_block_r
         block = next;
         cache->n_blocks++;
     }
+    TIDE_ASSERT(block->address + block->block_bytes == end);
     block->after = behind;
     if (behind != NULL) {
         behind->before = block;
@@ -213,7 +217,7 @@ static tide_status adopt_mapped_locked(tide_cache *cache, uint64_t address, size
                          "the %zu bytes at 0x%" PRIx64 " touch another part of their range",
                          total_bytes, address);
     }
-    tide_cache_bins_remove(&cache->free[range->bins], block);
+    tide_cache_bins_take(&cache->free[range->bins], block);
     carve(cache, block, blocks, n_blocks);
     return TIDE_OK;
 }

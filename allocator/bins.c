@@ -7,6 +7,7 @@
  * few blocks it is a node or two, and with many of one size it does not degenerate like a list.
  */
 #include "allocator/cache_internal.h"
+#include "common/assert.h"
 #include "common/status.h"
 
 /* ---- one bin ---- */
@@ -29,12 +30,14 @@ void tide_cache_bin_insert(tide_cache_block **root, tide_cache_block *block) {
     uint64_t priority = priority_of(block);
     tide_cache_block **link = root;
     while (*link != NULL && priority_of(*link) > priority) {
+        TIDE_ASSERT(*link != block);
         link =
             is_below(*link, block->block_bytes, block->address) ? &(*link)->right : &(*link)->left;
     }
     /* The block takes this place. Its subtrees are the former subtree, split into keys below and
      * above it. */
     tide_cache_block *rest = *link;
+    TIDE_ASSERT(rest == NULL || priority_of(rest) < priority); /* no two are the same */
     tide_cache_block **below = &block->left;
     tide_cache_block **above = &block->right;
     *link = block;
@@ -177,6 +180,7 @@ tide_status tide_cache_bins_reserve(tide_cache *cache, int number, tide_stream s
         link = &(*link)->next;
     }
     set->stream = stream;
+    TIDE_ASSERT(*link == NULL || (*link)->stream > stream);
     set->next = *link;
     *link = set;
     return TIDE_OK;

@@ -2,6 +2,7 @@
 #include "allocator/cache.h"
 
 #include "allocator/cache_internal.h"
+#include "common/assert.h"
 
 #define TOO_MUCH ((size_t)1 << 60) /* a request of 1 EiB and more is refused immediately */
 
@@ -104,6 +105,7 @@ tide_recorder *tide_cache_recorder(const tide_cache *cache) {
 
 void tide_cache_append_block(tide_cache *cache, const tide_cache_block *block, tide_action action,
                              const tide_note *note) {
+    TIDE_ASSERT(tide_lock_is_held(cache->lock));
     tide_event *row = tide_recorder_row_begin(cache->recorder);
     if (row == NULL) {
         return;
@@ -135,6 +137,7 @@ static inline void take_note(const tide_cache *cache, const char *name, tide_not
 
 static inline void make_free(tide_cache *cache, tide_cache_block *block) {
     tide_cache_bins *bins = &cache->free[block->segment->bins];
+    TIDE_ASSERT(block->uses == NULL);
     block->state = TIDE_BLOCK_FREE;
     block->requested_bytes = 0;
     block->freed_at_lookup = bins->n_lookups;
@@ -143,6 +146,7 @@ static inline void make_free(tide_cache *cache, tide_cache_block *block) {
 
 /* Cuts n_bytes off the front of a block that is in no bin; the rest becomes a free block. */
 static inline void split(tide_cache *cache, tide_cache_block *block, size_t n_bytes) {
+    TIDE_ASSERT(n_bytes > 0 && n_bytes < block->block_bytes);
     tide_cache_block *rest = tide_cache_take_block(cache);
     rest->address = block->address + n_bytes;
     rest->block_bytes = block->block_bytes - n_bytes;
@@ -170,9 +174,12 @@ static bool should_split(const tide_cache *cache, const tide_cache_request *requ
            rest_bytes > cache->config.small_bytes;
 }
 
-/* Gives the block, which is free and in no bin, to the caller of the request. */
+/* Gives the block, which is in no bin, to the caller of the request. */
 static inline void hand_out(tide_cache *cache, const tide_cache_request *request,
                             tide_cache_block *block) {
+    TIDE_ASSERT(block->state == TIDE_BLOCK_FREE && block->block_bytes >= request->block_bytes);
+    TIDE_ASSERT(block->segment->bins == request->bins);
+    TIDE_ASSERT(block->segment->stream == request->stream);
     bool was_split = tide_cache_is_split(block);
     if (should_split(cache, request, block)) {
         split(cache, block, request->block_bytes);
@@ -291,8 +298,10 @@ static inline uint64_t merge(tide_cache *cache, tide_cache_block *block,
         return 0;
     }
     uint64_t n_bytes = neighbour->block_bytes;
-    tide_cache_bins_remove(&cache->free[block->segment->bins], neighbour);
+    TIDE_ASSERT(neighbour->segment == block->segment);
+    tide_cache_bins_take(&cache->free[block->segment->bins], neighbour);
     if (neighbour == block->before) {
+        TIDE_ASSERT(neighbour->after == block && neighbour->address + n_bytes == block->address);
         block->address = neighbour->address;
         block->before = neighbour->before;
         if (block->before != NULL) {
@@ -301,6 +310,8 @@ static inline uint64_t merge(tide_cache *cache, tide_cache_block *block,
             block->segment->first_block = block;
         }
     } else {
+        TIDE_ASSERT(neighbour->before == block);
+        TIDE_ASSERT(block->address + block->block_bytes == neighbour->address);
         block->after = neighbour->after;
         if (block->after != NULL) {
             block->after->before = block;
@@ -341,6 +352,7 @@ static inline void become_free(tide_cache *cache, tide_cache_block *block) {
 }
 
 void tide_cache_complete_release(tide_cache *cache, tide_cache_block *block) {
+    TIDE_ASSERT(block->state == TIDE_BLOCK_PENDING_FREE && block->uses == NULL);
     tide_cache_table_remove(&cache->live, block);
     tide_cache_count_pending(cache, block, -1);
     become_free(cache, block);

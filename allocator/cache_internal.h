@@ -8,6 +8,7 @@
 
 #include "allocator/cache.h"
 #include "allocator/replay_friend.h"
+#include "common/assert.h"
 #include "common/lock_friend.h"
 #include "recorder/recorder_friend.h"
 
@@ -212,7 +213,7 @@ typedef struct tide_cache_request {
     tide_note note;   /* stack, scope and name of the caller */
 } tide_cache_request;
 
-/* cache.c. A row about a block; there is a recorder. */
+/* cache.c. A row about a block, of a cache with a recorder. */
 void tide_cache_append_block(tide_cache *cache, const tide_cache_block *block, tide_action action,
                              const tide_note *note);
 /* Appends the row if there is a recorder. */
@@ -311,6 +312,7 @@ tide_cache_block *tide_cache_enter_segment(tide_cache *cache, uint64_t address, 
                                            tide_stream stream, int bins);
 /* The pool to which these bins belong. */
 static inline int tide_cache_pool_of(int bins) {
+    TIDE_ASSERT(bins >= TIDE_POOL_SMALL && bins < TIDE_N_CACHE_BINS);
     return bins < TIDE_N_POOLS ? bins : bins - TIDE_CACHE_OF_GRAPH;
 }
 /* Waits for the streams that use released blocks, then returns every unsplit free block to the

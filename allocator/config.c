@@ -5,6 +5,7 @@
 
 #include "allocator/cache_internal.h"
 #include "allocator/ranges.h"
+#include "common/assert.h"
 
 #define MIB ((size_t)1 << 20)
 #define BLANKS " \t\n"
@@ -25,13 +26,13 @@ void tide_cache_config_init(tide_cache_config *config) {
                                   .per_process_memory_fraction = 1.0};
 }
 
-/* n is not 0. */
 static unsigned floor_log2(size_t n) {
+    TIDE_ASSERT(n != 0);
     return 63 - (unsigned)__builtin_clzll(n);
 }
 
-/* `multiple` is a power of two. */
 static size_t round_up(size_t n, size_t multiple) {
+    TIDE_ASSERT(multiple != 0 && (multiple & (multiple - 1)) == 0);
     return (n + multiple - 1) & ~(multiple - 1);
 }
 
@@ -73,7 +74,9 @@ static bool is_power_of_two(uint64_t n) {
 }
 
 static bool is_in_range(const char *name, double value) {
-    return tide_setting_range_holds(tide_setting_range_of(name, TIDE_TORCH_NEWEST), value);
+    const tide_setting_range *range = tide_setting_range_of(name, TIDE_TORCH_NEWEST);
+    TIDE_ASSERT(range != NULL); /* each setting that is read has one */
+    return tide_setting_range_holds(range, value);
 }
 
 static const char *words_of(const char *name) {

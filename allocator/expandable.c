@@ -5,6 +5,7 @@
  * are never neighbours.
  */
 #include "allocator/cache_internal.h"
+#include "common/assert.h"
 
 /* Addresses of a range on a device without a capacity: more than any sensible request, and
  * few enough for a hundred streams. */
@@ -62,6 +63,7 @@ tide_status tide_cache_expandable_check(tide_device *device, const tide_cache_co
 /* Enters an unmapped block after `lower`; NULL: at the front. */
 static void list_insert(tide_cache_block *block, tide_cache_block *lower) {
     tide_cache_segment *range = block->segment;
+    TIDE_ASSERT(lower == NULL || lower->address + lower->block_bytes <= block->address);
     block->left = lower;
     block->right = lower == NULL ? range->first_unmapped : lower->right;
     if (block->right != NULL) {
@@ -77,6 +79,7 @@ static void list_insert(tide_cache_block *block, tide_cache_block *lower) {
 
 static void list_remove(tide_cache_block *block) {
     tide_cache_segment *range = block->segment;
+    TIDE_ASSERT((block->left == NULL ? range->first_unmapped : block->left->right) == block);
     if (block->left == NULL) {
         range->first_unmapped = block->right;
     } else {
@@ -104,6 +107,7 @@ static tide_cache_block *unmapped_below(const tide_cache_segment *range, uint64_
 static tide_cache_block *add_block(tide_cache *cache, tide_cache_segment *range, uint64_t address,
                                    uint64_t n_bytes, tide_cache_block *before,
                                    tide_cache_block *after) {
+    TIDE_ASSERT((before == NULL ? range->first_block : before->after) == after);
     tide_cache_block *block = tide_cache_take_block(cache);
     block->address = address;
     block->block_bytes = n_bytes;
@@ -226,6 +230,7 @@ tide_cache_block *tide_cache_cut_unmapped(tide_cache *cache, tide_cache_block *b
 void tide_cache_note_mapped(tide_cache *cache, tide_cache_block *block, uint64_t n_bytes) {
     tide_cache_segment *range = block->segment;
     tide_cache_block *lower = block->left;
+    TIDE_ASSERT(block->state == TIDE_BLOCK_UNMAPPED && n_bytes <= block->block_bytes);
     list_remove(block);
     if (n_bytes < block->block_bytes) {
         tide_cache_block *rest = add_block(cache, range, block->address + n_bytes,
@@ -283,14 +288,14 @@ tide_status tide_cache_grow(tide_cache *cache, const tide_cache_request *request
                            error));
     }
     while (block->block_bytes < wanted_bytes) {
-        /* The place has room and its free block is too small, so what follows is unmapped. */
         tide_cache_block *next = block->after;
+        TIDE_ASSERT(next != NULL && next->state == TIDE_BLOCK_UNMAPPED); /* the place has room */
         TIDE_TRY(map_block(cache, next,
                            less_of(next->block_bytes, wanted_bytes - block->block_bytes),
                            &request->note, error));
         block = next; /* mapping joined the free block with it */
     }
-    tide_cache_bins_remove(&cache->free[request->bins], block);
+    tide_cache_bins_take(&cache->free[request->bins], block);
     *ret_block = block;
     return TIDE_OK;
 }
@@ -353,7 +358,8 @@ static void note_unmapped(tide_cache *cache, tide_cache_block *block, uint64_t b
                           uint64_t end) {
     tide_cache_segment *range = block->segment;
     uint64_t block_end = block->address + block->block_bytes;
-    tide_cache_bins_remove(&cache->free[range->bins], block);
+    TIDE_ASSERT(block->address <= begin && begin < end && end <= block_end);
+    tide_cache_bins_take(&cache->free[range->bins], block);
     block->state = TIDE_BLOCK_UNMAPPED; /* before its remainders become free, which would join it */
     if (begin > block->address) {
         tide_cache_settle_free(cache, add_block(cache, range, block->address,
@@ -372,6 +378,7 @@ static void note_unmapped(tide_cache *cache, tide_cache_block *block, uint64_t b
 }
 
 static tide_status release_range(tide_cache *cache, tide_cache_segment *range, tide_error *error) {
+    TIDE_ASSERT(range->mapped_bytes == 0 && range->n_unmapped == 1);
     tide_status status =
         tide_device_unreserve(cache->device, range->address, (size_t)range->total_bytes, error);
     if (status != TIDE_OK) {

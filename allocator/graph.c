@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "allocator/cache_internal.h"
+#include "common/assert.h"
 
 enum { FIRST_CALLS = 256 };
 
@@ -58,6 +59,7 @@ tide_status tide_cache_end_replay(tide_cache *cache, tide_error *error) {
 
 tide_status tide_cache_graph_reserve(tide_cache *cache, tide_error *error) {
     tide_cache_graph *graph = &cache->graph;
+    TIDE_ASSERT(tide_lock_is_held(cache->lock) && graph->stage == TIDE_GRAPH_CAPTURES);
     if (graph->n_calls < graph->capacity) {
         return TIDE_OK;
     }
@@ -78,12 +80,15 @@ tide_status tide_cache_graph_reserve(tide_cache *cache, tide_error *error) {
 
 void tide_cache_graph_note(tide_cache *cache, uint64_t address, size_t n_bytes) {
     tide_cache_graph *graph = &cache->graph;
+    TIDE_ASSERT(graph->n_calls < graph->capacity);
     graph->calls[graph->n_calls++] = (tide_cache_call){.address = address, .n_bytes = n_bytes};
 }
 
 tide_status tide_cache_graph_answer(tide_cache *cache, size_t n_bytes, uint64_t *address,
                                     tide_error *error) {
     tide_cache_graph *graph = &cache->graph;
+    TIDE_ASSERT(tide_lock_is_held(cache->lock) && graph->stage == TIDE_GRAPH_REPLAYS);
+    TIDE_ASSERT(graph->next <= graph->n_calls);
     if (graph->next == graph->n_calls) {
         return tide_fail(error, TIDE_INVALID,
                          "a replay makes more than the %zu allocations and releases of the capture",

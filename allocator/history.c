@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "allocator/cache_internal.h"
+#include "common/assert.h"
 
 enum {
     MAX_ROWS = 1 << 20, /* searched from the newest back: a few milliseconds */
@@ -124,6 +125,7 @@ static tide_status refuse_waiting(const tide_cache *cache, const refusal *refuse
     char others[64] = "";
     size_t n_others = 0;
     const tide_event known = alloc_row(block);
+    TIDE_ASSERT(block->uses != NULL);
     tide_recorder_look_back(cache->recorder, block->address, MAX_ROWS, &history);
     format_block(cache, &history, &known, line);
     format_row(cache, &history, "released", &history.freed, freed);
@@ -197,6 +199,7 @@ static tide_status refuse_free(const tide_cache *cache, const refusal *refused, 
 
 static tide_status refuse(const tide_cache *cache, const refusal *refused, uint64_t address,
                           tide_error *error) {
+    TIDE_ASSERT(tide_lock_is_held(cache->lock));
     for (const tide_cache_segment *segment = cache->newest; segment != NULL;
          segment = segment->older) {
         if (address - segment->address >= segment->total_bytes) {
@@ -205,6 +208,7 @@ static tide_status refuse(const tide_cache *cache, const refusal *refused, uint6
         const tide_cache_block *block = segment->first_block;
         while (address - block->address >= block->block_bytes) {
             block = block->after;
+            TIDE_ASSERT(block != NULL); /* blocks fill their segment */
         }
         switch (block->state) {
         case TIDE_BLOCK_ALLOCATED:

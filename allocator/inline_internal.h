@@ -8,6 +8,7 @@
 #define TIDE_ALLOCATOR_INLINE_INTERNAL_H
 
 #include "allocator/cache_internal.h"
+#include "common/assert.h"
 
 /* ---- live blocks by address ---- */
 
@@ -17,10 +18,12 @@ static inline size_t tide_cache_table_home(const tide_cache_table *table, uint64
     return (size_t)((address * UINT64_C(0x9e3779b97f4a7c15)) >> table->shift);
 }
 
-/* There must be room. */
+/* Room has been reserved. */
 static inline void tide_cache_table_put(tide_cache_table *table, tide_cache_block *block) {
+    TIDE_ASSERT(table->n_blocks < table->n_slots - table->n_slots / 8);
     size_t i = tide_cache_table_home(table, block->address);
     while (table->slots[i].block != NULL) {
+        TIDE_ASSERT(table->slots[i].address != block->address);
         i = (i + 1) & (table->n_slots - 1);
     }
     table->slots[i] = (tide_cache_slot){block->address, block};
@@ -42,8 +45,8 @@ static inline tide_cache_block *tide_cache_table_find(const tide_cache_table *ta
     return table->slots[tide_cache_table_slot(table, address)].block;
 }
 
-/* Empties the slot, which is not empty. */
 static inline void tide_cache_table_clear(tide_cache_table *table, size_t slot) {
+    TIDE_ASSERT(table->slots[slot].block != NULL && table->n_blocks > 0);
     size_t mask = table->n_slots - 1;
     size_t hole = slot;
     /* A search ends at an empty slot, so every follower that it could no longer reach moves back
@@ -59,9 +62,10 @@ static inline void tide_cache_table_clear(tide_cache_table *table, size_t slot) 
     table->n_blocks--;
 }
 
-/* The block must be in the table. */
 static inline void tide_cache_table_remove(tide_cache_table *table, const tide_cache_block *block) {
-    tide_cache_table_clear(table, tide_cache_table_slot(table, block->address));
+    size_t slot = tide_cache_table_slot(table, block->address);
+    TIDE_ASSERT(table->slots[slot].block == block);
+    tide_cache_table_clear(table, slot);
 }
 
 /* ---- free blocks ---- */
@@ -100,6 +104,7 @@ static inline tide_cache_set *tide_cache_set_of(tide_cache_bins *bins, tide_stre
 static inline void tide_cache_bins_insert(tide_cache_bins *bins, tide_cache_block *block) {
     tide_cache_set *set = tide_cache_set_of(bins, block->segment->stream);
     size_t bin = tide_cache_bin_of(block->block_bytes);
+    TIDE_ASSERT(set != NULL && block->state == TIDE_BLOCK_FREE);
     if (set->bins[bin] == NULL) {
         block->left = NULL;
         block->right = NULL;
@@ -130,8 +135,15 @@ static inline bool tide_cache_bins_remove(tide_cache_bins *bins, tide_cache_bloc
             set->full_words &= ~(1u << (bin / 64));
         }
     }
+    TIDE_ASSERT(bins->n_blocks > 0);
     bins->n_blocks--;
     return true;
+}
+
+/* Takes out a block that is in them. */
+static inline void tide_cache_bins_take(tide_cache_bins *bins, tide_cache_block *block) {
+    bool was_there = tide_cache_bins_remove(bins, block);
+    TIDE_ASSERT(was_there && block->state == TIDE_BLOCK_FREE);
 }
 
 /* The first bin from `bin` on that is not empty; TIDE_CACHE_BINS: none. The words' own bitmap skips
@@ -168,9 +180,11 @@ static inline tide_cache_block *tide_cache_bins_best(tide_cache_bins *bins, tide
         return NULL;
     }
     tide_cache_block *block = set->bins[bin];
+    TIDE_ASSERT(block != NULL); /* the bitmap is right */
     while (block->left != NULL) {
         block = block->left;
     }
+    TIDE_ASSERT(block->block_bytes >= block_bytes);
     return block;
 }
 
@@ -178,6 +192,7 @@ static inline tide_cache_block *tide_cache_bins_best(tide_cache_bins *bins, tide
  * of wanted_bytes, which fits into it. */
 static inline bool tide_cache_may_serve(const tide_cache_config *config, uint64_t wanted_bytes,
                                         uint64_t n_bytes) {
+    TIDE_ASSERT(wanted_bytes <= n_bytes);
     return wanted_bytes < config->max_split_bytes
                ? n_bytes < config->max_split_bytes
                : n_bytes - wanted_bytes < config->max_non_split_rounding_bytes;
@@ -187,6 +202,7 @@ static inline bool tide_cache_may_serve(const tide_cache_config *config, uint64_
 
 static inline tide_cache_block *tide_cache_take_block(tide_cache *cache) {
     tide_cache_block *block = cache->nodes.unused_blocks;
+    TIDE_ASSERT(cache->nodes.n_unused_blocks > 0 && block != NULL); /* it was reserved */
     cache->nodes.unused_blocks = block->left;
     cache->nodes.n_unused_blocks--;
     /* Field by field: a compound literal zeroes the node with `rep stos`, whose start-up takes
@@ -210,6 +226,7 @@ static inline tide_cache_block *tide_cache_take_block(tide_cache *cache) {
 }
 
 static inline void tide_cache_drop_block(tide_cache *cache, tide_cache_block *block) {
+    TIDE_ASSERT(block->uses == NULL && block != cache->nodes.unused_blocks);
     block->left = cache->nodes.unused_blocks;
     cache->nodes.unused_blocks = block;
     cache->nodes.n_unused_blocks++;
@@ -219,6 +236,7 @@ static inline void tide_cache_drop_block(tide_cache *cache, tide_cache_block *bl
 
 static inline void tide_stat_change(tide_stat *stat, int64_t amount) {
     stat->current += amount;
+    TIDE_ASSERT(stat->current >= 0);
     if (stat->current > stat->peak) {
         stat->peak = stat->current;
     }
@@ -242,6 +260,8 @@ static inline void tide_stat_come(tide_stat stats[TIDE_N_POOLS], int pool, int64
 }
 
 static inline void tide_stat_go(tide_stat stats[TIDE_N_POOLS], int pool, int64_t amount) {
+    TIDE_ASSERT(amount >= 0 && stats[pool].current >= amount);
+    TIDE_ASSERT(stats[TIDE_POOL_ALL].current >= stats[pool].current);
     stats[TIDE_POOL_ALL].current -= amount;
     stats[pool].current -= amount;
 }
@@ -297,6 +317,7 @@ static inline void tide_cache_count_pending(tide_cache *cache, const tide_cache_
     cache->n_pending[pool] += sign;
     cache->pending_bytes[TIDE_POOL_ALL] += n_bytes;
     cache->pending_bytes[pool] += n_bytes;
+    TIDE_ASSERT(cache->n_pending[pool] >= 0 && cache->pending_bytes[pool] >= 0);
 }
 
 static inline void tide_cache_count_segment(tide_cache *cache, const tide_cache_segment *segment,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "allocator/cache_internal.h"
+#include "common/assert.h"
 
 enum {
     BLOCKS_PER_CHUNK = 128, /* about 12 KiB */
@@ -48,6 +49,7 @@ tide_status tide_cache_nodes_reserve(tide_cache *cache, size_t n_blocks, size_t 
 
 tide_cache_segment *tide_cache_take_segment(tide_cache *cache) {
     tide_cache_segment *segment = cache->nodes.unused_segments;
+    TIDE_ASSERT(cache->nodes.n_unused_segments > 0 && segment != NULL); /* it was reserved */
     cache->nodes.unused_segments = segment->newer;
     cache->nodes.n_unused_segments--;
     *segment = (tide_cache_segment){.address = 0};
@@ -55,6 +57,7 @@ tide_cache_segment *tide_cache_take_segment(tide_cache *cache) {
 }
 
 void tide_cache_drop_segment(tide_cache *cache, tide_cache_segment *segment) {
+    TIDE_ASSERT(segment != cache->nodes.unused_segments);
     *segment = (tide_cache_segment){.newer = cache->nodes.unused_segments};
     cache->nodes.unused_segments = segment;
     cache->nodes.n_unused_segments++;

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "allocator/cache_internal.h"
+#include "common/assert.h"
 #include "common/bytes.h"
 #include "common/map.h"
 #include "common/text.h"
@@ -49,6 +50,7 @@ static bool add_block(grouping *all, const tide_cache_block *block) {
     size_t index = 0;
     if (tide_map_find(&all->by_stack, block->stack, &found)) {
         index = (size_t)found;
+        TIDE_ASSERT(index < all->n_groups);
     } else if (!add_group(all, block->stack, &index)) {
         return false;
     }
@@ -85,6 +87,7 @@ static void describe_live(tide_cache *cache, tide_cache_oom *oom) {
         for (const tide_cache_block *block = segment->first_block; block != NULL;
              block = block->after) {
             if (block->state == TIDE_BLOCK_ALLOCATED) {
+                TIDE_ASSERT(block->category < TIDE_MAX_CATEGORIES);
                 oom->category_bytes[block->category] += block->block_bytes;
                 oom->category_blocks[block->category]++;
                 has_memory = has_memory && add_block(&all, block);
@@ -138,6 +141,7 @@ static void add_summary(const tide_cache *cache, const tide_cache_oom *oom, tide
 
 static void add_fragmentation(const tide_cache *cache, const tide_cache_oom *oom, tide_text *to) {
     char cached[TIDE_BYTES_TEXT];
+    TIDE_ASSERT(oom->allocated_bytes <= oom->reserved_bytes);
     uint64_t cached_bytes = oom->reserved_bytes - oom->allocated_bytes;
     uint64_t free_bytes = oom->free_bytes < UINT64_MAX / 4 ? oom->free_bytes : 0;
     /* With less to spare, the request would also have failed a little later, even in one piece. */
@@ -263,6 +267,7 @@ void tide_cache_call_oom_hook(tide_cache *cache) {
     if (hook != NULL) {
         hook(ctx);
         tide_lock_acquire(cache->lock);
+        TIDE_ASSERT(cache->n_in_oom_hook > 0);
         cache->n_in_oom_hook--;
         tide_lock_release(cache->lock);
     }

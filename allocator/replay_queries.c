@@ -1,9 +1,11 @@
 /* replay_queries.c - a replay's queries about the blocks of a cache. */
 #include "allocator/cache_internal.h"
 #include "allocator/replay_friend.h"
+#include "common/assert.h"
 
 void tide_cache_describe_block(tide_cache *cache, uint64_t address, const tide_block_row *row) {
     tide_cache_block *block = tide_cache_table_find(&cache->live, address);
+    TIDE_ASSERT(block != NULL && row->category < TIDE_MAX_CATEGORIES);
     block->stack = row->stack;
     block->scope = row->scope;
     block->name = row->name;

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "common/assert.h"
 #include "common/bytes.h"
 
 static bool collects_garbage(const tide_cache *cache) {
@@ -71,6 +72,7 @@ void tide_cache_mark_spill(tide_cache *cache, uint64_t address, const tide_devic
  * candidate: when a rule about oversize blocks rejects it, PyTorch also looks no further. */
 static tide_cache_block *find_cached(tide_cache *cache, const tide_cache_request *request) {
     tide_cache_bins *bins = &cache->free[request->bins];
+    TIDE_ASSERT(tide_lock_is_held(cache->lock));
     if (collects_garbage(cache)) {
         bins->n_lookups++;
     }
@@ -84,7 +86,7 @@ static tide_cache_block *find_cached(tide_cache *cache, const tide_cache_request
     if (!tide_cache_may_serve(&cache->config, request->block_bytes, block->block_bytes)) {
         return NULL;
     }
-    tide_cache_bins_remove(bins, block);
+    tide_cache_bins_take(bins, block);
     return block;
 }
 
@@ -93,6 +95,7 @@ void tide_cache_link_segment(tide_cache *cache, tide_cache_segment *segment) {
         cache->recorder == NULL ? 0 : tide_recorder_stream(cache->recorder, 0, segment->stream);
     segment->older = cache->newest;
     if (cache->newest != NULL) {
+        TIDE_ASSERT(cache->newest->newer == NULL);
         cache->newest->newer = segment;
     }
     cache->newest = segment;
@@ -100,12 +103,16 @@ void tide_cache_link_segment(tide_cache *cache, tide_cache_segment *segment) {
 }
 
 void tide_cache_unlink_segment(tide_cache *cache, tide_cache_segment *segment) {
+    TIDE_ASSERT(cache->n_segments > 0);
     if (segment->newer != NULL) {
+        TIDE_ASSERT(segment->newer->older == segment);
         segment->newer->older = segment->older;
     } else {
+        TIDE_ASSERT(cache->newest == segment);
         cache->newest = segment->older;
     }
     if (segment->older != NULL) {
+        TIDE_ASSERT(segment->older->newer == segment);
         segment->older->newer = segment->newer;
     }
     cache->n_segments--;
@@ -164,10 +171,12 @@ static bool can_give_back(const tide_cache_block *block) {
     return !tide_cache_is_split(block) && !block->segment->is_expandable;
 }
 
-/* Returns the segment of an unsplit free block to the device. On failure nothing has changed. */
+/* Returns the segment of the block to the device. On failure nothing has changed. */
 static tide_status give_back(tide_cache *cache, tide_cache_block *block, const tide_note *note,
                              tide_error *error) {
     tide_cache_segment *segment = block->segment;
+    TIDE_ASSERT(block->state == TIDE_BLOCK_FREE && can_give_back(block));
+    TIDE_ASSERT(block->block_bytes == segment->total_bytes && segment->first_block == block);
     tide_status status = tide_device_release(cache->device, segment->address, error);
     if (status != TIDE_OK) {
         tide_error_prefix(error, "returning a segment of %llu bytes",
@@ -175,7 +184,7 @@ static tide_status give_back(tide_cache *cache, tide_cache_block *block, const t
         return status;
     }
     cache->stats.num_device_free++;
-    tide_cache_bins_remove(&cache->free[segment->bins], block);
+    tide_cache_bins_take(&cache->free[segment->bins], block);
     record_segment(cache, segment, TIDE_ACTION_SEGMENT_FREE, note);
     tide_cache_count_segment(cache, segment, -1);
     tide_cache_unlink_segment(cache, segment);
@@ -245,6 +254,7 @@ static tide_status give_back_oversize(tide_cache *cache, const tide_cache_reques
 }
 
 static uint64_t age_of(const tide_cache_bins *bins, const tide_cache_block *block) {
+    TIDE_ASSERT(block->freed_at_lookup <= bins->n_lookups);
     return bins->n_lookups - block->freed_at_lookup;
 }
 
@@ -262,6 +272,7 @@ static tide_status collect_round(tide_cache *cache, const tide_note *note, uint6
             uint64_t n_bytes = block->block_bytes;
             TIDE_TRY(give_back(cache, block, note, error));
             *returned_bytes += n_bytes;
+            TIDE_ASSERT(*total_age >= age && *n_left > 0);
             *total_age -= age;
             --*n_left;
         }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "allocator/cache_internal.h"
+#include "common/assert.h"
 #include "common/clock.h"
 #include "recorder/copy_friend.h"
 
@@ -78,6 +79,7 @@ static void list_runs(listing *list, const tide_cache_segment *segment) {
             continue;
         }
         if (row == NULL) {
+            TIDE_ASSERT(list->n_segments < list->segments_capacity);
             row = &list->segments[list->n_segments++];
             *row = (tide_segment_row){.address = block->address,
                                       .first_block = list->n_blocks,
@@ -86,6 +88,7 @@ static void list_runs(listing *list, const tide_cache_segment *segment) {
                                       .is_expandable = segment->is_expandable,
                                       .pool_id = {segment->bins >= TIDE_N_POOLS ? 1 : 0, 0}};
         }
+        TIDE_ASSERT(list->n_blocks < list->blocks_capacity);
         list->blocks[list->n_blocks++] = row_of(block, row->address);
         row->total_bytes += block->block_bytes;
         row->n_blocks++;
@@ -95,6 +98,7 @@ static void list_runs(listing *list, const tide_cache_segment *segment) {
 /* Lists everything; called under the lock. False if the room is too small; n_segments and n_blocks
  * are then the sizes needed. */
 static bool listing_fill(listing *list, const tide_cache *cache) {
+    TIDE_ASSERT(tide_lock_is_held(cache->lock));
     list->n_segments = count_runs(cache);
     list->n_blocks = cache->n_blocks;
     if (list->n_segments > list->segments_capacity || list->n_blocks > list->blocks_capacity) {
@@ -124,11 +128,13 @@ static tide_status listing_sort(const listing *list, const tide_hostmem *mem,
     }
     for (size_t i = 0; i < n; i++) {
         tide_segment_row *segment = &state->segments[i];
+        TIDE_ASSERT(i == 0 || segment[-1].address + segment[-1].total_bytes <= segment->address);
         memcpy(state->blocks + state->n_blocks, list->blocks + segment->first_block,
                segment->n_blocks * sizeof(*state->blocks));
         segment->first_block = state->n_blocks;
         state->n_blocks += segment->n_blocks;
     }
+    TIDE_ASSERT(state->n_blocks == list->n_blocks);
     state->n_segments = n;
     return TIDE_OK;
 }

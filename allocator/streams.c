@@ -1,5 +1,6 @@
 /* streams.c - blocks that several streams use: their streams, and the completion of releases. */
 #include "allocator/cache_internal.h"
+#include "common/assert.h"
 
 enum { USES_PER_CHUNK = 64, QUEUES_PER_CHUNK = 8 };
 
@@ -19,6 +20,7 @@ static tide_cache_use *take_use(tide_cache *cache) {
         pool = &streams->unused_uses;
     }
     tide_cache_use *use = *pool;
+    TIDE_ASSERT((use->event != NULL) == (pool == &streams->spare_events));
     *pool = use->next;
     *use = (tide_cache_use){.event = use->event};
     return use;
@@ -68,9 +70,11 @@ static tide_cache_queue *queue_of(tide_cache *cache, tide_stream stream) {
 }
 
 static void leave_queue(tide_cache *cache, tide_cache_queue *queue) {
+    TIDE_ASSERT(queue->n_uses > 0);
     if (--queue->n_uses > 0) {
         return;
     }
+    TIDE_ASSERT(queue->first == NULL && queue->last == NULL); /* nothing waits */
     tide_cache_queue **link = &cache->streams.queues;
     while (*link != queue) {
         link = &(*link)->next;
@@ -129,6 +133,7 @@ static tide_status get_event(tide_cache *cache, tide_cache_use *use, tide_error 
     if (spare == NULL) {
         return tide_device_event_create(cache->device, &use->event, error);
     }
+    TIDE_ASSERT(spare->event != NULL);
     cache->streams.spare_events = spare->next;
     use->event = spare->event;
     spare->event = NULL;
@@ -152,12 +157,14 @@ static tide_status record_event(tide_cache *cache, tide_cache_use *use, tide_err
 
 tide_status tide_cache_begin_waiting(tide_cache *cache, tide_cache_block *block,
                                      tide_error *error) {
+    TIDE_ASSERT(block->state == TIDE_BLOCK_ALLOCATED && block->uses != NULL);
     /* All events first: when one fails nothing waits yet, and the block stays allocated. */
     for (tide_cache_use *use = block->uses; use != NULL; use = use->next) {
         TIDE_TRY(record_event(cache, use, error));
     }
     for (tide_cache_use *use = block->uses; use != NULL; use = use->next) {
         tide_cache_queue *queue = use->queue;
+        TIDE_ASSERT(use->later == NULL && (queue->first == NULL) == (queue->last == NULL));
         if (queue->last == NULL) {
             queue->first = use;
         } else {
@@ -176,6 +183,8 @@ static void finish_use(tide_cache *cache, tide_cache_queue *queue, tide_cache_us
                        const tide_note *note) {
     tide_cache_use *use = earlier == NULL ? queue->first : earlier->later;
     tide_cache_block *block = use->block;
+    TIDE_ASSERT(use->queue == queue && block->state == TIDE_BLOCK_PENDING_FREE);
+    TIDE_ASSERT((queue->last == use) == (use->later == NULL));
     tide_cache_use **link = &block->uses;
     while (*link != use) {
         link = &(*link)->next;
@@ -189,6 +198,7 @@ static void finish_use(tide_cache *cache, tide_cache_queue *queue, tide_cache_us
     if (queue->last == use) {
         queue->last = earlier;
     }
+    TIDE_ASSERT(cache->streams.n_waiting > 0);
     cache->streams.n_waiting--;
     drop_use(cache, use);
     leave_queue(cache, queue);
@@ -203,6 +213,7 @@ static tide_status poll_queue(tide_cache *cache, tide_cache_queue *queue, const 
     tide_stream stream = queue->stream;
     /* The last use removes its queue, which is then an unused, empty node, so the loop ends. */
     while (queue->first != NULL) {
+        TIDE_ASSERT(queue->first->event != NULL && queue->n_uses > 0);
         tide_status status = tide_device_event_query(cache->device, queue->first->event, error);
         if (status == TIDE_NOT_READY) {
             return TIDE_OK;

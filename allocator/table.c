@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "allocator/cache_internal.h"
+#include "common/assert.h"
 
 enum { FIRST_SHIFT = 55 }; /* 512 slots: 8 KiB */
 
@@ -29,6 +30,7 @@ static tide_status grow(tide_cache_table *table, const tide_hostmem *mem, size_t
     while (n_blocks > ((size_t)1 << (64 - shift)) / 2) {
         shift--;
     }
+    TIDE_ASSERT(shift < table->shift);
     tide_cache_table larger;
     TIDE_TRY(make_slots(&larger, mem, shift));
     for (size_t i = 0; i < table->n_slots; i++) {
@@ -36,6 +38,7 @@ static tide_status grow(tide_cache_table *table, const tide_hostmem *mem, size_t
             tide_cache_table_put(&larger, table->slots[i].block);
         }
     }
+    TIDE_ASSERT(larger.n_blocks == table->n_blocks);
     mem->release(mem->ctx, table->slots);
     *table = larger;
     return TIDE_OK;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "capture/capture_internal.h"
+#include "common/assert.h"
 
 /* A heap on top of an arena. With it the recorder copies its tables straight into the document,
  * which owns that arena, so nothing is copied twice. Each piece is preceded by its size, for
@@ -125,6 +126,7 @@ static tide_status resolve_stacks(tide_recording *recording, tide_boundary *boun
 /* The recording's strings come first and keep their numbers; those of symbols come after them. */
 static tide_status set_strings(const tide_recording *recording, const tide_strings *strings,
                                tide_snapshot *snapshot) {
+    TIDE_ASSERT(recording->n_strings <= strings->n_texts);
     const char **texts = tide_arena_alloc(&snapshot->arena, strings->n_texts, sizeof(const char *));
     if (texts == NULL) {
         return TIDE_NO_MEMORY;
@@ -149,6 +151,7 @@ tide_status tide_capture_tables(tide_recording *recording, tide_boundary *bounda
     for (size_t i = 0; i < recording->n_strings && status == TIDE_OK; i++) {
         uint32_t number = 0;
         status = tide_strings_intern(&strings, recording->strings[i], &number);
+        TIDE_ASSERT(status != TIDE_OK || number == i);
     }
     if (status == TIDE_OK) {
         status = resolve_stacks(recording, boundaries, modules, &strings, snapshot);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "capture/dumper_internal.h"
+#include "common/assert.h"
 #include "common/clock.h"
 
 enum { MAX_LABEL = 32 };
@@ -130,6 +131,7 @@ static void *serve(void *argument) {
             write_job(dumper, &job);
             pthread_mutex_lock(&dumper->lock);
             dumper->n_written++;
+            TIDE_ASSERT(dumper->n_written <= dumper->n_taken);
             pthread_cond_broadcast(&dumper->changed);
             pthread_mutex_unlock(&dumper->lock);
         } else if (is_stopping) {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "capture/dumper_internal.h"
+#include "common/assert.h"
 #include "common/clock.h"
 
 enum {
@@ -98,6 +99,7 @@ static void on_exit_of_process(void) {
 
 /* Under the lock. */
 static tide_status listen(int number, void (*handler)(int), tide_error *error) {
+    TIDE_ASSERT(number > 0 && number <= MAX_SIGNAL);
     if (slots.n_users[number] > 0) {
         slots.n_users[number]++;
         return TIDE_OK;
@@ -127,6 +129,7 @@ static tide_status listen(int number, void (*handler)(int), tide_error *error) {
 
 /* Under the lock. */
 static void unlisten(int number) {
+    TIDE_ASSERT(slots.n_users[number] > 0);
     if (--slots.n_users[number] == 0) {
         (void)sigaction(number, &slots.before[number], NULL);
     }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "capture/live_internal.h"
+#include "common/assert.h"
 
 typedef struct notes_maker {
     const tide_log_contents *contents; /* borrowed */
@@ -57,6 +58,7 @@ static tide_status make_extras(const notes_maker *of, tide_recover_notes *to) {
 }
 
 static tide_recover_call call_of(const notes_maker *of, const tide_live_note *note) {
+    TIDE_ASSERT(note->row.action >= TIDE_LOG_DRIVER_FIRST);
     return (tide_recover_call){.n_before = count_left(of, note->n_before),
                                .row = note->row,
                                .action = note->row.action - TIDE_LOG_DRIVER_FIRST,
@@ -137,6 +139,7 @@ tide_status tide_live_hand_over(const tide_log_contents *contents, const tide_lo
     }
     for (size_t i = 0; i < snapshot->n_events; i++) {
         kept[i] = contents->order[fit->kept[i]];
+        TIDE_ASSERT(i == 0 || kept[i - 1] < kept[i]); /* count_left searches them */
     }
     notes_maker of = {.contents = contents,
                       .tables = tables,

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "capture/live_internal.h"
+#include "common/assert.h"
 
 /* An id beyond 32 bits is a damaged one. */
 static tide_status copy_pools(const tide_recover_notes *notes, tide_snapshot *snapshot) {
@@ -59,6 +60,7 @@ static void tell(const tide_boundary *of, const tide_live_pooled *what,
         }
         if (segment->device == what->device) {
             const tide_snapshot_pool none = {.id = {0, 0}};
+            TIDE_ASSERT(what->pool <= snapshot->n_pools);
             const tide_snapshot_pool *pool =
                 what->pool > 0 ? &snapshot->pools[what->pool - 1] : &none;
             memcpy(segment->pool_id, pool->id, sizeof(segment->pool_id));

@@ -13,6 +13,7 @@
 #include "allocator/replay_friend.h"
 #include "capture/live_internal.h"
 #include "common/arena.h"
+#include "common/assert.h"
 #include "snapshot/document/point_set_friend.h"
 
 enum { SETTING_BYTES = 512, KEY_BYTES = 96 };
@@ -123,7 +124,7 @@ static size_t point_of(const sizer *s, uint64_t address) {
             high = middle;
         }
     }
-    return low; /* every address is a point */
+    return low;
 }
 
 static bool is_expandable(const sizer *s, uint64_t address) {
@@ -214,6 +215,7 @@ static uint64_t block_of(const sizer *s, size_t point, uint64_t requested_bytes,
     if (!tide_point_set_above(&s->walls, point, &next)) {
         return rounded; /* its segment is not in the log */
     }
+    TIDE_ASSERT(next > point && next < s->n_points);
     uint64_t gap = s->points[next] - s->points[point];
     gap = gap < most_bytes ? gap : most_bytes;
     if (s->is_whole[point] && gap >= requested_bytes) {
@@ -233,6 +235,7 @@ static uint64_t block_of(const sizer *s, size_t point, uint64_t requested_bytes,
  * longer exist (recorder/block_ends.h). */
 static void take_alloc(sizer *s, tide_event *row) {
     size_t point = point_of(s, row->address);
+    TIDE_ASSERT(s->points[point] == row->address); /* every address is a point */
     bool is_told = row->block_bytes > row->requested_bytes;
     uint64_t n_bytes =
         block_of(s, point, row->requested_bytes, is_told ? row->block_bytes : UINT64_MAX);
@@ -246,6 +249,7 @@ static void take_alloc(sizer *s, tide_event *row) {
 
 static void take_free(sizer *s, tide_event *row) {
     size_t point = point_of(s, row->address);
+    TIDE_ASSERT(s->points[point] == row->address);
     if (s->block[point] == 0) {
         return; /* its allocation is not in the log; the row will be left out */
     }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "capture/log_contents_internal.h"
+#include "common/assert.h"
 #include "common/checksum.h"
 
 enum { MAX_TRIES = 4, MAX_BASE_TRIES = 200 };
@@ -169,6 +170,7 @@ static tide_status read_events(const source *from, tide_log_contents *contents,
     while (n < n_there && !is_zero((const tide_event *)(const void *)(rows + n * row_bytes))) {
         n++;
     }
+    TIDE_ASSERT(n <= n_good && n_good <= n_kept);
     contents->n_events = n;
     report->n_missing = n_good - n;
     report->n_dropped = first + contents->fill.n_refused;

@@ -1,6 +1,7 @@
 /* log_counters.c - decides which counters of a log can be true. A disk or a stray write may have
  * changed any of them, and a report must not present the result of a wrong counter as a fact. */
 #include "capture/log_contents_internal.h"
+#include "common/assert.h"
 
 /* More than any process counts: one event a nanosecond for a hundred days. */
 #define MAX_COUNTED (UINT64_C(1) << 53)
@@ -71,5 +72,7 @@ tide_log_fill tide_log_fill_of(const tide_log_header *header, bool is_live) {
                 layout->journal_bytes, &fill.n_others_damaged);
     fill.n_records_refused =
         trusted(atomic_load(&counters->n_records_refused), MAX_COUNTED, 0, &fill.n_others_damaged);
+    TIDE_ASSERT(fill.n_folded <= fill.n_written &&
+                fill.n_written - fill.n_folded <= layout->max_events);
     return fill;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "capture/recover_internal.h"
+#include "common/assert.h"
 
 enum {
     N_ROWS = 16384,     /* events that are read at a time */
@@ -52,6 +53,7 @@ static void read_rows(tide_log_source *source) {
     const tide_log_contents *contents = &source->of.contents;
     const tide_log_layout *layout = &contents->header.layout;
     static const tide_event ZERO;
+    TIDE_ASSERT(source->n_read < contents->n_rows || contents->n_rows == 0);
     uint64_t n_left = contents->n_rows - source->n_read;
     uint64_t slot = (contents->first_event + source->n_read) % layout->max_events;
     size_t n_wanted = N_ROWS + 1 - source->n_held;
@@ -91,6 +93,7 @@ static bool is_good(tide_log_source *source, const tide_event *row, const tide_e
 
 /* Passes the row on if it fits the live blocks. */
 static tide_status take_row(tide_log_source *source, const tide_event *row, size_t *n_good) {
+    TIDE_ASSERT(*n_good < N_ROWS + 1);
     tide_event *good = &source->good[*n_good];
     *good = *row;
     tide_recovery_refer(&source->of, good);
@@ -141,7 +144,10 @@ static tide_status next_rows(void *ctx, tide_event_rows *ret_rows, tide_error *e
             }
         }
         source->n_held -= n_now;
-        source->rows[0] = source->rows[n_now];
+        TIDE_ASSERT(source->n_held <= 1); /* the last row */
+        if (source->n_held > 0) {
+            source->rows[0] = source->rows[n_now];
+        }
         if (n_good == 0 && source->is_at_end && source->n_held == 0 && status == TIDE_OK) {
             status = finish(source);
         }
@@ -204,6 +210,7 @@ static tide_status scope_at(void *ctx, uint32_t number, tide_scope_row *ret_row,
     tide_log_source *source = ctx;
     uint64_t chunk = number / N_SCOPES;
     size_t place = chunk % N_SCOPE_CHUNKS;
+    TIDE_ASSERT(number < source->of.contents.n_scopes);
     (void)error;
     if (source->chunks[place] != chunk + 1) {
         read_scopes(source, chunk, source->scopes[place]);

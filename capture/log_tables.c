@@ -4,6 +4,7 @@
 
 #include "capture/capture_internal.h"
 #include "capture/log_contents_internal.h"
+#include "common/assert.h"
 #include "common/checksum.h"
 #include "common/elf_note.h"
 
@@ -122,6 +123,7 @@ static tide_status take_stack(tide_log_tables *tables, payload from) {
         memcpy(&pc, from.bytes + sizeof(head) + i * sizeof(pc), sizeof(pc));
         pcs[tables->n_pcs + i] = address_of(tables, pc);
     }
+    TIDE_ASSERT(tables->n_stacks == 0 || first[tables->n_stacks] == tables->n_pcs);
     first[tables->n_stacks] = tables->n_pcs;
     tables->n_pcs += n_new;
     first[tables->n_stacks + 1] = tables->n_pcs;
@@ -302,6 +304,7 @@ tide_status tide_log_tables_read(const unsigned char *journal, size_t n_bytes,
     size_t n_wrong = 0;
     bool was_whole = true;
     while (at < n_bytes && n_wrong < MAX_WRONG) {
+        TIDE_ASSERT(at % 8 == 0); /* records begin there */
         tide_log_record record;
         bool is_whole = find_record(journal + at, n_bytes - at, &record, &n_wrong);
         if (is_whole) {

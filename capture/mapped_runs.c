@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "capture/capture_internal.h"
+#include "common/assert.h"
 
 void tide_mapped_runs_init(tide_mapped_runs *of, const tide_hostmem *mem) {
     *of = (tide_mapped_runs){.mem = mem};
@@ -31,6 +32,12 @@ static size_t first_at(const tide_mapped_runs *of, uint8_t device, uint64_t addr
     return low;
 }
 
+/* Whether the run ends where the next one begins, or below. */
+static bool is_below(const tide_segment_row *run, const tide_segment_row *next) {
+    return run->device < next->device ||
+           (run->device == next->device && run->address + run->total_bytes <= next->address);
+}
+
 static bool insert_at(tide_mapped_runs *of, size_t at, tide_segment_row run) {
     tide_segment_row *runs =
         tide_hostmem_grow(of->mem, of->runs, &of->capacity, of->n_runs + 1, sizeof(*runs));
@@ -38,6 +45,8 @@ static bool insert_at(tide_mapped_runs *of, size_t at, tide_segment_row run) {
         return false;
     }
     of->runs = runs;
+    TIDE_ASSERT(at == 0 || is_below(&runs[at - 1], &run));
+    TIDE_ASSERT(at == of->n_runs || is_below(&run, &runs[at]));
     memmove(&runs[at + 1], &runs[at], (of->n_runs - at) * sizeof(*runs));
     runs[at] = run;
     of->n_runs++;
@@ -45,6 +54,7 @@ static bool insert_at(tide_mapped_runs *of, size_t at, tide_segment_row run) {
 }
 
 static void remove_at(tide_mapped_runs *of, size_t at) {
+    TIDE_ASSERT(at < of->n_runs);
     of->n_runs--;
     memmove(&of->runs[at], &of->runs[at + 1], (of->n_runs - at) * sizeof(*of->runs));
 }
@@ -89,6 +99,7 @@ tide_status tide_mapped_runs_remove(tide_mapped_runs *of, const tide_segment_row
     tide_segment_row *run = &of->runs[at];
     tide_segment_row upper = *run;
     upper.address = piece->address + piece->total_bytes;
+    TIDE_ASSERT(upper.address <= run->address + run->total_bytes);
     upper.total_bytes = run->address + run->total_bytes - upper.address;
     run->total_bytes = piece->address - run->address;
     if (run->total_bytes == 0) {

@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "common/assert.h"
 #include "common/clock.h"
 #include "common/statistics.h"
 #include "recorder/recorder_friend.h"
@@ -18,6 +19,7 @@ static double measure_round(tide_recorder *recorder) {
         tide_recorder_take_note(recorder, NAMES[i % 4], &note);
         tide_event *row =
             tide_recorder_row_begin(recorder); /* the recorder is private, so no lock is needed */
+        TIDE_ASSERT(row != NULL);              /* its log has room for all rounds */
         row->address = (uint64_t)i << 9;
         row->requested_bytes = 512;
         row->block_bytes = 512;

@@ -5,6 +5,7 @@
 
 #include "capture/live_internal.h"
 #include "capture/recover_internal.h"
+#include "common/assert.h"
 
 #define MAX_TIME_NS (INT64_MAX / 4)
 
@@ -117,6 +118,7 @@ bool tide_recovery_is_folded(const tide_recovery *of, const tide_event *row) {
 
 bool tide_recovery_may_be_folded(const tide_recovery *of) {
     const tide_log_contents *contents = &of->contents;
+    TIDE_ASSERT(contents->fill.n_folded <= contents->fill.n_written);
     uint64_t n_kept = contents->fill.n_written - contents->fill.n_folded;
     return !of->report->is_closed && n_kept == contents->header.layout.max_events &&
            contents->header.layout.max_base > 0;
@@ -188,6 +190,7 @@ void tide_recovery_repair_scope(tide_recovery *of, tide_scope_row *row, size_t i
     *last_ns = good.begin_ns;
     good.name = look_up(of, &of->tables.string_of, row->name);
     good.name = good.name == TIDE_NONE ? no_name : good.name;
+    TIDE_ASSERT(good.parent == TIDE_NONE || good.parent < i);
     *row = good;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "capture/capture_internal.h"
+#include "common/assert.h"
 
 enum { DIVISIONS_TEXT = 512 };
 
@@ -22,9 +23,7 @@ static tide_status set_divisions(const size_t *divisions, tide_arena *arena,
         int n = snprintf(text + n_used, sizeof(text) - n_used, "%c%zu:%zu", i == 0 ? '[' : ',',
                          (size_t)1 << i, divisions[i]);
         n_used += n < 0 ? 0 : (size_t)n;
-        if (n_used >= sizeof(text) - 1) {
-            break; /* cannot happen: 16 entries take 16 x (1 + 5 + 1 + 20) bytes at most */
-        }
+        TIDE_ASSERT(n_used < sizeof(text) - 1); /* 16 entries of at most 1 + 5 + 1 + 20 bytes */
     }
     setting->number = (double)divisions[0];
     if (all_same) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "capture/capture_internal.h"
+#include "common/assert.h"
 #include "common/map.h"
 #include "snapshot/document/symbols.h"
 
@@ -87,6 +88,7 @@ static tide_status intern_frame(builder *b, const tide_frame_row *frame, uint32_
     hash = tide_hash_u64(hash ^ ((uint64_t)(uint32_t)frame->line << 1 | frame->inlined));
     uint64_t number = 0;
     while (tide_map_find(&b->frame_at, hash, &number)) {
+        TIDE_ASSERT(number < b->n_frames);
         if (same_frame(&b->frames[number], frame)) {
             *ret_frame = (uint32_t)number;
             return TIDE_OK;
@@ -107,6 +109,7 @@ static tide_status intern_frame(builder *b, const tide_frame_row *frame, uint32_
 
 /* Finds the child of `parent` with this frame, or makes it. */
 static tide_status intern_node(builder *b, uint32_t parent, uint32_t frame, uint32_t *ret_node) {
+    TIDE_ASSERT(frame < b->n_frames && (parent == TIDE_NONE || parent < b->n_nodes));
     uint64_t key = (uint64_t)(uint32_t)(parent + 1u) << 32 | frame; /* TIDE_NONE + 1 is 0 */
     uint64_t node = 0;
     if (tide_map_find(&b->node_at, key, &node)) {
@@ -182,6 +185,7 @@ static tide_status add_stack(builder *b, const uint64_t *pcs, size_t n_pcs, uint
     for (size_t i = 0; i < n_pcs; i++) {
         TIDE_TRY(append(b, pcs[i], &found));
     }
+    TIDE_ASSERT(found.begin <= found.n && found.end <= found.n);
     uint32_t node = TIDE_NONE;
     for (size_t i = found.end > 0 ? found.end : found.n; i > found.begin; i--) {
         uint32_t frame = 0;
@@ -203,6 +207,7 @@ static tide_status add_stacks(builder *b, const tide_recording *recording,
     for (size_t i = 0; i < recording->n_stacks; i++) {
         if (nodes[i] != TIDE_NONE) {
             size_t first = recording->stack_first[i];
+            TIDE_ASSERT(first <= recording->stack_first[i + 1]);
             TIDE_TRY(add_stack(b, recording->pcs + first, recording->stack_first[i + 1] - first,
                                &nodes[i]));
         }

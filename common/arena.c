@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "common/assert.h"
+
 enum { ALIGNMENT = 16, CHUNK_BYTES = 64 * 1024 };
 
 struct tide_arena_chunk {
@@ -31,6 +33,7 @@ void *tide_arena_alloc_raw(tide_arena *arena, size_t n_items, size_t item_bytes)
         return NULL;
     }
     size_t n_wanted = (n_items * item_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    TIDE_ASSERT(arena->n_used <= arena->n_bytes);
     if (arena->newest == NULL || arena->n_bytes - arena->n_used < n_wanted) {
         /* The remainder of the old chunk is abandoned: items are small compared with a chunk, and
          * large ones get a chunk of their own size. */
@@ -65,6 +68,7 @@ void tide_arena_release(tide_arena *arena, void *memory, size_t n_bytes) {
         tide_arena_chunk *chunk = *link;
         if ((void *)(chunk + 1) == memory) {
             if (chunk == arena->newest) {
+                TIDE_ASSERT(arena->n_used == arena->n_bytes && n_bytes <= arena->n_used);
                 arena->n_used = arena->n_bytes = 0; /* the older one was full */
             }
             *link = chunk->older;

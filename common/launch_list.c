@@ -1,5 +1,7 @@
 #include "common/launch_list.h"
 
+#include "common/assert.h"
+
 enum { MOST_ROWS = 1 << 18, MOST_STEPS = 1000 };
 
 void tide_launch_list_init(tide_launch_list *list, const tide_hostmem *mem) {
@@ -26,6 +28,7 @@ tide_status tide_launch_list_add(tide_launch_list *list, const char *name, int64
     if (rows == NULL) {
         return TIDE_NO_MEMORY;
     }
+    TIDE_ASSERT(host_ns >= 0); /* rows are in the order of their times */
     list->clock_ns += list->is_free ? 0 : host_ns;
     row.host_ns = list->clock_ns;
     list->rows = rows;

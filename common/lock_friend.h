@@ -11,6 +11,9 @@
 #define TIDE_COMMON_LOCK_FRIEND_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
+
+#include "common/assert.h"
 
 /* Bytes between fields that are read without the lock and fields that its holder writes. Two cache
  * lines, because processors fetch lines in pairs: one line apart, every write would still take the
@@ -40,8 +43,14 @@ static inline void tide_lock_acquire(tide_lock *lock) {
     }
 }
 
+/* Whether a thread holds the lock; for assertions of the one that should. */
+static inline bool tide_lock_is_held(tide_lock *lock) {
+    return atomic_load_explicit(&lock->is_taken, memory_order_relaxed) != 0;
+}
+
 /* Only the thread that holds the lock may release it. */
 static inline void tide_lock_release(tide_lock *lock) {
+    TIDE_ASSERT(tide_lock_is_held(lock));
     atomic_store_explicit(&lock->is_taken, 0, memory_order_release);
     /* The processor may do this load before others see the store above. A thread that goes to sleep
      * in between is not counted yet; it still finds the lock held and is not woken. An exchange

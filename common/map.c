@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "common/assert.h"
+
 uint64_t tide_hash_u64(uint64_t x) {
     x ^= x >> 30;
     x *= 0xbf58476d1ce4e5b9u;
@@ -38,9 +40,9 @@ void tide_map_fini(tide_map *map) {
     *map = (tide_map){.mem = map->mem};
 }
 
-/* The slot of the key, or the free slot for it. The map must have a free slot, or the search would
- * not end; the map is at most half full. */
+/* The slot of the key, or the free slot for it, which ends a search. */
 static size_t slot_of(const tide_map *map, uint64_t key) {
+    TIDE_ASSERT(map->n_slots > 0 && map->n_used <= map->n_slots / 2);
     size_t i = (size_t)tide_hash_u64(key) & (map->n_slots - 1);
     while (map->slots[i].used && map->slots[i].key != key) {
         i = (i + 1) & (map->n_slots - 1);
@@ -68,6 +70,7 @@ static tide_status grow(tide_map *map) {
     tide_map old = *map;
     map->slots = slots;
     map->n_slots = n_slots;
+    TIDE_ASSERT((n_slots & (n_slots - 1)) == 0);
     for (size_t i = 0; i < old.n_slots; i++) {
         if (old.slots[i].used) {
             map->slots[slot_of(map, old.slots[i].key)] = old.slots[i];
@@ -107,6 +110,7 @@ bool tide_map_remove(tide_map *map, uint64_t key) {
             hole = i;
         }
     }
+    TIDE_ASSERT(map->slots[hole].used && map->n_used > 0);
     map->slots[hole].used = false;
     map->n_used--;
     return true;

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "common/assert.h"
+
 /* The bits of a double that is not negative. As integers they have the same order. */
 static uint64_t order_of(double sample) {
     uint64_t bits = 0;
@@ -18,6 +20,7 @@ static uint64_t order_of(double sample) {
  * doubles until one value remains. That needs at most 64 passes over the samples and no memory, so
  * it works on a caller's constant array. */
 static double kth(const double *samples, size_t n, size_t k) {
+    TIDE_ASSERT(k < n);
     uint64_t low = 0;
     uint64_t high = order_of(HUGE_VAL);
     while (low < high) {
@@ -109,6 +112,7 @@ double tide_statistics_quantile(const double *samples, size_t n, double share) {
     }
     double at = fmin(fmax(share, 0.0), 1.0) * (double)(n_measured - 1);
     size_t below = (size_t)at;
+    TIDE_ASSERT(below < n_measured);
     double low = kth(samples, n, below);
     double high = below + 1 < n_measured ? kth(samples, n, below + 1) : low;
     return low + (at - (double)below) * (high - low);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "common/assert.h"
+
 void tide_strings_init(tide_strings *strings, const tide_hostmem *mem) {
     *strings = (tide_strings){.mem = mem};
     tide_map_init(&strings->by_hash, mem);
@@ -50,6 +52,7 @@ typedef struct wanted {
 
 static bool is_wanted(const void *ctx, uint64_t number) {
     const wanted *one = ctx;
+    TIDE_ASSERT(number < one->among->n_texts);
     const char *known = one->among->texts[number];
     return strncmp(known, one->text, one->n_bytes) == 0 && known[one->n_bytes] == '\0';
 }

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/assert.h"
+
 static const char MARK[] = "...";
 
 tide_text tide_text_in(char *storage, size_t n_room) {
@@ -18,6 +20,7 @@ static bool continues_character(char byte) {
 
 /* The storage is full to its last byte; makes room for the mark at its end. */
 static void cut(tide_text *text) {
+    TIDE_ASSERT(text->n_room > 0 && !text->is_cut);
     size_t n_mark = sizeof(MARK) - 1;
     size_t n_last = text->n_room - 1;
     n_mark = n_mark < n_last ? n_mark : n_last;
@@ -28,6 +31,7 @@ static void cut(tide_text *text) {
     }
     memcpy(text->bytes + n_kept, MARK, n_mark);
     text->n_used = n_kept + n_mark;
+    TIDE_ASSERT(text->n_used < text->n_room);
     text->bytes[text->n_used] = '\0';
     text->is_cut = true;
 }
@@ -36,6 +40,7 @@ void tide_text_add_list(tide_text *to, const char *format, va_list arguments) {
     if (to->is_cut) {
         return;
     }
+    TIDE_ASSERT(to->n_used < to->n_room);
     size_t n_left = to->n_room - to->n_used;
     int n_wanted = vsnprintf(to->bytes + to->n_used, n_left, format, arguments);
     if (n_wanted < 0) { /* a wide character without a multibyte form: the piece is dropped */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "common/clock.h"
 #include "common/tick_clock_friend.h"
 
@@ -99,6 +100,7 @@ int64_t tide_tick_clock_read(const tide_tick_clock *clock) {
 /* Sets a new anchor. Its time must not be before the time that follows from the last anchor. */
 static void set_anchor(tide_tick_clock *clock, uint64_t ticks, int64_t ns, uint64_t tick_ns) {
     uint32_t version = atomic_load_explicit(&clock->version, memory_order_relaxed);
+    TIDE_ASSERT(version % 2 == 0); /* no other thread is setting one */
     atomic_store_explicit(&clock->version, version + 1, memory_order_relaxed);
     /* Release stores stay in order, so a reader that sees one of them also sees the odd version. */
     atomic_store_explicit(&clock->ticks, ticks, memory_order_release);

@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "common/assert.h"
+
 /* The first block at or above the address. */
 static size_t find(const tide_block_ends *of, uint64_t address) {
     size_t low = 0;
@@ -37,6 +39,8 @@ tide_status tide_block_ends_add(tide_block_ends *of, const tide_hostmem *mem, ui
         addresses[i] = address;
         of->n++;
     }
+    TIDE_ASSERT(i == 0 || of->addresses[i - 1] < address);
+    TIDE_ASSERT(i + 1 == of->n || address < of->addresses[i + 1]);
     *ret_bytes = i + 1 < of->n ? of->addresses[i + 1] - address : UINT64_MAX;
     return TIDE_OK;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/assert.h"
 #include "common/clock.h"
 #include "recorder/copy_friend.h"
 #include "recorder/state_internal.h"
@@ -84,6 +85,7 @@ static size_t find_missing(const tide_recorder *recorder, tide_recorder_copying 
         copying->recording.n_events = 0;
     }
     uint64_t end = first + tide_event_log_n_kept(&recorder->log);
+    TIDE_ASSERT(copying->first_row + copying->recording.n_events <= end);
     return (size_t)(end - copying->first_row) - copying->recording.n_events;
 }
 
@@ -99,10 +101,11 @@ static tide_status copy_base(const tide_recorder *recorder, tide_recording *reco
     return TIDE_OK;
 }
 
-/* Called under the log lock. There is room for the rows. */
+/* Called under the log lock. */
 static void copy_rows(const tide_recorder *recorder, tide_recorder_copying *copying,
                       size_t n_rows) {
     tide_recording *recording = &copying->recording;
+    TIDE_ASSERT(recording->n_events + n_rows <= copying->capacity);
     tide_event_log_copy(&recorder->log, copying->first_row + recording->n_events, n_rows,
                         recording->events + recording->n_events);
     recording->n_events += n_rows;
@@ -161,6 +164,7 @@ tide_status tide_recorder_copy_begin(tide_recorder *recorder, const tide_hostmem
 /* The caller holds the log lock: this moment is the instant of the copy. */
 tide_status tide_recorder_copy_instant(tide_recorder *recorder, tide_recorder_copying *copying) {
     tide_recording *recording = &copying->recording;
+    TIDE_ASSERT(tide_lock_is_held(&recorder->log_lock));
     size_t n_missing = find_missing(recorder, copying);
     tide_status status = reserve_rows(copying, recording->n_events + n_missing);
     if (status == TIDE_OK) {
@@ -184,6 +188,7 @@ tide_status tide_recorder_copy_instant(tide_recorder *recorder, tide_recorder_co
 static void trim_rows(tide_recorder_copying *copying) {
     tide_recording *recording = &copying->recording;
     size_t n_lost = (size_t)(copying->first_kept - copying->first_row);
+    TIDE_ASSERT(n_lost <= recording->n_events);
     if (n_lost > 0) {
         recording->n_events -= n_lost;
         memmove(recording->events, recording->events + n_lost,
@@ -217,6 +222,7 @@ static tide_status copy_scopes(tide_recorder *recorder, tide_recorder_copying *c
     for (size_t n_done = 0; n_done < n_scopes;) {
         size_t n_rows = n_scopes - n_done < CHUNK_ROWS ? n_scopes - n_done : CHUNK_ROWS;
         lock(copying, &recorder->scopes_lock);
+        TIDE_ASSERT(n_done + n_rows <= recorder->n_scopes);
         memcpy(rows + n_done, recorder->scopes + n_done, n_rows * sizeof(*rows));
         unlock(copying, &recorder->scopes_lock);
         n_done += n_rows;
@@ -244,8 +250,9 @@ static tide_status copy_kernels(tide_recorder *recorder, tide_recorder_copying *
     if (recording->kernels == NULL) {
         return TIDE_NO_MEMORY;
     }
-    if (n_kernels > 0) { /* the table only grows, so these rows are still there */
+    if (n_kernels > 0) {
         lock(copying, &recorder->scopes_lock);
+        TIDE_ASSERT(n_kernels <= recorder->n_kernels); /* the table only grows */
         memcpy(recording->kernels, recorder->kernels, n_kernels * sizeof(tide_kernel_row));
         unlock(copying, &recorder->scopes_lock);
     }
@@ -268,6 +275,7 @@ static tide_status copy_strings(tide_recorder *recorder, tide_recorder_copying *
     tide_status status = recording->strings != NULL && texts != NULL ? TIDE_OK : TIDE_NO_MEMORY;
     if (status == TIDE_OK && n_strings > 0) {
         lock(copying, &recorder->strings_lock);
+        TIDE_ASSERT(n_strings <= recorder->strings.n_texts);
         memcpy(texts, recorder->strings.texts, n_strings * sizeof(const char *));
         unlock(copying, &recorder->strings_lock);
     }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "common/assert.h"
 #include "common/bytes.h"
 #include "recorder/log_format_friend.h"
 
@@ -116,6 +117,8 @@ static void base_remove(tide_event_log *log, const tide_event *event) {
         return;
     }
     tide_map_remove(&log->base_at, key_of(event));
+    TIDE_ASSERT(row < log->n_base_used && log->n_base > 0);
+    TIDE_ASSERT(base_at(log, row)->action != TIDE_BASE_UNUSED);
     /* The row must be unused before its address becomes a link of the list: otherwise a reader
      * would mistake the link for the address of a block. */
     base_at(log, row)->action = TIDE_BASE_UNUSED;
@@ -134,6 +137,7 @@ static bool base_add(tide_event_log *log, const tide_event *event) {
     if (row >= log->max_base || tide_map_put(&log->base_at, key_of(event), row) != TIDE_OK) {
         return false;
     }
+    TIDE_ASSERT(is_new || base_at(log, row)->action == TIDE_BASE_UNUSED);
     tide_event entry = *event;
     entry.action = TIDE_BASE_UNUSED;
     log->base_unused = is_new ? 0 : base_at(log, row)->address;
@@ -142,6 +146,7 @@ static bool base_add(tide_event_log *log, const tide_event *event) {
     atomic_signal_fence(memory_order_acq_rel);
     base_at(log, row)->action = event->action;
     log->n_base++;
+    TIDE_ASSERT(log->n_base <= log->max_base);
     if (is_new) {
         log->n_base_used++;
         if (log->counters != NULL) {
@@ -170,6 +175,7 @@ typedef struct piece {
 static bool base_unmap(tide_event_log *log, const tide_event *event) {
     uint64_t begin = event->address;
     uint64_t end = begin + event->block_bytes;
+    TIDE_ASSERT(log->n_base <= log->n_base_used && log->n_base_used <= log->max_base);
     if (log->max_base - log->n_base < 2) {
         return false;
     }
@@ -288,6 +294,7 @@ static bool drop_oldest(tide_event_log *log) {
     if (!log->keep_newest || log->is_frozen) {
         return false;
     }
+    TIDE_ASSERT(log->n_written - log->n_folded == log->max_events); /* it is full */
     log->next = log->next == log->max_events ? 0 : log->next;
     if (!fold(log, row_at(log, log->next))) {
         log->is_frozen = true;
@@ -303,6 +310,7 @@ static bool drop_oldest(tide_event_log *log) {
 /* Asks the system for the pages of the next rows in one call. Without the call, or if it fails, the
  * first write to each page costs a page fault. */
 static void touch_more(tide_event_log *log) {
+    TIDE_ASSERT(log->n_touched < log->max_events);
     size_t n_rows = log->max_events - log->n_touched;
     n_rows = n_rows < TOUCHED_ROWS ? n_rows : TOUCHED_ROWS;
 #ifdef MADV_POPULATE_WRITE
@@ -323,6 +331,7 @@ tide_event *tide_event_log_make_room(tide_event_log *log) {
     if (log->next >= log->n_touched) {
         touch_more(log);
     }
+    TIDE_ASSERT(log->next < log->max_events);
     return row_at(log, log->next);
 }
 
@@ -343,11 +352,15 @@ bool tide_event_log_has_newest(const tide_event_log *log) {
 }
 
 const tide_event *tide_event_log_newest(const tide_event_log *log, size_t i) {
+    TIDE_ASSERT(i < tide_event_log_n_kept(log));
     return row_at(log, i < log->next ? log->next - 1 - i : log->next + log->max_events - 1 - i);
 }
 
 tide_event *tide_event_log_last(tide_event_log *log) {
-    return tide_event_log_n_kept(log) == 0 ? NULL : row_at(log, log->next - 1);
+    if (tide_event_log_n_kept(log) == 0) {
+        return NULL;
+    }
+    return row_at(log, (log->next > 0 ? log->next : log->max_events) - 1);
 }
 
 uint64_t tide_event_log_first(const tide_event_log *log) {
@@ -370,6 +383,7 @@ static void copy_rows(const tide_event_log *log, size_t slot, size_t n_rows,
 
 void tide_event_log_copy(const tide_event_log *log, uint64_t first, size_t n_rows,
                          tide_event *ret_events) {
+    TIDE_ASSERT(first >= log->n_folded && n_rows <= log->n_written - first);
     size_t slot = (size_t)(first % log->max_events);
     size_t n_left = log->max_events - slot; /* up to where a ring continues at its beginning */
     size_t n_front = n_rows < n_left ? n_rows : n_left;
@@ -384,4 +398,5 @@ void tide_event_log_copy_base(const tide_event_log *log, tide_event *ret_events)
             ret_events[n++] = *base_at(log, i);
         }
     }
+    TIDE_ASSERT(n == log->n_base);
 }

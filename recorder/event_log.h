@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/assert.h"
 #include "common/event.h"
 #include "common/hostmem.h"
 #include "common/map.h"
@@ -102,6 +103,7 @@ static inline tide_event *tide_event_log_row_begin(tide_event_log *log) {
 }
 
 static inline void tide_event_log_row_end(tide_event_log *log) {
+    TIDE_ASSERT(log->next < log->max_events);
     log->next++;
     log->n_written++;
     if (log->counters != NULL) {

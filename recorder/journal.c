@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "common/checksum.h"
 
 struct tide_journal {
@@ -51,6 +52,7 @@ void tide_journal_put(tide_journal *journal, tide_log_record_kind kind, const vo
                       size_t n_head_bytes, const void *tail, size_t n_tail_bytes) {
     /* Records begin at multiples of 8 bytes, so a reader can find the next mark after a damaged
      * record. */
+    TIDE_ASSERT(journal->n_used % 8 == 0 && journal->n_used <= journal->capacity);
     uint64_t n_payload = (uint64_t)n_head_bytes + n_tail_bytes;
     uint64_t n_bytes = sizeof(tide_log_record) + (n_payload + 7) / 8 * 8;
     if (n_payload > TIDE_LOG_MAX_PAYLOAD || n_bytes > journal->capacity - journal->n_used) {

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "recorder/cupti_internal.h"
 #include "recorder/kernel_trace_internal.h"
 #include "recorder/state_internal.h"
@@ -258,6 +259,7 @@ static tide_status add_up(tide_kernel_trace *trace, bool is_last) {
     trace->n_launches = n_waiting;
     /* Calls are numbered in the order in which they are made, so after sorting the older ones come
      * first. Those have now been kept for two collections. */
+    TIDE_ASSERT(trace->n_older_calls <= trace->n_calls);
     trace->n_calls -= trace->n_older_calls;
     if (trace->n_older_calls > 0) {
         memmove(trace->calls, trace->calls + trace->n_older_calls,
@@ -302,6 +304,7 @@ void tide_kernel_trace_push(tide_kernel_trace *trace, tide_scope scope) {
         return;
     }
     trace->open = open;
+    TIDE_ASSERT(trace->n_open == 0 || open[trace->n_open - 1] < scope);
     open[trace->n_open++] = scope;
     (void)trace->cupti.push_external(TIDE_CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, scope);
 }
@@ -424,6 +427,7 @@ void tide_kernel_trace_destroy(tide_kernel_trace *trace) {
     tide_recorder_detach_trace(trace->recorder);
     /* A buffer that CUPTI returns later is ignored. */
     pthread_mutex_lock(&current_lock);
+    TIDE_ASSERT(current == trace);
     current = NULL;
     pthread_mutex_unlock(&current_lock);
     release(trace);

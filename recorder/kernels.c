@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "recorder/kernel_trace_internal.h"
 #include "recorder/state_internal.h"
 
@@ -83,6 +84,7 @@ tide_status tide_recorder_add_launch(tide_recorder *recorder, uint32_t name, tid
                                                            .min_ns = duration_ns,
                                                            .max_ns = duration_ns});
     if (row != NULL) {
+        TIDE_ASSERT(row->name == name && row->path == path && duration_ns >= 0);
         row->n_launches++;
         row->total_ns += duration_ns;
         row->min_ns = duration_ns < row->min_ns ? duration_ns : row->min_ns;

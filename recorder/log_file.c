@@ -21,6 +21,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "common/assert.h"
 #include "common/bytes.h"
 #include "common/checksum.h"
 #include "common/clock.h"
@@ -60,6 +61,7 @@ tide_log_layout tide_log_layout_make(const tide_log_areas *areas) {
  * a half instead of one. A log that stops needs no base; its events also get that share. */
 tide_log_areas tide_log_areas_share(size_t file_bytes, size_t event_bytes, uint32_t full_policy) {
     const uint64_t most = UINT64_C(1) << 32; /* numbers of scopes have 32 bits */
+    TIDE_ASSERT(file_bytes >= TIDE_LOG_MIN_BYTES && event_bytes >= sizeof(tide_event));
     uint64_t part_bytes = (file_bytes - TIDE_LOG_HEADER_BYTES - (size_t)3 * ALIGNMENT) / 8;
     uint64_t n_rows = part_bytes / event_bytes;
     bool is_ours = event_bytes == sizeof(tide_event);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/assert.h"
 #include "common/elf_note.h"
 #include "recorder/journal_internal.h"
 
@@ -48,6 +49,7 @@ static void write_record(const lister *list, tide_log_module *module, const unsi
     }
     unsigned char tail[TIDE_MAX_BUILD_ID + PATH_BYTES];
     size_t n_path = strlen(path) + 1;
+    TIDE_ASSERT(module->build_id_bytes <= TIDE_MAX_BUILD_ID && n_path <= PATH_BYTES);
     memcpy(tail, id, module->build_id_bytes);
     memcpy(tail + module->build_id_bytes, path, n_path);
     tide_journal_put(list->journal, TIDE_LOG_MODULE, module, sizeof(*module), tail,

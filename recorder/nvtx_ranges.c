@@ -15,6 +15,8 @@
 
 #include <nvtx3/nvToolsExt.h>
 
+#include "common/assert.h"
+
 enum { MAX_OPEN = 64, NAME_BYTES = 128, INDEX_BYTES = 12 };
 
 /* The ranges that a thread has open. NVTX can only end the innermost one; to end another, all
@@ -64,6 +66,7 @@ static void write_text(char text[NAME_BYTES], const char *name, int32_t index) {
             text[n++] = digits[--n_digits];
         }
     }
+    TIDE_ASSERT(n < NAME_BYTES);
     text[n] = '\0';
 }
 

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "common/clock.h"
 #include "recorder/recorder_friend.h"
 #include "recorder/state_internal.h"
@@ -398,6 +399,7 @@ static uint8_t find_stream(tide_recorder *recorder, uint8_t device, uint64_t han
     if (recorder->n_streams == TIDE_MAX_STREAMS) {
         return TIDE_MAX_STREAMS - 1;
     }
+    TIDE_ASSERT(recorder->n_streams < TIDE_MAX_STREAMS);
     recorder->streams[recorder->n_streams] = (tide_stream_row){.handle = handle, .device = device};
     tide_journal_stream(recorder->journal, (uint32_t)recorder->n_streams, device, handle);
     return (uint8_t)recorder->n_streams++;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "device/device_friend.h"
 #include "recorder/scope_times_internal.h"
 #include "recorder/state_internal.h"
@@ -140,6 +141,7 @@ static tide_status put_mark(tide_scope_times *times, tide_scope_kind kind, size_
         return tide_fail(error, TIDE_NO_MEMORY, "no host memory to time scopes");
     }
     times->marks = marks;
+    TIDE_ASSERT(times->n_marks <= times->n_made);
     if (times->n_marks == times->n_made) {
         TIDE_TRY(tide_device_event_create(times->device, &marks[times->n_made].event, error));
         times->n_made++;
@@ -164,6 +166,7 @@ static tide_status measure_mark(tide_scope_times *times, tide_error *error) {
     TIDE_TRY(tide_device_synchronize(times->device, error));
     TIDE_TRY(tide_device_event_elapsed(times->device, times->marks[0].event,
                                        times->marks[last].event, &ms, error));
+    TIDE_ASSERT(last == N_COST - 1);
     times->mark_ns = ms > 0 ? ms * 1e6 / (double)last : 0;
     times->n_marks = 0;
     return TIDE_OK;
@@ -236,6 +239,7 @@ static tide_status begin_pending(tide_scope_times *times, tide_scope scope, tide
     times->pendings = pendings;
     pending *row = &pendings[times->n_pendings];
     *row = (pending){.scope = scope, .kind = kind, .begin_mark = NO_MARK, .end_mark = NO_MARK};
+    TIDE_ASSERT(times->n_pendings == 0 || row[-1].scope < scope); /* they are in order */
     TIDE_TRY(put_mark(times, kind, &row->begin_mark, error));
     times->n_pendings++;
     return TIDE_OK;
@@ -285,6 +289,8 @@ static void settle(tide_scope_times *times) {
     size_t n_left = 0;
     for (size_t i = 0; i < times->n_pendings; i++) {
         pending row = times->pendings[i];
+        TIDE_ASSERT(row.begin_mark == NO_MARK || row.begin_mark < times->n_marks);
+        TIDE_ASSERT(row.end_mark == NO_MARK || row.end_mark < times->n_marks);
         if (row.begin_mark != NO_MARK) {
             row.begin_ns = times->marks[row.begin_mark].device_ns;
             row.begin_mark = NO_MARK;
@@ -351,7 +357,8 @@ tide_status tide_scope_times_finish(tide_scope_times *times, tide_error *error) 
     double rounding_ns = 0;
     TIDE_TRY(tide_device_synchronize(times->device, error));
     TIDE_TRY(tide_scope_times_collect(times, error));
-    /* All events of the pool are free now, and the anchor uses one of them. */
+    /* The anchor uses one of the events of the pool, which are all free now. */
+    TIDE_ASSERT(times->n_marks == 0);
     size_t kept = 0;
     times->marked_ns = NEVER_NS;
     TIDE_TRY(put_mark(times, TIDE_SCOPE_STEP, &kept, error));

@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "common/assert.h"
 #include "common/clock.h"
 #include "recorder/kernel_trace_internal.h"
 #include "recorder/nvtx_ranges_internal.h"
@@ -132,6 +133,8 @@ static tide_scope append_scope(tide_recorder *recorder, tide_recorder_thread *th
         return TIDE_NONE;
     }
     recorder->scopes = scopes; /* it may have moved */
+    TIDE_ASSERT(!recorder->has_file || scopes == recorder->file.scopes);
+    TIDE_ASSERT(thread->innermost == TIDE_NONE || thread->innermost < recorder->n_scopes);
     row.begin_ns = tide_recorder_now_ns(recorder);
     /* The clock may step back a little when no row has anchored it for long (tick_clock_friend.h).
      */
@@ -223,6 +226,7 @@ static bool is_open(const tide_recorder *recorder, const tide_recorder_thread *t
                     tide_scope scope) {
     uint32_t open = thread->innermost;
     while (open != TIDE_NONE && open != scope) {
+        TIDE_ASSERT(open < recorder->n_scopes);
         open = recorder->scopes[open].parent;
     }
     return open == scope;
@@ -238,6 +242,7 @@ static void close_scope(tide_recorder *recorder, tide_scope scope) {
         uint32_t closed = TIDE_NONE;
         do {
             closed = thread->innermost;
+            TIDE_ASSERT(closed != TIDE_NONE); /* the chain leads to `scope` */
             tide_scope_row *row = &recorder->scopes[closed];
             row->duration_ns = now_ns > row->begin_ns ? now_ns - row->begin_ns : 0;
             thread->innermost = row->parent;
@@ -309,6 +314,7 @@ void tide_recorder_detach_trace(tide_recorder *recorder) {
 void tide_recorder_set_device_time(tide_recorder *recorder, tide_scope scope, int64_t begin_ns,
                                    int64_t duration_ns) {
     pthread_mutex_lock(&recorder->scopes_lock);
+    TIDE_ASSERT(scope < recorder->n_scopes);
     tide_scope_row *row = &recorder->scopes[scope];
     row->device_begin_ns = begin_ns > 0 ? begin_ns : 0;
     row->device_duration_ns = duration_ns > 0 ? duration_ns : 0;

@@ -6,6 +6,7 @@
  * continues and reports the difference. */
 #include <string.h>
 
+#include "common/assert.h"
 #include "replay/replay_internal.h"
 
 /* Where invented addresses begin: above those of any device, and below 2^62, to keep sums of an
@@ -18,6 +19,7 @@ static tide_device *inner_of(tide_device *device) {
 
 /* The row of the script that answers the current call. False if the script has no more rows. */
 static bool next_row(const tide_replay_device *device, tide_event *ret_row) {
+    TIDE_ASSERT(device->at <= device->n_script);
     if (device->at == device->n_script) {
         return false;
     }
@@ -87,6 +89,7 @@ static void take_back(tide_replay_device *device, uint64_t address) {
 
 static uint64_t made_up(tide_replay_device *device, uint64_t n_bytes) {
     uint64_t address = device->made_up_address;
+    TIDE_ASSERT(address % TIDE_DEVICE_GRANULE == 0);
     device->made_up_address +=
         (n_bytes + TIDE_DEVICE_GRANULE - 1) / TIDE_DEVICE_GRANULE * TIDE_DEVICE_GRANULE;
     return address;

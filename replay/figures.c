@@ -33,7 +33,8 @@ void tide_replay_count_end(tide_replay_lane *lane) {
     figures->peak_allocated_bytes = stats.allocated_bytes[TIDE_POOL_ALL].peak;
     figures->peak_requested_bytes = stats.requested_bytes[TIDE_POOL_ALL].peak;
     figures->end_reserved_bytes = now(stats.reserved_bytes);
-    figures->mean_cached_bytes = (int64_t)(lane->cached_sum / (double)lane->n_counted);
+    figures->mean_cached_bytes =
+        lane->n_counted > 0 ? (int64_t)(lane->cached_sum / (double)lane->n_counted) : 0;
     figures->n_segment_allocs = (int64_t)(stats.num_device_alloc - lane->base.num_device_alloc);
     figures->n_segment_frees = (int64_t)(stats.num_device_free - lane->base.num_device_free);
     figures->n_retries = (int64_t)(stats.num_alloc_retries - lane->base.num_alloc_retries);

@@ -9,6 +9,7 @@
  * because it waited for all streams, which it does before its last attempt and when the cache is
  * emptied.
  */
+#include "common/assert.h"
 #include "replay/replay_internal.h"
 
 /* The properties of a group of rows that show their cause. */
@@ -140,6 +141,7 @@ static origin find_origin(const tide_replay_lane *lane, const group *of,
 
 /* Completes the frees of pending rows [from, to). */
 static tide_status complete(tide_replay_lane *lane, size_t from, size_t to, tide_error *error) {
+    TIDE_ASSERT(from <= to && to <= lane->n_pending);
     for (size_t i = from; i < to; i++) {
         size_t row = lane->pending[i];
         uint64_t address = 0;
@@ -171,6 +173,7 @@ static tide_status set_script(tide_replay_lane *lane, const tide_event *request,
             script[lane->n_script++] = lane->pending[i];
         }
     }
+    TIDE_ASSERT(lane->n_script <= lane->n_pending);
     lane->device->script = script;
     lane->device->n_script = lane->n_script;
     lane->device->at = 0;

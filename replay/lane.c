@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "common/lock_friend.h"
 #include "replay/replay_internal.h"
 
@@ -135,6 +136,7 @@ tide_status tide_replay_take_rows(tide_replay_lane *lane, size_t row, tide_error
         return TIDE_OK;
     }
     uint64_t n_rows = tide_recorder_n_rows(lane->recorder);
+    TIDE_ASSERT(lane->n_taken <= n_rows);
     for (; lane->n_taken < n_rows; lane->n_taken++) {
         tide_event found;
         if (!tide_recorder_row(lane->recorder, lane->n_taken, &found)) {
@@ -256,6 +258,7 @@ tide_status tide_replay_find_waiting(tide_replay_lane *lane, size_t row, uint64_
     /* The cache may have waited for all streams since, which freed the block, and may even have
      * reused its address. If the count of such waits has not changed, it has done neither. */
     address &= ~TIDE_REPLAY_WAITING;
+    TIDE_ASSERT(lane->n_waiting > 0);
     lane->n_waiting--;
     tide_map_remove(&lane->addresses, tide_replay_event(lane, row).address);
     *ret_address = 0;

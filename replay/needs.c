@@ -2,6 +2,8 @@
  * with other limits. */
 #include "replay/needs_internal.h"
 
+#include "common/assert.h"
+
 /* The smallest segment, and the unit to which large segments are rounded: a limit between two
  * multiples serves no more than the lower one. */
 #define STEP_BYTES (UINT64_C(2) << 20)
@@ -11,6 +13,7 @@ static tide_status bisect(const tide_replay_trials *trials, size_t entry, uint64
                           uint64_t *high_bytes, tide_error *error) {
     while (*high_bytes - low_bytes > STEP_BYTES) {
         uint64_t middle = low_bytes + (*high_bytes - low_bytes) / STEP_BYTES / 2 * STEP_BYTES;
+        TIDE_ASSERT(low_bytes < middle && middle < *high_bytes && middle % STEP_BYTES == 0);
         bool survives = false;
         int64_t peak_bytes = 0;
         TIDE_TRY(trials->run(trials->ctx, entry, middle, &survives, &peak_bytes, error));

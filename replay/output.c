@@ -2,6 +2,7 @@
  * and texts, to which the rows of the replay refer. */
 #include <string.h>
 
+#include "common/assert.h"
 #include "replay/replay_internal.h"
 #include "replay/settings_internal.h"
 
@@ -28,6 +29,7 @@ tide_status tide_replay_copy_state(const tide_replay_lane *lane, tide_replay_sta
     }
     for (size_t i = 0; i < now.n_segments; i++) {
         tide_segment_row row = now.segments[i];
+        TIDE_ASSERT(row.first_block + row.n_blocks <= now.n_blocks);
         row.device = lane->number;
         row.stream = lane->stream_of[row.stream];
         row.first_block += state->n_blocks;

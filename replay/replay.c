@@ -1,5 +1,6 @@
 #include "replay/replay.h"
 
+#include "common/assert.h"
 #include "replay/replay_internal.h"
 
 static void sample(tide_replay *replay, const tide_replay_lane *lanes, size_t row) {
@@ -54,6 +55,7 @@ static tide_status run_lanes(tide_replay *replay, const tide_replay_options *opt
                              tide_replay_lane *lanes, tide_error *error) {
     const tide_snapshot *snapshot = replay->snapshot;
     size_t n_rows[UINT8_MAX + 1] = {0};
+    TIDE_ASSERT(snapshot->n_devices <= sizeof(n_rows) / sizeof(n_rows[0]));
     for (size_t i = 0; i < snapshot->n_events; i++) {
         n_rows[snapshot->events.device[i]]++;
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "allocator/ranges.h"
+#include "common/assert.h"
 #include "replay/needs_internal.h"
 
 /* Settings that change the reserved bytes of a run, one by one and together. The grid has those
@@ -77,6 +78,7 @@ static int recorded_torch(const tide_snapshot *snapshot) {
  */
 static tide_status add_some(tide_replay_runs *runs, const char *const *confs, size_t n_confs,
                             tide_error *error) {
+    TIDE_ASSERT(runs->n_entries > 0);
     int torch = recorded_torch(runs->snapshot);
     for (size_t i = 0; i < n_confs; i++) {
         tide_error ignored = {""};
@@ -169,6 +171,7 @@ bool tide_replay_uses_device(const tide_replay_runs *runs, size_t device) {
 }
 
 uint64_t tide_replay_limit_in_use(const tide_replay_runs *runs, size_t device) {
+    TIDE_ASSERT(runs->n_entries > 0);
     size_t config_bytes = runs->entries[0].config.memory_limit_bytes;
     return runs->limits_bytes[device] != UINT64_MAX ? runs->limits_bytes[device]
            : config_bytes != TIDE_UNLIMITED         ? config_bytes
@@ -206,6 +209,7 @@ void tide_replay_runs_rank(const tide_replay_runs *runs, size_t device,
                            size_t ret_order[TIDE_REPLAY_MAX_RUNS]) {
     ranked order[TIDE_REPLAY_MAX_RUNS];
     for (size_t i = 0; i < runs->n_entries; i++) {
+        TIDE_ASSERT(runs->entries[i].replay != NULL);
         order[i] = (ranked){i, &runs->entries[i].replay->by_device[device]};
     }
     qsort(order, runs->n_entries, sizeof(order[0]), compare_ranked);

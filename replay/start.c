@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/assert.h"
 #include "replay/replay_internal.h"
 
 /* A range of an expandable segment in the recorded start. */
@@ -249,6 +250,7 @@ static tide_status adopt(starter *s, const tide_segment_row *segment, const tide
     if (segment->is_expandable) {
         range around = {.address = 0};
         TIDE_TRY(range_of(s, segment, &around, error));
+        TIDE_ASSERT(around.recorded <= segment->address);
         *ret_address = around.address + (segment->address - around.recorded);
         return tide_cache_adopt_mapped(lane->cache, *ret_address, (size_t)segment->total_bytes,
                                        rows, n_rows, error);

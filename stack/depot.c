@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "common/arena.h"
+#include "common/assert.h"
 #include "common/event.h"
 
 enum { FIRST_SLOTS = 1024 }; /* power of two */
@@ -137,6 +138,7 @@ static bool grow_table(tide_stack_depot *depot, table *old) {
     if (t == NULL) {
         return false;
     }
+    TIDE_ASSERT(depot->n_records <= old->n_slots / 2);
     for (size_t i = 0; i < depot->n_records; i++) {
         size_t slot = (size_t)depot->by_number[i]->hash & (t->n_slots - 1);
         while (atomic_load_explicit(&t->slots[slot], memory_order_relaxed) != NULL) {
@@ -179,6 +181,7 @@ static uint32_t insert(tide_stack_depot *depot, uint64_t hash, const uint64_t *p
     /* Another thread may have added it since the look-up without the lock. */
     record *known = find(t, hash, pcs, n_pcs, &slot);
     if (known != NULL) {
+        TIDE_ASSERT(known->number < depot->n_records);
         return known->number;
     }
     if (depot->n_records >= TIDE_NONE) {
@@ -195,6 +198,8 @@ static uint32_t insert(tide_stack_depot *depot, uint64_t hash, const uint64_t *p
     if (made == NULL) {
         return TIDE_NONE;
     }
+    TIDE_ASSERT(depot->n_records <= t->n_slots / 2);
+    TIDE_ASSERT(atomic_load_explicit(&t->slots[slot], memory_order_relaxed) == NULL);
     /* Before the store below: once others can find the number, rows may refer to it, and a log file
      * must contain the stack before such a row. */
     if (depot->listener != NULL) {
@@ -271,6 +276,7 @@ static tide_status copy_records(record *const *records, size_t n_records, const 
         n_copied += from->n_pcs;
         first[i + 1] = n_copied;
     }
+    TIDE_ASSERT(n_copied == n_pcs);
     *ret_pcs = pcs;
     *ret_first = first;
     return TIDE_OK;
@@ -289,6 +295,7 @@ tide_status tide_stack_depot_copy(tide_stack_depot *depot, const tide_hostmem *m
     }
     if (n_records > 0) {
         pthread_mutex_lock(&depot->lock);
+        TIDE_ASSERT(n_records <= depot->n_records);
         memcpy(records, depot->by_number, n_records * sizeof(record *));
         pthread_mutex_unlock(&depot->lock);
     }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/assert.h"
 #include "common/event.h"
 #include "stack/stack_word_internal.h"
 
@@ -74,6 +75,7 @@ static inline bool is_whole(const tide_known_walks *known, const tide_known_run 
 /* Goes down the tree along the words that the stack holds. */
 static const tide_known_run *search_tree(const tide_known_walks *known, uint64_t rsp,
                                          tide_known_search *search) {
+    TIDE_ASSERT(known->n_runs <= TIDE_KNOWN_RUNS && known->n_words <= TIDE_KNOWN_WORDS);
     search->branch = (tide_known_branch){.parent = TIDE_NONE, .position = 0, .value = rsp};
     search->n_shared = 0;
     uint32_t n_checked = 0; /* of the run's words: the one of its branch is known to hold */
@@ -136,6 +138,8 @@ void tide_known_walks_add(tide_known_walks *known, const tide_known_search *sear
         return; /* also when another thread changed a word between the search and the walk */
     }
     size_t n_own = n_words - search->n_shared;
+    TIDE_ASSERT(n_words <= TIDE_WALK_WORDS);
+    TIDE_ASSERT(branch->parent == TIDE_NONE || branch->parent < known->n_runs);
     if (!has_room(known, n_own)) {
         known->n_resting = known->n_found < known->n_runs ? RESTING_WALKS : 0;
         empty(known); /* and with it the run that this one branches off from: do not add it */
@@ -152,6 +156,7 @@ void tide_known_walks_add(tide_known_walks *known, const tide_known_search *sear
     known->n_words += (uint32_t)n_own;
     size_t slot = slot_of(branch);
     while (known->slots[slot] != 0) {
+        TIDE_ASSERT(known->slots[slot] <= added);
         slot = (slot + 1) & (TIDE_KNOWN_SLOTS - 1);
     }
     known->slots[slot] = (uint16_t)(added + 1);

@@ -2,6 +2,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "stack/unwind_rules_internal.h"
 
+#include "common/assert.h"
+
 enum { FIRST_LOG2_SLOTS = 10 };
 
 static tide_rule_table *table_create(const tide_hostmem *mem, unsigned log2_slots,
@@ -48,6 +50,7 @@ void tide_unwind_rules_fini(tide_unwind_rules *rules) {
 /* Called under the lock, or before the table is published. The rule is stored before the address,
  * so a reader that finds the address finds its rule. */
 static void put(tide_rule_table *table, uint64_t return_address, tide_packed_rule rule) {
+    TIDE_ASSERT(return_address != 0 && rule != 0 && table->n_used < table->n_slots);
     size_t i = tide_rule_slot_of(table, return_address);
     for (;;) {
         tide_rule_slot *slot = &table->slots[i];
@@ -86,6 +89,7 @@ static tide_rule_table *table_with_room(tide_unwind_rules *rules) {
                 rule);
         }
     }
+    TIDE_ASSERT((larger->n_used + 1) * 2 <= larger->n_slots);
     atomic_store_explicit(&rules->current, larger, memory_order_release);
     return larger;
 }

@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "common/assert.h"
 #include "common/hostmem.h"
 #include "common/status.h"
 #include "stack/eh_frame_internal.h"
@@ -59,6 +60,9 @@ tide_packed_rule tide_unwind_rules_make(tide_unwind_rules *rules, uint64_t retur
 bool tide_unwind_rules_hold(tide_unwind_rules *rules, uint32_t epoch);
 
 static inline tide_packed_rule tide_rule_pack(tide_unwind_rule rule, bool may_go) {
+    TIDE_ASSERT(rule.kind != TIDE_UNWIND_NONE);
+    TIDE_ASSERT(rule.cfa_offset >= -(1 << 27) && rule.cfa_offset < 1 << 27);
+    TIDE_ASSERT(rule.rbp_offset >= -(1 << 27) && rule.rbp_offset < 1 << 27);
     return (uint64_t)rule.kind | (rule.saves_rbp ? TIDE_RULE_SAVES_RBP : 0u) |
            (may_go ? TIDE_RULE_MAY_GO : 0u) |
            ((uint64_t)(int64_t)rule.cfa_offset & 0xfffffffu) << 8 |

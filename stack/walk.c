@@ -26,6 +26,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "common/event.h"
 #include "stack/depot.h"
 #include "stack/stack_word_internal.h"
@@ -123,6 +124,7 @@ static tide_stack_memory *memory_for(tide_stack_walker *walker, uint64_t key, ui
         memory = &walker->memories[walker->next_memory];
         walker->next_memory = (walker->next_memory + 1) % TIDE_STACK_MEMORIES;
     }
+    TIDE_ASSERT(memory >= walker->memories && memory < walker->memories + walker->n_memories);
     memory->key = key;
     /* The remembered frames were walked by rules that may be invalid now. */
     if (memory->epoch != epoch) {
@@ -190,6 +192,7 @@ typedef struct walk {
 static bool walk_on(walk *w, tide_walk_state state, const tide_stack_memory *memory,
                     size_t n_unchanged) {
     size_t n = n_unchanged;
+    TIDE_ASSERT(w->order->max_frames <= TIDE_MAX_FRAMES && w->n_new <= w->order->max_frames);
     for (;;) {
         /* rsp only grows on the way out: frames that begin below it can no longer be reached. */
         while (n > 0 && memory->frames[n - 1].rsp < state.rsp) {
@@ -223,6 +226,7 @@ static bool walk_on(walk *w, tide_walk_state state, const tide_stack_memory *mem
  * it. */
 static inline void keep_word(tide_stack_memory *memory, size_t i, const tide_walk_state *state) {
     if (memory->frames[i].uses_rbp && state->rbp_at != 0) {
+        TIDE_ASSERT(memory->n_words < TIDE_MAX_FRAMES);
         memory->words[memory->n_words++] =
             (tide_kept_word){.address = state->rbp_at, .value = state->rbp, .frame = i};
     }
@@ -232,6 +236,7 @@ static inline void keep_word(tide_stack_memory *memory, size_t i, const tide_wal
  * frame builds on its caller: on the hash, and on whether the walk depends on rbp. */
 static void remember(tide_stack_memory *memory, const walk *w) {
     size_t i = w->n_kept;
+    TIDE_ASSERT(w->n_new > 0 && w->n_kept + w->n_new <= TIDE_MAX_FRAMES);
     bool uses_rbp = false;
     bool may_go = false;
     uint64_t hash = TIDE_STACK_HASH_SEED;
@@ -287,6 +292,7 @@ static size_t list_words(const tide_stack_memory *memory, tide_walk_word *ret_wo
             rbp = NULL;
         }
     }
+    TIDE_ASSERT(w == 0 && n <= TIDE_WALK_WORDS); /* each word has its frame */
     return n;
 }
 

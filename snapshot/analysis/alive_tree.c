@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "common/assert.h"
+
 /* A block with its value on each level. */
 typedef struct leaf {
     uint32_t values[TIDE_N_TREE_KEYS]; /* unused levels are 0 */
@@ -70,6 +72,8 @@ static size_t divide(const grower *grow, size_t level, const group *within, grou
     for (size_t i = within->begin; i < within->end; i++) {
         if (i == within->begin ||
             grow->leaves[i].values[level] != grow->leaves[i - 1].values[level]) {
+            TIDE_ASSERT(i == within->begin ||
+                        grow->leaves[i - 1].values[level] < grow->leaves[i].values[level]);
             groups[n++] = (group){.begin = i};
         }
         groups[n - 1].end = i + 1;
@@ -102,6 +106,7 @@ static tide_status add_node(grower *grow, const tide_tree_node *node) {
 /* Adds the children of `parent` and their children, one level per key. */
 static tide_status add_level(grower *grow, size_t level, size_t parent, const group *within) {
     const tide_hostmem *mem = grow->tree->mem;
+    TIDE_ASSERT(level < grow->n_levels && within->begin < within->end);
     tide_status status = TIDE_OK;
     group *groups = tide_hostmem_zeroed(mem, within->end - within->begin, sizeof(*groups));
     if (groups == NULL) {
@@ -139,6 +144,7 @@ tide_status tide_alive_tree_init(tide_alive_tree *tree, const tide_hostmem *mem,
     if (n_blocks == 0) {
         return TIDE_OK;
     }
+    TIDE_ASSERT(plan->n_keys > 0 && plan->n_keys <= TIDE_N_TREE_KEYS);
     grower grow = {.tree = tree, .n_levels = plan->n_keys, .top = plan->top};
     grow.leaves = tide_hostmem_zeroed(mem, n_blocks, sizeof(*grow.leaves));
     if (grow.leaves == NULL) {

@@ -1,5 +1,6 @@
 #include "snapshot/analysis/category_rules.h"
 
+#include "common/assert.h"
 #include "snapshot/analysis/category_rules_internal.h"
 
 /* The built-in rules. */
@@ -62,9 +63,11 @@ size_t tide_rules_count(const tide_rules *rules) {
 }
 
 const char *tide_rules_words(const tide_rules *rules, size_t rule) {
+    TIDE_ASSERT(rule < tide_rules_count(rules));
     return rule < rules->n_own ? rules->own[rule].text : BUILT_IN[rule - rules->n_own].words;
 }
 
 const char *tide_rules_category(const tide_rules *rules, size_t rule) {
+    TIDE_ASSERT(rule < tide_rules_count(rules));
     return rule < rules->n_own ? rules->own[rule].category : BUILT_IN[rule - rules->n_own].category;
 }

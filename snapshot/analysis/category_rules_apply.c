@@ -1,6 +1,7 @@
 /* Gives the rows of a document their categories by rule. */
 #include <string.h>
 
+#include "common/assert.h"
 #include "common/map.h"
 #include "snapshot/document/categories.h"
 #include "snapshot/analysis/category_rules_internal.h"
@@ -25,6 +26,7 @@ static void *own_table(const void *table) {
 /* Numbers the categories of the rules, new ones after those of the file. */
 static tide_status number_categories(applier *to, tide_error *error) {
     tide_category_list list = {.n = to->snapshot->n_own_categories};
+    TIDE_ASSERT(list.n <= TIDE_OWN_CATEGORIES);
     for (size_t i = 0; i < list.n; i++) {
         list.names[i] = to->snapshot->own_categories[i];
     }
@@ -53,6 +55,7 @@ static bool is_free_for_rules(const applier *to, const tide_lifetime *block) {
  * host and no rule fits. */
 static bool find_category(const applier *to, const tide_lifetime *block, uint8_t *ret_category) {
     uint8_t rule = to->rule_of[block - to->lifetimes.lifetimes];
+    TIDE_ASSERT(rule == TIDE_NO_RULE || rule < tide_rules_count(to->rules));
     *ret_category = rule != TIDE_NO_RULE ? to->numbers[rule] : (uint8_t)TIDE_UNKNOWN;
     return *ret_category != block->category && is_free_for_rules(to, block);
 }
@@ -76,6 +79,7 @@ static tide_status certainties_of(tide_snapshot *snapshot, const uint8_t **table
 /* `row` is from a lifetime: the event's + 1. A block may also end because another is allocated on
  * top of it: then the event belongs to the other block. */
 static void set_row(applier *to, uint32_t row, bool is_birth, uint8_t category) {
+    TIDE_ASSERT(row == TIDE_LIFETIME_FOREVER || row <= to->snapshot->n_events);
     if (row > 0 && row != TIDE_LIFETIME_FOREVER &&
         (to->snapshot->events.action[row - 1] == TIDE_ACTION_ALLOC) == is_birth) {
         uint8_t *categories = own_table(to->snapshot->events.category);

@@ -1,6 +1,7 @@
 /* Finds the rule of a block. */
 #include <string.h>
 
+#include "common/assert.h"
 #include "common/text.h"
 #include "snapshot/analysis/category_rules_internal.h"
 
@@ -19,6 +20,7 @@ static uint64_t own_of_frame(const matcher *match, uint32_t frame) {
     const tide_frame_row *row = &match->snapshot->frames[frame];
     char place[PLACE_BYTES];
     uint64_t fits = 0;
+    TIDE_ASSERT(match->rules->n_own <= 64);
     tide_text text = tide_text_in(place, sizeof(place));
     tide_text_add(&text, "%s:%s", tide_snapshot_text(match->snapshot, row->file),
                   tide_snapshot_text(match->snapshot, row->function));
@@ -209,6 +211,7 @@ static void add_events(const matcher *match, const tide_lifetime *block, traces 
         of->is_of_steps = of->is_of_steps || freed->n_steps > 0;
         n_steps = freed->n_steps;
     }
+    TIDE_ASSERT(n_steps >= born->n_steps);
     of->n_steps = n_steps - born->n_steps;
     of->is_found = block->born > 0 && born->found != TIDE_NONE && block->freed > born->found;
 }
@@ -231,6 +234,7 @@ static uint8_t rule_of(const matcher *match, const tide_lifetime *block) {
                                                     : (uint8_t)TIDE_RULE_PARAMETER};
     add_events(match, block, &of);
     uint8_t rule = built_in_rule(&of);
+    TIDE_ASSERT(rule == TIDE_NO_RULE || rule < TIDE_N_BUILT_IN_RULES);
     return rule == TIDE_NO_RULE ? rule : (uint8_t)(match->rules->n_own + rule);
 }
 

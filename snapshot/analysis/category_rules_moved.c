@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "snapshot/analysis/category_rules_internal.h"
 #include "snapshot/analysis/path_text_friend.h"
 
@@ -72,6 +73,7 @@ static uint8_t rule_of_line(const tide_frame_row *row, const line_count *line,
     if (row->file >= n_files || row->line <= first_line[row->file]) {
         return TIDE_RULE_PARAMETER;
     }
+    TIDE_ASSERT(line->n_after_parameter <= line->n_allocations);
     return line->n_after_parameter == line->n_allocations ? TIDE_RULE_MOVED_GRADIENT
                                                           : TIDE_RULE_MOVED_BUFFER;
 }

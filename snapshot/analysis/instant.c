@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "common/text.h"
 
 enum {
@@ -101,6 +102,7 @@ static bool component_fits(const tide_snapshot *snapshot, const component *one,
  * count. */
 static uint8_t components_of(const tide_snapshot *snapshot, const pattern *path,
                              const tide_scope_row *row, uint8_t n_around) {
+    TIDE_ASSERT(n_around <= path->n);
     bool goes_on = n_around < path->n && component_fits(snapshot, &path->components[n_around], row);
     return goes_on ? (uint8_t)(n_around + 1) : n_around;
 }

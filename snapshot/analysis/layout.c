@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "common/assert.h"
 #include "snapshot/analysis/layout_internal.h"
 
 /* Constants of the caching allocator, in bytes. */
@@ -24,7 +25,8 @@ typedef struct builder {
 } builder;
 
 void tide_account_add_block(tide_account *account, const tide_lifetime *lifetime) {
-    uint64_t asked = lifetime->requested_bytes; /* at most the block's: validated */
+    uint64_t asked = lifetime->requested_bytes;
+    TIDE_ASSERT(asked <= lifetime->block_bytes);
     uint64_t slack = lifetime->block_bytes - asked;
     uint64_t rounding = (ROUNDING_BYTES - asked % ROUNDING_BYTES) % ROUNDING_BYTES;
     rounding = rounding < slack ? rounding : slack;
@@ -101,6 +103,7 @@ static size_t fill_segment(builder *build, tide_layout_segment *segment, size_t 
         add_piece(layout, segment, lifetime->address, at, index,
                   !tide_lifetime_is_allocated(lifetime, event));
     }
+    TIDE_ASSERT(at <= end);
     add_piece(layout, segment, at, end, TIDE_NONE, false);
     return block;
 }
@@ -138,6 +141,7 @@ static void find_releasable(const tide_layout *layout, tide_layout_segment *segm
             segment->releasable_bytes += last > first ? (last - first) * granule : 0;
         }
     }
+    TIDE_ASSERT(segment->releasable_bytes <= segment->cached_bytes);
 }
 
 static tide_status make_account(builder *build, int64_t event, int64_t n_reserved,
@@ -178,10 +182,12 @@ static tide_status fill(builder *build, int64_t event) {
     size_t block = 0;
     for (size_t i = 0; i < layout->n_segments; i++) {
         tide_layout_segment *segment = &layout->segments[i];
+        TIDE_ASSERT(i == 0 || segment[-1].address + segment[-1].total_bytes <= segment->address);
         block = fill_segment(build, segment, block, event);
         find_pool(build, segment);
         find_releasable(layout, segment);
     }
+    TIDE_ASSERT(layout->n_pieces <= n_most);
     return TIDE_OK;
 }
 

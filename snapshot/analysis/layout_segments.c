@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "snapshot/analysis/layout_internal.h"
 
 /* A row that gives or takes memory. */
@@ -28,6 +29,7 @@ typedef struct painter {
 } painter;
 
 static tide_status add_stroke(painter *on, const stroke *added) {
+    TIDE_ASSERT(added->begin <= added->end);
     if (added->begin == added->end) {
         return TIDE_OK;
     }
@@ -118,6 +120,7 @@ static uint32_t cell_of(const painter *on, uint64_t address) {
             high = middle;
         }
     }
+    TIDE_ASSERT(on->edges[low] == address);
     return (uint32_t)low;
 }
 
@@ -136,6 +139,7 @@ static void paint(painter *on) {
         uint32_t end = cell_of(on, on->strokes[i].end);
         uint32_t cell = bare_from(on, cell_of(on, on->strokes[i].begin));
         while (cell < end) {
+            TIDE_ASSERT(on->owners[cell] == TIDE_NONE);
             on->owners[cell] = (uint32_t)i;
             on->next[cell] = cell + 1;
             cell = bare_from(on, cell + 1);
@@ -169,6 +173,7 @@ static tide_status gather(const painter *on, tide_layout *layout) {
             continue;
         }
         const stroke *by = &on->strokes[owner];
+        TIDE_ASSERT(by->begin <= on->edges[i] && on->edges[i + 1] <= by->end);
         uint64_t n_bytes = on->edges[i + 1] - on->edges[i];
         if (layout->n_segments > 0 &&
             joins(on, &layout->segments[layout->n_segments - 1], last_owner, owner, on->edges[i])) {

@@ -19,6 +19,7 @@ static uint32_t moment_of(int64_t event) {
 tide_status tide_lifetimes_keep(void *ctx, const tide_walk_block *block) {
     tide_lifetimes *lifetimes = ctx;
     TIDE_ASSERT(block->number < lifetimes->n_lifetimes);
+    TIDE_ASSERT(block->born <= block->freed && block->freed <= block->completed);
     lifetimes->lifetimes[block->number] = (tide_lifetime){.address = block->address,
                                                           .requested_bytes = block->requested_bytes,
                                                           .block_bytes = block->block_bytes,
@@ -87,6 +88,7 @@ static tide_status fold(tide_lifetimes *lifetimes, const tide_snapshot *snapshot
 
 void tide_lifetimes_reserved_at(const tide_snapshot *snapshot, const tide_instant *at,
                                 tide_totals *totals) {
+    TIDE_ASSERT(at->event < (int64_t)snapshot->n_events);
     totals->reserved_bytes = 0;
     totals->n_segments = 0;
     for (size_t i = 0; i < snapshot->n_start_segments; i++) {
@@ -177,6 +179,8 @@ int64_t *tide_lifetimes_changes(const tide_lifetimes *lifetimes, size_t n_events
         if (lifetime->device != device || lifetime->freed <= lifetime->born) {
             continue; /* pending from the start on: never allocated */
         }
+        TIDE_ASSERT(lifetime->born <= n_events);
+        TIDE_ASSERT(lifetime->freed <= n_events || lifetime->freed == TIDE_LIFETIME_FOREVER);
         int64_t change = in_blocks ? 1 : (int64_t)lifetime->block_bytes;
         changes[lifetime->born] += change;
         if (lifetime->freed != TIDE_LIFETIME_FOREVER) {

@@ -28,8 +28,9 @@ struct tide_live_walk {
     int64_t time_ns; /* of it; -1 */
 };
 
-/* Adds to a total, which is never negative; fails on overflow. */
+/* Adds to a total; fails on overflow. */
 static tide_status add(int64_t *total, uint64_t n_bytes, tide_error *error) {
+    TIDE_ASSERT(*total >= 0);
     if (n_bytes > (uint64_t)(INT64_MAX - *total)) {
         return tide_fail(error, TIDE_LIMIT, "the bytes alive at once exceed 2^63 - 1");
     }
@@ -58,6 +59,8 @@ static void note_maxima(tide_live_walk *walk, size_t device, uint32_t scope) {
 
 static void stop_counting(tide_live_walk *walk, tide_walk_block *block) {
     tide_totals *now = &walk->devices[block->device].figures.now;
+    TIDE_ASSERT(block->freed == TIDE_WALK_NEVER && now->n_blocks > 0);
+    TIDE_ASSERT(now->allocated_bytes >= (int64_t)block->block_bytes);
     now->allocated_bytes -= (int64_t)block->block_bytes;
     now->n_blocks--;
     block->freed = walk->event;
@@ -68,6 +71,9 @@ static void stop_counting(tide_live_walk *walk, tide_walk_block *block) {
 static tide_status forget(tide_live_walk *walk, size_t slot) {
     tide_walk_block *block = &walk->blocks[slot];
     device_state *device = &walk->devices[block->device];
+    TIDE_ASSERT(slot < walk->n_blocks && block->freed != TIDE_WALK_NEVER);
+    TIDE_ASSERT(device->figures.now.active_bytes >= (int64_t)block->block_bytes);
+    TIDE_ASSERT(device->figures.now.requested_bytes >= (int64_t)block->requested_bytes);
     device->figures.now.active_bytes -= (int64_t)block->block_bytes;
     device->figures.now.requested_bytes -= (int64_t)block->requested_bytes;
     block->completed = walk->event;
@@ -146,6 +152,7 @@ static tide_status free_row(tide_live_walk *walk, const tide_event *event, int64
         return TIDE_OK;
     }
     tide_walk_block *block = &walk->blocks[slot];
+    TIDE_ASSERT(slot < walk->n_blocks && block->address == event->address);
     *ret_block = (int64_t)block->number;
     if (block->freed == TIDE_WALK_NEVER) {
         stop_counting(walk, block);
@@ -157,6 +164,7 @@ static tide_status free_row(tide_live_walk *walk, const tide_event *event, int64
 
 static tide_status end_segment(tide_live_walk *walk, size_t slot) {
     tide_walk_segment *segment = &walk->segments[slot];
+    TIDE_ASSERT(walk->sink->segment != NULL && slot < walk->n_segments);
     segment->gone = walk->event;
     segment->gone_ns = walk->time_ns;
     TIDE_TRY(walk->sink->segment(walk->sink->ctx, segment));
@@ -290,6 +298,7 @@ static tide_status segment_row(tide_live_walk *walk, const tide_event *event, ti
 
 tide_status tide_live_walk_event(tide_live_walk *walk, const tide_event *event, uint8_t certainty,
                                  int64_t *ret_block, tide_error *error) {
+    TIDE_ASSERT(event->device < walk->n_devices && event->action < TIDE_N_ACTIONS);
     walk->event++;
     walk->time_ns = event->time_ns;
     walk->devices[event->device].figures.counts[event->action]++;

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/assert.h"
+
 #define PROFILER_STEP "ProfilerStep#"
 #define OPTIMIZER_STEP "Optimizer.step#"
 
@@ -74,6 +76,7 @@ static tide_status number_scopes(finder *find) {
     const tide_snapshot *snapshot = find->snapshot;
     for (size_t i = 0; i < snapshot->n_scopes; i++) {
         const tide_scope_row *row = &snapshot->scopes[i];
+        TIDE_ASSERT(row->parent == TIDE_NONE || row->parent < i);
         find->of_scope[i] = row->parent == TIDE_NONE ? TIDE_NONE : find->of_scope[row->parent];
         if (find->of_scope[i] != TIDE_NONE || !is_step(find, row)) {
             continue;
@@ -113,6 +116,7 @@ static void find_rows(finder *find) {
             find->of_scope[scope] == TIDE_NONE) {
             continue;
         }
+        TIDE_ASSERT(find->of_scope[scope] < steps->n_steps);
         tide_step *step = &steps->steps[find->of_scope[scope]];
         step->first = step->first == SIZE_MAX ? i : step->first;
         step->last = i;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "common/map.h"
 #include "snapshot/analysis/step_finder.h"
 
@@ -194,6 +195,7 @@ static bool count_inside(const tide_snapshot *snapshot, uint32_t stack, size_t n
         if (count->last != number && is_inside(snapshot, stack)) {
             count->last = number;
             is_in_all = ++count->n == number || is_in_all;
+            TIDE_ASSERT(count->n <= number);
         }
     }
     return is_in_all;
@@ -251,6 +253,7 @@ static size_t lowest_phase(const sequence *seq, const run *found, const int64_t 
             sum += (double)bytes[seq->rows[i]];
             n++;
         }
+        TIDE_ASSERT(n > 0);
         if (phase == 0 || sum / (double)n < least) {
             least = sum / (double)n;
             lowest = phase;
@@ -263,6 +266,7 @@ static size_t lowest_phase(const sequence *seq, const run *found, const int64_t 
 static size_t n_rows_behind(const tide_snapshot *snapshot, const sequence *seq, const run *found,
                             size_t i, size_t device) {
     size_t next = i + found->period;
+    TIDE_ASSERT(found->period > 0 && next <= seq->n);
     size_t end = next < seq->n ? seq->rows[next] : snapshot->n_events;
     size_t n = 0;
     for (size_t row = seq->rows[next - 1] + 1; row < end; row++) {
@@ -341,6 +345,7 @@ static tide_status infer(tide_steps *steps, const tide_snapshot *snapshot, const
     if (best.period == 0) {
         return TIDE_OK;
     }
+    TIDE_ASSERT(best.begin < best.end && best.end <= seq->n);
     steps->source = TIDE_STEPS_INFERRED;
     steps->n_period_allocs = best.period;
     steps->period_share = (double)(best.end - best.begin) / (double)seq->n;

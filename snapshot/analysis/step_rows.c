@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/assert.h"
 #include "snapshot/analysis/step_finder.h"
 
 enum { MAX_DEPTH = 1000 }; /* scopes around an event; bounds the time for each event */
@@ -71,6 +72,8 @@ static tide_status insert(const tide_step_rows *rows, tide_step_spans *of, size_
         return TIDE_NO_MEMORY;
     }
     of->spans = grown;
+    TIDE_ASSERT(place == 0 || grown[place - 1].scope < span.scope);
+    TIDE_ASSERT(place == of->n_spans || span.scope < grown[place].scope);
     memmove(grown + place + 1, grown + place, (of->n_spans - place) * sizeof(*grown));
     grown[place] = span;
     of->n_spans++;
@@ -94,6 +97,7 @@ tide_status tide_step_rows_note(tide_step_rows *rows, const tide_event *event, u
     if (place == of->n_spans || of->spans[place].scope != rows->last_step) {
         return insert(rows, of, place, (tide_step_span){row, row, rows->last_step});
     }
+    TIDE_ASSERT(of->spans[place].last <= row);
     of->spans[place].last = row;
     return TIDE_OK;
 }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "common/assert.h"
 #include "snapshot/analysis/step_finder.h"
 
 static bool is_block_action(uint8_t action) {
@@ -52,6 +53,7 @@ static tide_status measure(tide_steps *steps, const tide_snapshot *snapshot,
     }
     for (size_t s = 0; status == TIDE_OK && s < steps->n_steps; s++) {
         tide_step *step = &steps->steps[s];
+        TIDE_ASSERT(step->last < snapshot->n_events);
         for (size_t i = step->first; i <= step->last; i++) {
             const tide_event row = tide_event_at(snapshot, i);
             if (row.device == steps->device) {

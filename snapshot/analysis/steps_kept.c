@@ -1,6 +1,7 @@
 /* Blocks that grow in number from step to step, and blocks that are never released. */
 #include <stdlib.h>
 
+#include "common/assert.h"
 #include "common/map.h"
 #include "snapshot/analysis/steps.h"
 
@@ -18,6 +19,7 @@ static tide_status item_of(keeper *keep, const tide_lifetime *lifetime, size_t *
     uint64_t key = (uint64_t)lifetime->name << 32 | lifetime->stack;
     uint64_t index = 0;
     if (tide_map_find(&keep->by_key, key, &index)) {
+        TIDE_ASSERT(index < keep->list->n_items);
         *ret_index = (size_t)index;
         return TIDE_OK;
     }
@@ -63,12 +65,13 @@ static void count(keeper *keep, size_t index, const tide_lifetime *lifetime) {
     tide_kept *item = &keep->list->items[index];
     int64_t row = (int64_t)lifetime->born - 1;
     int64_t step = tide_steps_at(keep->steps, row);
+    TIDE_ASSERT(item->first_born <= row); /* lifetimes are in the order of births */
     if (item->blocks == 0) {
         item->first_born = row;
     }
     item->bytes += (int64_t)lifetime->block_bytes;
     item->blocks++;
-    if (step > keep->last_steps[index]) { /* lifetimes are in order of birth */
+    if (step > keep->last_steps[index]) {
         keep->last_steps[index] = step;
         item->n_steps++;
     }

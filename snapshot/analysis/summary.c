@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "common/map.h"
 #include "snapshot/document/scope_paths.h"
 
@@ -78,7 +79,8 @@ static tide_status group(summary_builder *builder, const tide_summary_peak *peak
     for (size_t i = 0; i < peak->n_blocks; i++) {
         uint32_t key = key_of_life(builder, &peak->blocks[i]);
         uint64_t number = 0;
-        (void)tide_map_find(by_key, key, &number);
+        bool is_known = tide_map_find(by_key, key, &number);
+        TIDE_ASSERT(is_known && number < n_shares);
         shares[number].key = key;
         add_block(builder, &shares[number], &peak->blocks[i]);
     }
@@ -120,7 +122,9 @@ static tide_status split_by_number(summary_builder *builder, const tide_summary_
         shares[i].largest_name = "";
     }
     for (size_t i = 0; i < peak->n_blocks; i++) {
-        add_block(builder, &shares[key_of_life(builder, &peak->blocks[i])], &peak->blocks[i]);
+        uint32_t key = key_of_life(builder, &peak->blocks[i]);
+        TIDE_ASSERT(key < n_shares);
+        add_block(builder, &shares[key], &peak->blocks[i]);
     }
     *ret_split = (tide_split){shares, n_shares};
     return TIDE_OK;

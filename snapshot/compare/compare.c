@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "snapshot/compare/compare_internal.h"
 #include "snapshot/document/implementation.h"
 
@@ -163,6 +164,7 @@ static tide_status align_categories(tide_compare *compare, const tide_compare_in
             return TIDE_NO_MEMORY;
         }
         for (size_t j = 0; j < n; j++) {
+            TIDE_ASSERT(compare->n_categories <= n_room);
             category_of[j] =
                 number_of_category(compare, names, tide_snapshot_category(snapshot, j));
         }
@@ -191,6 +193,7 @@ static void fill_memory(const tide_compare *compare, tide_compare_run *run, int6
     run->allocated_bytes = device->max[TIDE_MAX_ALLOCATED].bytes;
     run->active_bytes = device->max[TIDE_MAX_ACTIVE].bytes;
     run->reserved_bytes = device->max[TIDE_MAX_RESERVED].bytes;
+    TIDE_ASSERT(device->peak.by_category.n_shares <= tide_snapshot_n_categories(run->snapshot));
     for (size_t i = 0; i < device->peak.by_category.n_shares; i++) {
         bytes[run->category_of[i]] = device->peak.by_category.shares[i].bytes;
     }

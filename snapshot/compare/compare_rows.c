@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "common/map.h"
 #include "common/text.h"
 #include "snapshot/compare/compare_internal.h"
@@ -76,6 +77,7 @@ static tide_status number_of_text(aligner *of, const char *text, uint32_t *ret_n
     uint64_t hash = tide_hash_bytes(text, strlen(text));
     uint64_t number = 0;
     while (tide_map_find(&texts->by_hash, hash, &number)) {
+        TIDE_ASSERT(number < texts->n);
         if (strcmp(texts->texts[number], text) == 0) {
             *ret_number = (uint32_t)number;
             return TIDE_OK;
@@ -193,6 +195,7 @@ static tide_status number_stacks(aligner *of, run_numbers *run, bool with_lines)
     for (size_t i = 0; i < n; i++) {
         uint32_t parent = snapshot->stacks[i].parent;
         uint32_t frame = snapshot->stacks[i].frame;
+        TIDE_ASSERT(frame < snapshot->n_frames && (parent == TIDE_NONE || parent < i));
         TIDE_TRY(number_of_pair(&of->stacks, parent == TIDE_NONE ? TIDE_NONE : whole[parent],
                                 of_frame[frame], &whole[i]));
         users[i] = parent == TIDE_NONE ? TIDE_NONE : users[parent];
@@ -276,6 +279,7 @@ static tide_status number_of_row(aligner *of, run_numbers *run, const tide_lifet
     if (*ret_number < n_before) {
         return TIDE_OK;
     }
+    TIDE_ASSERT(*ret_number == n_before);
     tide_compare_row *grown = tide_hostmem_grow(of->mem, of->collected, &of->capacity,
                                                 (size_t)*ret_number + 1, sizeof(*grown));
     if (grown == NULL) {
@@ -319,6 +323,7 @@ static tide_status add_run(aligner *of, size_t index, tide_compare_kinds *kinds)
         status = number_of_row(of, &run, block, &number);
         if (status == TIDE_OK) {
             tide_compare_row *row = &of->collected[number];
+            TIDE_ASSERT((size_t)row->category < n_categories);
             row->bytes[index] += (int64_t)block->block_bytes;
             row->n_blocks[index]++;
             bytes[(size_t)row->kind * n_categories + (size_t)row->category] +=

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "common/assert.h"
+
 tide_status tide_category_list_number(tide_category_list *list, const char *name,
                                       uint8_t *ret_number, tide_error *error) {
     int known = name[0] == '\0' ? TIDE_UNKNOWN : tide_category_from_name(name);
@@ -14,6 +16,7 @@ tide_status tide_category_list_number(tide_category_list *list, const char *name
         return tide_fail(error, TIDE_LIMIT, "a category's name of %zu bytes: the limit is %d",
                          strlen(name), TIDE_CATEGORY_BYTES);
     }
+    TIDE_ASSERT(list->n <= TIDE_OWN_CATEGORIES);
     while (own < list->n && strcmp(list->names[own], name) != 0) {
         own++;
     }

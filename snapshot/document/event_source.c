@@ -1,8 +1,11 @@
 #include "snapshot/document/event_source.h"
 
+#include "common/assert.h"
+
 static tide_status next_of_document(void *ctx, tide_event_rows *ret_rows, tide_error *error) {
     tide_document_events *state = ctx;
     const tide_snapshot *snapshot = state->snapshot;
+    TIDE_ASSERT(state->n_read <= snapshot->n_events);
     size_t n_left = snapshot->n_events - state->n_read;
     size_t n_rows = n_left < TIDE_DOCUMENT_ROWS ? n_left : TIDE_DOCUMENT_ROWS;
     const uint8_t *certainty = snapshot->event_certainty;
@@ -21,6 +24,7 @@ static tide_status scope_of_document(void *ctx, uint32_t number, tide_scope_row 
                                      tide_error *error) {
     const tide_document_events *state = ctx;
     (void)error;
+    TIDE_ASSERT(number < state->snapshot->n_scopes);
     *ret_row = state->snapshot->scopes[number];
     return TIDE_OK;
 }

@@ -1,5 +1,7 @@
 #include "snapshot/document/point_set_friend.h"
 
+#include "common/assert.h"
+
 enum { WORD_BITS = 64 };
 
 tide_status tide_point_set_init(tide_point_set *set, size_t bound, tide_arena *arena) {
@@ -39,6 +41,7 @@ void tide_point_set_remove(tide_point_set *set, size_t point) {
 }
 
 static unsigned lowest_bit(uint64_t word) {
+    TIDE_ASSERT(word != 0); /* a bit of one level stands for a word of the level below */
     unsigned bit = 0;
     for (unsigned half = WORD_BITS / 2; half > 0; half /= 2) {
         if ((word & ((UINT64_C(1) << half) - 1)) == 0) {
@@ -50,6 +53,7 @@ static unsigned lowest_bit(uint64_t word) {
 }
 
 static unsigned highest_bit(uint64_t word) {
+    TIDE_ASSERT(word != 0);
     unsigned bit = 0;
     for (unsigned half = WORD_BITS / 2; half > 0; half /= 2) {
         if (word >> half != 0) {

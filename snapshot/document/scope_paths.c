@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "common/assert.h"
 #include "common/text.h"
 
 enum { INDEX_BYTES = 16 }; /* " 2147483647" */
@@ -21,7 +22,9 @@ static tide_status intern(tide_scope_paths *paths, const tide_scope_path *path,
                           uint32_t *ret_number) {
     uint64_t hash = hash_of(path);
     uint64_t number = 0;
+    TIDE_ASSERT(path->parent == TIDE_NONE || path->parent < paths->n_paths);
     while (tide_map_find(&paths->by_hash, hash, &number)) {
+        TIDE_ASSERT(number < paths->n_paths);
         if (equal(&paths->paths[number], path)) {
             *ret_number = (uint32_t)number;
             return TIDE_OK;
@@ -72,6 +75,7 @@ tide_status tide_scope_paths_init(tide_scope_paths *paths, const tide_snapshot *
     }
     for (size_t i = 0; status == TIDE_OK && i < snapshot->n_scopes; i++) {
         const tide_scope_row *row = &snapshot->scopes[i];
+        TIDE_ASSERT(row->parent == TIDE_NONE || row->parent < i);
         uint32_t parent = row->parent == TIDE_NONE ? TIDE_NONE : paths->of_scope[row->parent];
         status = tide_scope_paths_add(paths, parent, row, &paths->of_scope[i]);
     }
@@ -92,6 +96,7 @@ void tide_scope_paths_fini(tide_scope_paths *paths) {
 }
 
 uint32_t tide_scope_paths_phase(const tide_scope_paths *paths, uint32_t path) {
+    TIDE_ASSERT(path == TIDE_NONE || path < paths->n_paths);
     return path == TIDE_NONE ? TIDE_NONE : paths->paths[path].phase;
 }
 

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "common/assert.h"
+
 void tide_stack_tree_init(tide_stack_tree *tree, const tide_hostmem *mem) {
     *tree = (tide_stack_tree){.mem = mem};
     tide_map_init(&tree->frame_at, mem);
@@ -26,6 +28,7 @@ tide_status tide_stack_tree_frame(tide_stack_tree *tree, const tide_frame_row *f
     hash = tide_hash_u64(hash ^ ((uint64_t)(uint32_t)frame->line << 1 | frame->inlined));
     uint64_t number = 0;
     while (tide_map_find(&tree->frame_at, hash, &number)) {
+        TIDE_ASSERT(number < tree->n_frames);
         if (same_frame(&tree->frames[number], frame)) {
             *ret_frame = (uint32_t)number;
             return TIDE_OK;
@@ -48,6 +51,7 @@ tide_status tide_stack_tree_node(tide_stack_tree *tree, uint32_t parent, uint32_
                                  uint32_t *ret_node) {
     uint64_t key = (uint64_t)(uint32_t)(parent + 1u) << 32 | frame; /* TIDE_NONE + 1 is 0 */
     uint64_t node = 0;
+    TIDE_ASSERT(frame < tree->n_frames && (parent == TIDE_NONE || parent < tree->n_nodes));
     if (tide_map_find(&tree->node_at, key, &node)) {
         *ret_node = (uint32_t)node;
         return TIDE_OK;

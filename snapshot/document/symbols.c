@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "common/demangle.h"
 #include "common/event.h"
 #include "common/map.h"
@@ -102,6 +103,7 @@ void tide_symbols_destroy(tide_symbols *symbols) {
 
 static tide_status add_frame(tide_symbols *symbols, const char *function, const char *file,
                              int line) {
+    TIDE_ASSERT(symbols->first <= symbols->n_frames);
     if (symbols->n_frames - symbols->first == MAX_FRAMES_PER_ADDRESS) {
         return TIDE_OK; /* more than any compiler inlines */
     }
@@ -286,6 +288,7 @@ tide_status tide_symbols_resolve(tide_symbols *symbols, uint64_t return_address,
             return symbols->status;
         }
     }
+    TIDE_ASSERT((known >> 16) + (known & MAX_FRAMES_PER_ADDRESS) <= symbols->n_frames);
     *ret_frames = symbols->frames + (size_t)(known >> 16);
     *ret_n_frames = (size_t)(known & MAX_FRAMES_PER_ADDRESS);
     return TIDE_OK;

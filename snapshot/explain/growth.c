@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "common/bytes.h"
 #include "common/map.h"
 #include "common/plural.h"
@@ -194,6 +195,7 @@ static tide_status collect(finder *find) {
             line->first_step = place;
             line->stack = block->stack;
         }
+        TIDE_ASSERT(line->n_steps == 0 || line->n_since <= place); /* in the order of births */
         if (line->n_steps == 0 || line->n_since != place) {
             line->n_steps++;
             line->n_since = place;
@@ -256,6 +258,7 @@ static bool rises(finder *find, const tide_growth_line *line) {
  * first.
  */
 static bool grows(finder *find, const tide_growth_line *line) {
+    TIDE_ASSERT(line->first_step <= line->n_since && line->n_since < find->n_measured);
     size_t n_since = find->n_measured - line->first_step;
     int64_t peak = find->lifetimes->devices[find->steps->device].max[TIDE_MAX_ALLOCATED].bytes;
     bool is_much = line->kept_bytes >= peak / 100 * LEAST_PERCENT ||

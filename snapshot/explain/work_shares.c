@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "snapshot/document/scope_paths.h"
 
 enum { MAX_ROWS = 512, PATH_BYTES = 256 };
@@ -201,6 +202,7 @@ static tide_status add_operators(tide_work_shares *shares, const tide_snapshot *
     }
     for (size_t i = 0; i < snapshot->n_scopes; i++) {
         const tide_scope_row *scope = &snapshot->scopes[i];
+        TIDE_ASSERT(scope->parent == TIDE_NONE || scope->parent < i);
         self_ms[i] += ms_of(scope);
         if (scope->kind == TIDE_SCOPE_OPERATOR && scope->parent != TIDE_NONE) {
             self_ms[scope->parent] -= ms_of(scope);

@@ -72,6 +72,7 @@ static int64_t kernels_mean_ns(const void *row) {
 #define END(table)                                                                                 \
     }                                                                                              \
     ;
+#include "common/assert.h"
 #include "snapshot/format/columns.def"
 
 #define TABLE_OF(table, bytes)                                                                     \
@@ -88,6 +89,7 @@ void tide_column_keys_of(const tide_column_table *table, tide_column_keys *ret) 
     for (size_t i = 0; i < table->n_rules; i++) {
         const tide_column_rule *rule = &table->rules[i];
         if (rule->derive == NULL) {
+            TIDE_ASSERT(ret->n < 32); /* bits of `required` */
             ret->keys[ret->n] = rule->key;
             ret->rules[ret->n] = rule;
             ret->required |= rule->is_optional ? 0 : UINT32_C(1) << ret->n;
@@ -111,6 +113,7 @@ const void *tide_column_of_events(const tide_column_rule *rule, const tide_snaps
 
 void tide_column_set_of_events(const tide_column_rule *rule, tide_snapshot *snapshot,
                                const void *values, size_t width) {
+    TIDE_ASSERT(rule->kind != TIDE_COLUMN_NUMBER || width == rule->width);
     char *member = (char *)snapshot + rule->offset;
     const tide_narrow_column narrow = {.values = values, .width = width};
     if (rule->kind == TIDE_COLUMN_NUMBER) {
@@ -118,6 +121,10 @@ void tide_column_set_of_events(const tide_column_rule *rule, tide_snapshot *snap
     } else {
         memcpy(member, &narrow, sizeof(narrow));
     }
+}
+
+static bool is_width(size_t width) {
+    return width == 1 || width == 2 || width == 4 || width == 8;
 }
 
 /* A copy, because the member may have any type of that width; compilers make it one load or store.
@@ -160,6 +167,7 @@ static void load_indices(tide_column_step step, const char *from, size_t n, int6
 
 void tide_column_load(tide_column_kind kind, tide_column_step step, const void *first, size_t n,
                       int64_t *ret_values) {
+    TIDE_ASSERT(is_width(step.width) && step.stride >= step.width);
     const char *from = first;
     if (kind == TIDE_COLUMN_INDEX) {
         load_indices(step, from, n, ret_values);
@@ -190,6 +198,7 @@ static void pack(size_t width, void *to, size_t n, const int64_t *values) {
 
 /* -1 converted to an unsigned type is the index "none", so indices need no loops of their own. */
 void tide_column_store(tide_column_step step, void *first, size_t n, const int64_t *values) {
+    TIDE_ASSERT(is_width(step.width) && step.stride >= step.width);
     char *to = first;
     if (step.stride == step.width) {
         pack(step.width, first, n, values);

@@ -1,4 +1,5 @@
 #define _POSIX_C_SOURCE 200809L
+#include "common/assert.h"
 #include "snapshot/format/gzip_file.h"
 
 #include <errno.h>
@@ -53,6 +54,7 @@ static tide_status copy_plain(tide_gzip_reader *from, char *to, size_t n_room, s
     if (from->n_taken == from->n_in) {
         TIDE_TRY(read_some(from, error));
     }
+    TIDE_ASSERT(from->n_taken <= from->n_in);
     size_t n_left = from->n_in - from->n_taken;
     size_t n_now = n_left < n_room ? n_left : n_room;
     memcpy(to, from->in + from->n_taken, n_now);
@@ -118,6 +120,7 @@ tide_status tide_gzip_reader_read(void *reader, char *to, size_t n_room, size_t 
         TIDE_TRY(from->is_compressed ? inflate_some(from, to, n_room, &n_bytes, error)
                                      : copy_plain(from, to, n_room, &n_bytes, error));
     }
+    TIDE_ASSERT(n_bytes <= n_room && from->n_text <= from->max_bytes);
     if (n_bytes > from->max_bytes - from->n_text) {
         return tide_fail(error, TIDE_LIMIT, "'%s' holds more than the limit of %zu bytes of text",
                          from->path, from->max_bytes);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "snapshot/format/json_friend.h"
 
 enum {
@@ -88,6 +89,7 @@ static bool grow(tide_json *json, tide_json_column *column) {
 static size_t take_plain(tide_json *json, int64_t min, int64_t max, int64_t *values,
                          size_t n_room) {
     enum { PLAIN_DIGITS = 18, PLAIN_BYTES = PLAIN_DIGITS + 3 /* comma, sign, the byte after */ };
+    TIDE_ASSERT(json->n_levels > 0 && json->levels[json->n_levels - 1].is_array);
     tide_json_level *level = &json->levels[json->n_levels - 1];
     const char *begin = tide_json_bytes(json, json->at);
     const char *end = tide_json_bytes(json, json->window.end);
@@ -152,6 +154,7 @@ void tide_json_get_column(tide_json *json, int64_t min, int64_t max, const tide_
         n_room = column->capacity - column->n_values;
         n = tide_json_get_integers(json, min, max, odd, column->values + column->n_values, n_room);
         column->n_values += n;
+        TIDE_ASSERT(column->n_values <= column->capacity);
     } while (n == n_room);
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "snapshot/format/json_friend.h"
 
 enum { PATH_BYTES = TIDE_JSON_PLACE_BYTES };
@@ -286,6 +287,7 @@ int tide_json_next_field(tide_json *json, const char *const *fields, size_t n_fi
     if (failed(json)) {
         return -1;
     }
+    TIDE_ASSERT(json->n_levels > 0 && n_fields <= TIDE_JSON_MAX_FIELDS);
     tide_json_level *level = &json->levels[json->n_levels - 1];
     while (tide_json_take_key(json)) {
         int field = field_of(json, level, fields, n_fields);

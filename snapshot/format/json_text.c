@@ -2,6 +2,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "common/utf8.h"
 #include "snapshot/format/json_friend.h"
 
@@ -79,6 +80,7 @@ static bool copy_code(unescape *copy) {
 static bool copy_escape(unescape *copy) {
     static const char LETTERS[] = "\"\\/bfnrt";
     static const char MEANINGS[] = "\"\\/\b\f\n\r\t";
+    TIDE_ASSERT(copy->size - copy->at >= 2); /* the text's end is no escape */
     copy->at++;
     char letter = copy->text[copy->at++];
     if (letter == 'u') {
@@ -134,6 +136,7 @@ bool tide_json_unescape(tide_json *json, size_t text_at, size_t size, char *out,
             fail_character(json, &copy, text_at);
             return false;
         }
+        TIDE_ASSERT(copy.n_out <= copy.at && copy.at <= size);
     }
     out[copy.n_out] = '\0';
     *ret_bytes = copy.n_out;

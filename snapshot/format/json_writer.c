@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "common/utf8.h"
 
 enum {
@@ -49,6 +50,7 @@ static void put_char(tide_json_writer *json, char c) {
 
 static void put_bytes(tide_json_writer *json, const char *bytes, size_t n_bytes) {
     make_room(json, n_bytes);
+    TIDE_ASSERT(n_bytes <= TIDE_JSON_BUFFER_BYTES - json->n_used);
     memcpy(json->buffer + json->n_used, bytes, n_bytes);
     json->n_used += n_bytes;
 }
@@ -154,6 +156,7 @@ void tide_json_integer(tide_json_writer *json, int64_t value) {
     char digits[24];
     char *first = digits_before(digits + sizeof(digits), magnitude);
     size_t n_digits = (size_t)(digits + sizeof(digits) - first);
+    TIDE_ASSERT(n_digits > 0 && n_digits < sizeof(digits));
     memcpy(out, first, n_digits);
     json->n_used = (size_t)(out - json->buffer) + n_digits;
 }
@@ -180,6 +183,7 @@ void tide_json_real(tide_json_writer *json, double value) {
         *found = '.';
     }
     before_value(json);
+    TIDE_ASSERT(n_bytes > 0 && (size_t)n_bytes < sizeof(text));
     put_bytes(json, text, (size_t)n_bytes);
 }
 

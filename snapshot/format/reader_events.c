@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "snapshot/document/validate.h"
 #include "snapshot/format/columns_internal.h"
 #include "snapshot/format/reader_keys_internal.h"
@@ -97,6 +98,7 @@ static void take_values(tide_reader *reader, event_column *column, int64_t *valu
                        column->n_rows);
         return;
     }
+    TIDE_ASSERT(column->n_values + n_fitting <= column->n_rows || n_fitting == 0);
     char *to = (char *)column->values + column->n_values * column->width;
     tide_column_store((tide_column_step){column->width, column->width}, to, n_fitting, values);
     column->n_values += n_values;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/assert.h"
 #include "common/statistics.h"
 #include "snapshot/format/columns_internal.h"
 
@@ -75,6 +76,7 @@ void tide_read_members(tide_reader *reader, const tide_readable *of, void *objec
     for (size_t i = 0; i < of->n_keys; i++) {
         const tide_key *key = &of->keys[i].of;
         if (key->presence != TIDE_KEY_DERIVED) {
+            TIDE_ASSERT(n < TIDE_JSON_MAX_FIELDS);
             required |= key->presence == TIDE_KEY_REQUIRED ? UINT64_C(1) << n : 0;
             names[n] = key->name;
             keys[n++] = &of->keys[i];

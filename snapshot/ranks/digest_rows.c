@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "snapshot/ranks/digest_internal.h"
 #include "snapshot/explain/user_line.h"
 
@@ -70,6 +71,7 @@ static tide_status path_of(tide_digest_parts *of, uint32_t scope, uint32_t *ret_
     while (status == TIDE_OK && n > 0) {
         tide_scope_row row;
         uint32_t inner = chain[--n];
+        TIDE_ASSERT(n == 0 || chain[n - 1] > inner); /* a parent comes before its scopes */
         status = of->events->scope(of->events->ctx, inner, &row, of->error);
         if (status == TIDE_OK) {
             status = tide_scope_paths_add(&of->paths, path, &row, &path);
@@ -197,6 +199,7 @@ static tide_status group_blocks(tide_digest_parts *of, const tide_digest_device 
         }
         uint32_t path = TIDE_NONE;
         TIDE_TRY(path_of(of, block->scope, &path));
+        TIDE_ASSERT(block->category < tide_snapshot_n_categories(of->snapshot));
         groups[n++] = (group){.stack = block->stack,
                               .path = path,
                               .category = block->category,

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "snapshot/ranks/digest_internal.h"
 #include "snapshot/analysis/lifetimes.h"
 
@@ -92,6 +93,9 @@ void tide_digest_note_timeline(const tide_digest_parts *of, tide_digest_work *wo
                                const tide_event *event) {
     tide_digest_device *device = &work->made;
     const tide_totals *now = &tide_live_walk_device(of->walk, (size_t)device->index)->now;
+    if ((int64_t)work->n_seen >= device->n_events) {
+        return; /* the file has changed since the first reading */
+    }
     tide_digest_point *to =
         &device->points[work->n_seen * device->n_points / (size_t)device->n_events];
     to->time_ns = event->time_ns;
@@ -132,6 +136,7 @@ static tide_status enter_steps(const tide_digest_parts *of, tide_digest_work *wo
     const tide_steps *steps = &work->steps;
     while (work->n_entered < steps->n_steps) {
         size_t step = work->measured[work->n_entered].enters;
+        TIDE_ASSERT((int64_t)entry_of(&steps->steps[step]) >= row); /* none was passed over */
         if ((int64_t)entry_of(&steps->steps[step]) != row) {
             break;
         }
@@ -287,6 +292,7 @@ tide_status tide_digest_end_steps(tide_digest_parts *of, tide_digest_work *work)
     if (!device->growth.is_known || !rises_in_most(&work->steps)) {
         return TIDE_OK;
     }
+    TIDE_ASSERT(work->n_between > 0);
     device->growth.bytes_per_step = (work->after_bytes - work->before_bytes) / work->n_between;
     TIDE_TRY(tide_steps_growth(&work->steps, &work->kept, 0, 1, &list));
     if (list.n_items > 0 && list.items[0].bytes > list.items[0].before_bytes &&

@@ -1,4 +1,5 @@
 /* The two readings of the events. */
+#include "common/assert.h"
 #include "snapshot/ranks/digest_internal.h"
 #include "snapshot/analysis/step_finder.h"
 #include "snapshot/analysis/step_rows.h"
@@ -47,6 +48,7 @@ static void note_oom(tide_digest_work *work, const tide_event *event, int64_t ro
 /* `ctx`: the rows of the steps; NULL: the document has them. */
 static tide_status after_first(tide_digest_parts *of, void *ctx, const tide_event *event,
                                int64_t row) {
+    TIDE_ASSERT(event->device < of->snapshot->n_devices);
     note_oom(&of->work[event->device], event, row);
     return ctx != NULL ? tide_step_rows_note(ctx, event, (uint64_t)row, of->error) : TIDE_OK;
 }

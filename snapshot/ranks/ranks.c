@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "common/text.h"
 #include "snapshot/ranks/ranks_internal.h"
 
@@ -162,6 +163,7 @@ static const char *list_of(const tide_ranks *ranks, const size_t *indices, size_
 }
 
 static tide_status fill_group(tide_ranks *ranks, size_t group, const named *names, size_t n) {
+    TIDE_ASSERT(n > 0 && group < ranks->n_ranks);
     tide_rank_group *to = &ranks->groups[group];
     size_t *indices = tide_arena_alloc(ranks->arena, n, sizeof(*indices));
     int64_t *peaks = tide_arena_alloc(ranks->arena, n, sizeof(*peaks));
@@ -235,6 +237,7 @@ static int by_first(const void *left, const void *right) {
 }
 
 static bool is_outlier(const tide_ranks *ranks, const tide_rank_fold *fold) {
+    TIDE_ASSERT(fold->group < ranks->n_groups);
     const tide_rank_group *group = &ranks->groups[fold->group];
     int64_t away = peak_of(&ranks->ranks[fold->first]) - group->median_bytes;
     away = away < 0 ? -away : away;
@@ -255,6 +258,7 @@ static const char *place_of(const tide_ranks *ranks, const size_t *indices, size
 }
 
 static tide_status fill_fold(tide_ranks *ranks, const member *members, size_t n) {
+    TIDE_ASSERT(n > 0 && ranks->n_folds < ranks->n_ranks);
     tide_rank_fold *to = &ranks->folds[ranks->n_folds++];
     size_t *indices = tide_arena_alloc(ranks->arena, n, sizeof(*indices));
     if (indices == NULL) {

@@ -14,6 +14,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
+#include "common/assert.h"
 #include "common/setting.h"
 #include "programs/virtual_cuda/card/account_friend.h"
 #include "programs/virtual_cuda/process/inexact.h"
@@ -200,6 +201,7 @@ static bool take_slot(void) {
     if (i == TIDE_RUN_PROCESSES) {
         return false;
     }
+    TIDE_ASSERT(own_slot < 0 && i <= all->n_slots);
     tide_run_process *of = &all->processes[i];
     memset(of, 0, sizeof(*of));
     of->start_ticks = tide_vc_start_ticks((uint32_t)getpid());
@@ -225,6 +227,7 @@ static bool take(int device, uint64_t n_bytes, uint64_t context_bytes) {
         of->refused_bytes = n_bytes;
         return false;
     }
+    TIDE_ASSERT(own_slot >= 0 && (uint32_t)own_slot < all->n_slots);
     tide_run_process *own = &all->processes[own_slot];
     own->used_bytes[number] += n_bytes;
     own->context_bytes[number] += context_bytes;
@@ -234,6 +237,7 @@ static bool take(int device, uint64_t n_bytes, uint64_t context_bytes) {
     if (own->used_bytes[number] > own->peak_bytes[number]) {
         own->peak_bytes[number] = own->used_bytes[number];
     }
+    TIDE_ASSERT(own->used_bytes[number] <= of->used_bytes && of->used_bytes <= capacity);
     if (of->used_bytes > of->peak_bytes) {
         of->peak_bytes = of->used_bytes;
         of->peak_context_bytes = of->context_bytes;
@@ -297,6 +301,8 @@ void tide_vc_refund(int device, uint64_t n_bytes) {
     (void)tide_vc_account_lock();
     if (own_slot >= 0) {
         int number = tide_vc_card_of(device)->number;
+        TIDE_ASSERT(all->processes[own_slot].used_bytes[number] >= n_bytes);
+        TIDE_ASSERT(all->devices[number].used_bytes >= n_bytes);
         all->processes[own_slot].used_bytes[number] -= n_bytes;
         all->devices[number].used_bytes -= n_bytes;
     }

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "common/assert.h"
 #include "programs/virtual_cuda/process/fork.h"
 #include "programs/virtual_cuda/values/known.h"
 #include "programs/virtual_cuda/card/ranges.h"
@@ -64,6 +65,7 @@ static uint64_t open_chunk(uint64_t n_bytes) {
     if (address == 0) {
         return 0;
     }
+    TIDE_ASSERT(chunk >= n_bytes && address + chunk <= atomic_load(&lowest));
     atomic_store(&lowest, address);
     if (chunk > n_bytes) {
         put_back((tide_vc_range){.address = address + n_bytes, .n_bytes = chunk - n_bytes});
@@ -72,11 +74,13 @@ static uint64_t open_chunk(uint64_t n_bytes) {
 }
 
 static uint64_t take(uint64_t n_bytes) {
+    TIDE_ASSERT(n_bytes > 0 && n_bytes % 512 == 0);
     tide_vc_range hole;
     if (!tide_vc_ranges_fit(&holes, n_bytes, &hole)) {
         return open_chunk(n_bytes);
     }
     (void)tide_vc_ranges_remove(&holes, hole.address, NULL);
+    TIDE_ASSERT(hole.n_bytes >= n_bytes);
     if (hole.n_bytes > n_bytes) {
         (void)tide_vc_ranges_add(&holes, (tide_vc_range){.address = hole.address + n_bytes,
                                                          .n_bytes = hole.n_bytes - n_bytes});

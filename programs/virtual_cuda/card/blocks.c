@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stddef.h>
 
+#include "common/assert.h"
 #include "programs/virtual_cuda/card/account.h"
 #include "programs/virtual_cuda/card/address.h"
 #include "programs/virtual_cuda/card/exports.h"
@@ -51,6 +52,7 @@ static int prepare(uint64_t n_bytes) {
 
 /* Finds addresses for a block that is charged. */
 static int place(tide_vc_block block, uint64_t *ret_address) {
+    TIDE_ASSERT((block.kind == TIDE_VC_POOLED) == (block.pool != NULL));
     block.address = tide_vc_address_take(block.n_bytes);
     if (block.address == 0) {
         return tide_vc_host_failed(LIST);

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "common/assert.h"
 #include "programs/virtual_cuda/card/account_friend.h"
 #include "programs/virtual_cuda/process/inexact.h"
 #include "programs/virtual_cuda/card/machine.h"
@@ -14,6 +15,7 @@ static atomic_bool has_offered; /* by this process, or by one that it was forked
 static tide_run_export *find_own(tide_run_account *all, uint64_t address,
                                  tide_run_export **ret_free) {
     uint32_t slot = (uint32_t)tide_vc_account_slot();
+    TIDE_ASSERT(all->n_exports <= TIDE_RUN_EXPORTS);
     *ret_free = NULL;
     for (uint32_t i = 0; i < all->n_exports; i++) {
         tide_run_export *of = &all->exports[i];

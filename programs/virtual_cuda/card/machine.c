@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/assert.h"
 #include "common/setting.h"
 #include "device/card_text.h"
 
@@ -94,6 +95,7 @@ int tide_vc_n_cards(void) {
 
 const tide_vc_card *tide_vc_card_at(int number) {
     pthread_once(&once, read_machine);
+    TIDE_ASSERT(number >= 0 && number < here.n_cards);
     return &here.cards[number];
 }
 
@@ -140,6 +142,7 @@ static void read_visible(void) {
                 return;
             }
         }
+        TIDE_ASSERT(here.n_visible < here.n_cards); /* none is there twice */
         here.visible[here.n_visible++] = number;
         at += n + (at[n] == ',');
     }
@@ -152,6 +155,7 @@ int tide_vc_n_devices(void) {
 
 const tide_vc_card *tide_vc_card_of(int device) {
     pthread_once(&once_visible, read_visible);
+    TIDE_ASSERT(device >= 0 && device < TIDE_VC_MAX_DEVICES);
     return &here.cards[here.visible[device]];
 }
 
@@ -160,6 +164,7 @@ int tide_vc_device(void) {
 }
 
 void tide_vc_set_device(int device) {
+    TIDE_ASSERT(device >= 0 && device < TIDE_VC_MAX_DEVICES);
     current_device = device;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "common/assert.h"
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/process/fork.h"
 #include "programs/virtual_cuda/process/host_failure.h"
@@ -128,6 +129,7 @@ static tide_vc_advice *advice_of(uint64_t address, size_t n_bytes) {
     tide_vc_range found;
     bool holds = n_bytes > 0 && tide_vc_ranges_find(&areas, address, &found) &&
                  found.kind == (int)MANAGED && n_bytes <= found.n_bytes - (address - found.address);
+    TIDE_ASSERT(!holds || found.owner != NULL);
     return holds ? found.owner : NULL;
 }
 

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "programs/virtual_cuda/card/account.h"
 #include "programs/virtual_cuda/card/blocks.h"
 #include "programs/virtual_cuda/process/calls.h"
@@ -86,6 +87,7 @@ static void record(const pool *of, tide_run_action action, uint64_t address, uin
 
 /* Frees the memory beyond both the used bytes and keep_bytes. */
 static void shrink(pool *of, uint64_t keep_bytes) {
+    TIDE_ASSERT(of->used_bytes <= of->reserved_bytes);
     uint64_t least = keep_bytes > of->used_bytes ? keep_bytes : of->used_bytes;
     if (least >= of->reserved_bytes) {
         return;
@@ -117,6 +119,7 @@ static int charge(pool *of, uint64_t n_bytes) {
 /* Makes room for n_bytes more from the card, if necessary by freeing unused memory of other
  * pools. */
 static int grow(pool *of, uint64_t n_bytes) {
+    TIDE_ASSERT(of->used_bytes <= of->reserved_bytes);
     uint64_t unused = of->reserved_bytes - of->used_bytes;
     if (n_bytes <= unused) {
         return tide_vc_context(of->device);
@@ -126,6 +129,7 @@ static int grow(pool *of, uint64_t n_bytes) {
     if (status == TIDE_VC_MEMORY) {
         uint64_t held = of->reserved_bytes;
         shrink_all(of->device, true);
+        TIDE_ASSERT(held >= of->reserved_bytes && unused >= held - of->reserved_bytes);
         unused -= held - of->reserved_bytes;
         more = whole(n_bytes - unused, PAGE_BYTES);
         status = charge(of, more);
@@ -141,6 +145,7 @@ static int grow(pool *of, uint64_t n_bytes) {
 }
 
 static void give_up(pool *of) {
+    TIDE_ASSERT(of->is_destroyed && of->used_bytes == 0);
     pool **link = &made;
     while (*link != NULL && *link != of) {
         link = &(*link)->next;
@@ -153,6 +158,7 @@ static void give_up(pool *of) {
 }
 
 static void put_back(pool *of, uint64_t n_bytes) {
+    TIDE_ASSERT(of->used_bytes >= n_bytes);
     of->used_bytes -= n_bytes;
     if (of->is_destroyed && of->used_bytes == 0) {
         give_up(of);
@@ -168,6 +174,7 @@ static int reserve(pool *of, uint64_t n_bytes, const void *stream) {
     int status = grow(of, n_bytes);
     if (status == TIDE_VC_OK) {
         of->used_bytes += n_bytes;
+        TIDE_ASSERT(of->used_bytes <= of->reserved_bytes);
         of->used_high_bytes =
             of->used_bytes > of->used_high_bytes ? of->used_bytes : of->used_high_bytes;
     } else {
@@ -214,6 +221,7 @@ int tide_vc_pool_free(uint64_t address, const void *stream) {
     if (!tide_vc_block_take_out(address, TIDE_VC_POOLED, &block)) {
         return TIDE_VC_INVALID_VALUE;
     }
+    TIDE_ASSERT(block.pool != NULL);
     pthread_mutex_lock(&lock);
     record(block.pool, TIDE_RUN_FREE, address, block.n_bytes, stream);
     put_back(block.pool, block.n_bytes);

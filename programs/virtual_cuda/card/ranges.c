@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "common/assert.h"
+
 typedef struct tide_vc_range_node {
     tide_vc_range range;
     uint64_t largest_bytes; /* of the ranges of this node and all below it */
@@ -56,6 +58,7 @@ static uint32_t join(node *nodes, uint32_t low, uint32_t high) {
     if (low == 0 || high == 0) {
         return low != 0 ? low : high;
     }
+    TIDE_ASSERT(nodes[low].range.address <= nodes[high].range.address);
     if (nodes[low].weight > nodes[high].weight) {
         nodes[low].right = join(nodes, nodes[low].right, high);
         renew(nodes, low);
@@ -96,6 +99,7 @@ bool tide_vc_ranges_add(tide_vc_ranges *ranges, tide_vc_range range) {
     } else {
         i = ++ranges->n;
     }
+    TIDE_ASSERT(i < ranges->room && range.n_bytes > 0);
     ranges->nodes[i] =
         (node){.range = range, .largest_bytes = range.n_bytes, .weight = weight_of(range.address)};
     split(ranges->nodes, ranges->root, range.address, &below, &rest);
@@ -114,6 +118,7 @@ bool tide_vc_ranges_remove(tide_vc_ranges *ranges, uint64_t address, tide_vc_ran
     split(ranges->nodes, ranges->root, address, &below, &rest);
     split(ranges->nodes, rest, address + 1, &own, &rest);
     ranges->root = join(ranges->nodes, below, rest);
+    TIDE_ASSERT(own != 0 && ranges->nodes[own].range.address == address);
     ranges->nodes[own].left = ranges->first_free;
     ranges->first_free = own;
     if (ret_range != NULL) {
@@ -168,6 +173,7 @@ bool tide_vc_ranges_fit(const tide_vc_ranges *ranges, uint64_t n_bytes, tide_vc_
     }
     while (nodes[nodes[i].left].largest_bytes >= n_bytes || nodes[i].range.n_bytes < n_bytes) {
         i = nodes[nodes[i].left].largest_bytes >= n_bytes ? nodes[i].left : nodes[i].right;
+        TIDE_ASSERT(i != 0); /* largest_bytes is right */
     }
     *ret_range = nodes[i].range;
     return true;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "common/assert.h"
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/process/fork.h"
 #include "programs/virtual_cuda/order/graph_parts.h"
@@ -104,6 +105,7 @@ bool tide_vc_stream_node(void *handle, tide_vc_node kind) {
         return false;
     }
     pthread_mutex_lock(&lock);
+    TIDE_ASSERT(stream->capture_number < stream->capture->n_streams);
     tide_vc_graph_shape_node(&stream->capture->parts.shape, stream->capture_number, (int)kind);
     pthread_mutex_unlock(&lock);
     return true;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "common/setting.h"
 #include "programs/virtual_cuda/process/fork.h"
 #include "programs/virtual_cuda/process/inexact.h"
@@ -52,6 +53,7 @@ bool tide_vc_is_late(void) {
 /* ---- the caller holds the lock ---- */
 
 static void let_go(tide_vc_timeline *of) {
+    TIDE_ASSERT(of->n_uses > 0);
     of->n_uses--;
     has_unused = has_unused || of->n_uses == 0;
 }
@@ -82,6 +84,7 @@ static void complete(tide_vc_timeline *of, uint64_t ticket) {
     if (ticket <= of->n_done) {
         return;
     }
+    TIDE_ASSERT(ticket <= of->n_submitted);
     of->n_done = ticket;
     for (size_t i = 0; i < of->n_dependencies;) {
         dependency one = of->dependencies[i];
@@ -126,6 +129,7 @@ static void follow(tide_vc_timeline *of, tide_vc_mark mark) {
         of->dependencies = larger;
         of->n_room = more;
     }
+    TIDE_ASSERT(mark.of->n_uses > 0 && mark.of->n_done < mark.ticket);
     of->dependencies[of->n_dependencies++] = (dependency){of->n_submitted + 1, mark};
     mark.of->n_uses++;
 }

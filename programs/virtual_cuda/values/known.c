@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "programs/virtual_cuda/process/fork.h"
 
 enum { MAX_PATTERN = 8 };
@@ -85,6 +86,8 @@ static void release(record *of) {
 }
 
 static void drop(size_t i) {
+    TIDE_ASSERT(i < n_records);
+    TIDE_ASSERT(!takes_host_memory(&records[i]) || records[i].n_bytes <= n_held_bytes);
     n_held_bytes -= takes_host_memory(&records[i]) ? records[i].n_bytes : 0;
     release(&records[i]);
     n_records--;
@@ -106,6 +109,7 @@ static bool insert(record made) {
         n_room = more;
     }
     size_t i = first_above(made.address);
+    TIDE_ASSERT(i == n_records || end_of(&made) <= records[i].address); /* they do not overlap */
     memmove(&records[i + 1], &records[i], (n_records - i) * sizeof(*records));
     made.number = n_made++;
     records[i] = made;
@@ -124,6 +128,7 @@ static bool insert(record made) {
  * unknown. */
 static bool give(const record *of, uint64_t address, size_t n_bytes, unsigned char *to) {
     const unsigned char *bytes = of->bytes;
+    TIDE_ASSERT(of->address <= address && address - of->address + n_bytes <= of->n_bytes);
     if (of->promise != NULL) {
         bytes = tide_vc_promise_bytes(of->promise);
         if (bytes == NULL) {
@@ -143,6 +148,7 @@ static bool give(const record *of, uint64_t address, size_t n_bytes, unsigned ch
 
 /* Makes a record of a part of another. Without host memory it is not made. */
 static void keep_part(const record *of, uint64_t address, uint64_t end) {
+    TIDE_ASSERT(of->address <= address && address < end && end - of->address <= of->n_bytes);
     record part = {.address = address, .n_bytes = end - address};
     memcpy(part.pattern, of->pattern, sizeof(part.pattern));
     if (of->bytes != NULL) {
@@ -189,6 +195,7 @@ static void drop_oldest(void) {
             oldest = i;
         }
     }
+    TIDE_ASSERT(oldest < n_records); /* records hold bytes of the host */
     drop(oldest);
 }
 
@@ -394,6 +401,7 @@ void tide_vc_known_forget_all(void) {
     while (n_records > 0) {
         drop(n_records - 1);
     }
+    TIDE_ASSERT(n_held_bytes == 0 && tide_vc_known_is_empty());
     pthread_mutex_unlock(&lock);
 }
 

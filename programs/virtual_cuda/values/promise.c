@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/assert.h"
 #include "common/clock.h"
 
 /* Its state; a positive number is the process that is computing it. */
@@ -36,7 +37,8 @@ tide_vc_promise *tide_vc_promise_create(const tide_vc_promise_kind *kind, void *
 }
 
 tide_vc_promise *tide_vc_promise_hold(tide_vc_promise *promise) {
-    atomic_fetch_add(&promise->n_holders, 1);
+    unsigned n_before = atomic_fetch_add(&promise->n_holders, 1);
+    TIDE_ASSERT(n_before > 0); /* by its holder */
     return promise;
 }
 
@@ -60,6 +62,7 @@ bool tide_vc_promise_is_kept(const tide_vc_promise *promise) {
 }
 
 static void keep(tide_vc_promise *promise) {
+    TIDE_ASSERT(promise->bytes == NULL); /* it is worked out once */
     promise->bytes = malloc(promise->n_bytes > 0 ? promise->n_bytes : 1);
     bool is_known = promise->bytes != NULL &&
                     promise->kind->work_out(promise->ctx, promise->bytes, promise->n_bytes);
@@ -95,5 +98,6 @@ const unsigned char *tide_vc_promise_bytes(tide_vc_promise *promise) {
     } else {
         wait_for_other(promise);
     }
+    TIDE_ASSERT(tide_vc_promise_is_kept(promise));
     return atomic_load(&promise->state) == KNOWN ? promise->bytes : NULL;
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "common/clock.h"
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/process/fork.h"
@@ -115,6 +116,7 @@ TIDE_VC_EXPORT void tidemark_values_answer(uint64_t value) {
 }
 
 TIDE_VC_EXPORT int tidemark_values_no_answers(void) {
+    TIDE_ASSERT(mine.n_given <= mine.n_answers && mine.n_answers <= MAX_ANSWERS);
     int n_left = (int)(mine.n_answers - mine.n_given);
     mine.n_answers = mine.n_given = 0;
     return n_left;

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "common/hostmem.h"
+#include "recorder/event_log.h"
 #include "recorder/recorder.h"
 #include "recorder/recorder_friend.h"
 #include "stack/depot.h"
@@ -442,6 +444,27 @@ static void recorders_do_not_mix_up_their_names(void **state) {
     }
 }
 
+/* The log is full, and its oldest row does not fit into the base: it stops at its beginning. */
+static void a_stopped_log_still_has_its_last_row(void **state) {
+    (void)state;
+    tide_event rows[2], base[1];
+    const tide_event_log_memory memory = {sizeof(tide_event), rows, 2, base, 0, NULL};
+    tide_event_log log;
+    tide_event_log_init_in(&log, tide_hostmem_default(), &memory, true);
+    assert_null(tide_event_log_last(&log));
+    for (uint64_t i = 1; i <= 3; i++) {
+        tide_event *row = tide_event_log_row_begin(&log);
+        assert_true((row != NULL) == (i <= 2));
+        if (row != NULL) {
+            *row = (tide_event){.address = i << 9, .action = TIDE_ACTION_ALLOC};
+            tide_event_log_row_end(&log);
+        }
+    }
+    assert_false(tide_event_log_has_newest(&log));
+    assert_ptr_equal(tide_event_log_last(&log), &rows[1]);
+    tide_event_log_fini(&log);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_log_that_is_not_full_keeps_all),
@@ -461,6 +484,7 @@ int main(void) {
         cmocka_unit_test(a_pause_leaves_nothing_behind),
         cmocka_unit_test(names_are_read_where_they_lie),
         cmocka_unit_test(recorders_do_not_mix_up_their_names),
+        cmocka_unit_test(a_stopped_log_still_has_its_last_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
