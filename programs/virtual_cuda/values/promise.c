@@ -62,7 +62,7 @@ bool tide_vc_promise_is_kept(const tide_vc_promise *promise) {
 }
 
 static void keep(tide_vc_promise *promise) {
-    TIDE_ASSERT(promise->bytes == NULL); /* it is worked out once */
+    TIDE_ASSERT(promise->bytes == NULL); /* it is computed once */
     promise->bytes = malloc(promise->n_bytes > 0 ? promise->n_bytes : 1);
     bool is_known = promise->bytes != NULL &&
                     promise->kind->work_out(promise->ctx, promise->bytes, promise->n_bytes);
