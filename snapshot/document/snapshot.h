@@ -325,8 +325,8 @@ TIDE_NODISCARD tide_status tide_snapshot_write_to(const tide_snapshot *snapshot,
                                                   void *ctx, tide_error *error);
 
 /* Reads and validates. The file is untrusted: TIDE_FORMAT names the place (byte offset in the
- * uncompressed text and the key), TIDE_LIMIT a limit of docs/reference/snapshot-format.md. Never crashes and
- * never executes anything from the file. `mem` NULL: default heap. */
+ * uncompressed text and the key), TIDE_LIMIT a limit of docs/reference/snapshot-format.md. Never
+ * crashes and never executes anything from the file. `mem` NULL: default heap. */
 TIDE_NODISCARD tide_status tide_snapshot_load(const char *path, const tide_hostmem *mem,
                                               tide_snapshot **ret_snapshot, tide_error *error);
 

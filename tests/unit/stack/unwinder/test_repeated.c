@@ -68,8 +68,8 @@ static void stacks_that_differ_in_a_far_frame_alone(void **state) {
     end(N_STACKS, 2);
 }
 
-/* Each depth at first, then any. Not inlined, because gcc makes a call of recurse() for either case, and their stacks
- * differ. */
+/* Each depth at first, then any. Not inlined, because gcc makes a call of recurse() for either
+ * case, and their stacks differ. */
 static __attribute__((noinline)) unsigned way_in(unsigned i, uint64_t *seed) {
     return i < DEPTH ? i + 1 : 1 + random_number(seed, DEPTH);
 }
