@@ -85,7 +85,7 @@ static void add_piece(tide_layout *layout, tide_layout_segment *segment, uint64_
     }
 }
 
-/* Fills one segment from the first block that may lie in it; returns the first behind it. */
+/* Fills one segment from the first block that may be in it; returns the first after it. */
 static size_t fill_segment(builder *build, tide_layout_segment *segment, size_t block,
                            int64_t event) {
     tide_layout *layout = build->layout;

@@ -5,7 +5,7 @@
 #include "snapshot/analysis/layout.h"
 
 /* Fills segments and n_segments, without pieces; the pool is TIDE_SEGMENT_UNKNOWN where no row
- * tells. In no case the caller has more to undo than tide_layout_fini. */
+ * says it. The caller never has more to undo than tide_layout_fini. */
 TIDE_NODISCARD tide_status tide_layout_find_segments(tide_layout *layout,
                                                      const tide_snapshot *snapshot,
                                                      const tide_instant *at);

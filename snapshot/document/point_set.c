@@ -41,7 +41,7 @@ void tide_point_set_remove(tide_point_set *set, size_t point) {
 }
 
 static unsigned lowest_bit(uint64_t word) {
-    TIDE_ASSERT(word != 0); /* a bit of one level stands for a word of the level below */
+    TIDE_ASSERT(word != 0); /* a bit of one level represents a word of the level below */
     unsigned bit = 0;
     for (unsigned half = WORD_BITS / 2; half > 0; half /= 2) {
         if ((word & ((UINT64_C(1) << half) - 1)) == 0) {

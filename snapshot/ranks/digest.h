@@ -2,7 +2,7 @@
  * of the peak by line of the program, growth, settings, a short timeline.
  *
  * Made of a snapshot, or read from a file of at most TIDE_DIGEST_BYTES (docs/reference/digest.md).
- * A digest lies in the arena that its maker is given; only tide_digest_shrink changes it. Texts are
+ * A digest is in the arena that its maker is given; only tide_digest_shrink changes it. Texts are
  * UTF-8 and never NULL; numbers are -1 where they are unknown. What a digest leaves out to stay
  * small is added up.
  */
@@ -117,7 +117,7 @@ typedef struct tide_digest {
     const char *command, *outcome;
     int64_t started_unix_us;
     tide_snapshot_rank rank;
-    const char *node; /* the host, or what tells one node from another */
+    const char *node; /* the host, or what distinguishes it from other nodes */
     const char *from; /* TIDE_RANK_RECORDED, ... */
     const char *host_name, *host_os, *host_cpu;
     const tide_snapshot_setting *software, *settings;
@@ -130,7 +130,7 @@ typedef struct tide_digest {
     size_t n_inexact;
 } tide_digest;
 
-/* What is told of a source besides its snapshot. */
+/* What is known of a source besides its snapshot. */
 typedef struct tide_digest_source {
     const char *path;
     int64_t rank; /* --rank; -1: not given */
@@ -180,7 +180,7 @@ bool tide_digest_is(const char *path);
 TIDE_NODISCARD tide_status tide_digest_read(const char *text, size_t n_bytes, tide_arena *arena,
                                             tide_digest **ret_digest, tide_error *error);
 
-/* Reads a file, which nobody checked: errors are as those of tide_snapshot_load. */
+/* Reads a file that has not been checked: errors are as those of tide_snapshot_load. */
 TIDE_NODISCARD tide_status tide_digest_load(const char *path, tide_arena *arena,
                                             tide_digest **ret_digest, tide_error *error);
 

@@ -32,7 +32,7 @@ typedef struct tide_digest_work {
     size_t within_capacity;
     size_t n_seen;                   /* rows of the timeline */
     int64_t before_row, after_row;   /* ends of the first and last measured step; -1: no growth */
-    int64_t before_bytes, n_between; /* allocated at before_row; measured steps behind the first */
+    int64_t before_bytes, n_between; /* allocated at before_row; measured steps after the first */
     int64_t after_bytes;
     tide_lifetimes kept; /* what is allocated at the two rows, which are called 0 and 1 */
     size_t kept_capacity;

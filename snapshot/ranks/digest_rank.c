@@ -13,7 +13,7 @@ static bool is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* The number of 1 to MAX_DIGITS digits; -1. *ret_end is behind them. */
+/* The number of 1 to MAX_DIGITS digits; -1. *ret_end is after them. */
 static int64_t number_at(const char *text, const char **ret_end) {
     int64_t number = 0;
     size_t n = 0;

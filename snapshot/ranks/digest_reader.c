@@ -1,4 +1,4 @@
-/* Reads the file of a digest, which nobody checked. */
+/* Reads the file of a digest, which has not been checked. */
 #include <inttypes.h>
 #include <string.h>
 

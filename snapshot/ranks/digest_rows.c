@@ -62,7 +62,7 @@ static tide_status chain_of(tide_digest_parts *of, uint32_t scope, uint32_t **re
     return status;
 }
 
-/* The number of a scope's path; TIDE_NONE: it lies outside of all but steps. */
+/* The number of a scope's path; TIDE_NONE: it is outside of all scopes but steps. */
 static tide_status path_of(tide_digest_parts *of, uint32_t scope, uint32_t *ret_path) {
     uint32_t *chain = NULL;
     size_t n = 0;

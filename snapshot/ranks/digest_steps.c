@@ -13,7 +13,7 @@ static int64_t most(int64_t a, int64_t b) {
 /* ---- before the second reading ---- */
 
 /* Row at which a step begins to be measured. One that ends before it begins is measured at its end
- * alone: steps of several threads that are told by their ends can be so. */
+ * alone: steps of several threads that are known by their ends can be so. */
 static size_t entry_of(const tide_step *step) {
     return step->first < step->last ? step->first : step->last;
 }

@@ -87,7 +87,7 @@ static void set_figures(const tide_digest_parts *of, size_t index, tide_digest_d
     }
 }
 
-/* The step and the phase that the row of the peak lies in. */
+/* The step and the phase that the row of the peak is in. */
 static tide_status locate_peak(const tide_digest_parts *of, tide_digest_work *work) {
     bool has_step = false;
     bool has_phase = false;

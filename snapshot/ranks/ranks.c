@@ -352,7 +352,7 @@ static void find_world(tide_ranks *ranks) {
     }
 }
 
-/* The name of a process group that no digest has is a mistake of the user's. */
+/* The name of a process group that no digest has is the user's mistake. */
 static tide_status check_group_by(const tide_ranks *ranks, const char *group_by,
                                   tide_error *error) {
     static const char *const WORDS[] = {"role", "stage", "host", "none"};

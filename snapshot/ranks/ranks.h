@@ -33,7 +33,7 @@ typedef struct tide_rank {
 typedef struct tide_rank_fold {
     const char *ranks; /* "0-62, 64"; a file's name where the rank is not known */
     const char *place; /* "tp first, dp last": what all of them have in common; "" */
-    size_t first;      /* index of its first rank, which stands for all */
+    size_t first;      /* index of its first rank, which represents all */
     size_t n;          /* ranks in it */
     size_t group;      /* index */
     bool is_outlier;
@@ -73,7 +73,7 @@ typedef struct tide_ranks {
 } tide_ranks;
 
 /* `group_by`: "role" (pipeline stage and experts), "stage", "host", "none", or the name of a
- * process group, whose positions are told apart. The digests outlive the result. TIDE_INVALID: a
+ * process group, whose positions are distinguished. The digests outlive the result. TIDE_INVALID: a
  * rank comes twice, or no digest has a process group of the name. */
 TIDE_NODISCARD tide_status tide_ranks_make(const tide_digest *const *digests, size_t n,
                                            const char *group_by, tide_arena *arena,

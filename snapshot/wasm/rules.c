@@ -45,8 +45,8 @@ static tide_status find_blocks(const tide_lifetimes *lifetimes, explained *ret) 
     return TIDE_OK;
 }
 
-/* The row of a block whose category is by rule. Only the command line knows rules of the user's
- * own: a category that the built-in rule does not give comes from one of these, the last row. */
+/* The row of a block whose category is by rule. Only the command line knows the user's own
+ * rules: a category that the built-in rule does not give comes from one of these, the last row. */
 static size_t row_of(const tide_rules *rules, const tide_snapshot *snapshot,
                      const tide_lifetime *block, uint8_t rule) {
     size_t own = tide_rules_count(rules);
