@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "common/bytes.h"
 #include "common/hostmem.h"
 
@@ -72,6 +73,7 @@ tide_status tide_text_file_read(const char *path, size_t max_bytes, char **ret_t
         tide_hostmem_default()->release(tide_hostmem_default()->ctx, text);
         return status;
     }
+    TIDE_ASSERT(text != NULL); /* each file is read at least once */
     text[n_bytes] = '\0';
     *ret_text = text;
     if (ret_n_bytes != NULL) {
