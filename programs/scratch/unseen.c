@@ -31,7 +31,7 @@ static bool read_at(int fd, uint64_t offset, void *to, size_t n_bytes) {
 }
 
 static bool has_name(int fd, const Elf64_Phdr *part) {
-    Elf64_Dyn row;
+    Elf64_Dyn row = {.d_tag = DT_NULL};
     for (size_t i = 0; i < part->p_filesz / sizeof(row); i++) {
         if (!read_at(fd, part->p_offset + i * sizeof(row), &row, sizeof(row)) ||
             row.d_tag == DT_NULL) {
