@@ -97,7 +97,7 @@ test('colours by order tell the small differences apart that one outlier hides',
   assert.equal(scaleOf({ ...heat, most: heat.least }, true)(heat.least), 0.5);
 });
 
-test('a step that stands for several fills their columns', async () => {
+test('a step that represents several fills their columns', async () => {
   const long = makeDigest(0, 8, 6);
   const short = makeDigest(1, 8, 6);
   const { steps } = short.devices[0];
