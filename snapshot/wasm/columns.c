@@ -274,8 +274,8 @@ const void *tide_engine_rows(tide_engine *engine, size_t column, size_t first) {
     }
     if (plan->values != NULL) {
         copy *const copy_of = COPIES[log_of(plan->width)][log_of(WIDTHS[plan->type])];
-        TIDE_ASSERT(copy_of !=
-                    NULL); /* only a number of 8 bytes does not fit, and becomes a double */
+        /* Only a number of 8 bytes does not fit, and becomes a double. */
+        TIDE_ASSERT(copy_of != NULL);
         copy_of(&of, to);
     } else {
         memset(to, 0, of.n * WIDTHS[plan->type]);

@@ -12,7 +12,7 @@ import { categoryText, formatBytes } from './text.js';
 
 const STRIP_ROW = 26; // CSS pixels
 const MORE = '#d55e00';
-const LESS = '#0072b2'; // colour-blind readers can distinguish these two apart; the direction differs as well
+const LESS = '#0072b2'; // colour-blind readers can distinguish these two; the direction differs as well
 
 /**
  * The differences along a stage's view. In each column both runs show the instant of their largest total
