@@ -64,11 +64,11 @@
 
 /* 5. From a live cache to a file, or to a document in memory. */
 #include "capture/capture.h"
-#include "capture/dumper.h"        /* while the program runs: on a signal, at OOM, every k steps */
-#include "capture/host.h"          /* the machine, for the description of the run */
-#include "capture/measure.h"       /* what recording costs here */
-#include "capture/recover.h"       /* a log file that a crash left */
-#include "common/temporary_file.h" /* removing unfinished files, for a signal handler of yours */
+#include "capture/dumper.h"  /* while the program runs: on a signal, at OOM, every k steps */
+#include "capture/host.h"    /* the machine, for the description of the run */
+#include "capture/measure.h" /* what recording costs here */
+#include "capture/recover.h" /* a log file that a crash left */
+#include "common/files/temporary_file.h" /* removing unfinished files, for a signal handler of yours */
 
 /* 6. Documents: load one, look at its rows, its peak, and how two compare. */
 #include "snapshot/compare/compare.h"

@@ -6,9 +6,9 @@
 
 #include "allocator/cache_internal.h"
 #include "common/assert.h"
-#include "common/bytes.h"
+#include "common/text/bytes.h"
 #include "common/map.h"
-#include "common/text.h"
+#include "common/text/text.h"
 
 enum { HOOK_POLL_NS = 100000 };
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "common/assert.h"
-#include "common/bytes.h"
+#include "common/text/bytes.h"
 
 static bool collects_garbage(const tide_cache *cache) {
     return cache->config.memory_limit_bytes != TIDE_UNLIMITED &&

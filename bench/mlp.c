@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "bench/mlp_internal.h"
-#include "common/plural.h"
+#include "common/text/plural.h"
 
 /* One row: the timed subject and its FLOP. */
 static tide_status measure_row(tide_bench_mlp_state *state, const tide_timing_subject *subject,

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "common/plural.h"
+#include "common/text/plural.h"
 
 enum { MAX_STEPS = 100000 };
 

@@ -11,7 +11,7 @@
 
 #include "bench/run_internal.h"
 #include "common/clock.h"
-#include "common/strings.h"
+#include "common/text/strings.h"
 #include "snapshot/document/symbols.h"
 
 enum { N_ADDRESSES = 1000, N_ADDRESSES_BRIEF = 50 };

@@ -3,7 +3,7 @@
 #define TIDE_CAPTURE_CAPTURE_INTERNAL_H
 
 #include "allocator/cache.h"
-#include "common/strings.h"
+#include "common/text/strings.h"
 #include "recorder/log_format_friend.h"
 #include "snapshot/document/snapshot.h"
 #include "snapshot/document/symbols.h"

@@ -8,7 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "common/text_file.h"
+#include "common/files/text_file.h"
 
 void tide_host_get_info(tide_host_info *ret_info) {
     memset(ret_info, 0, sizeof(*ret_info));

@@ -12,7 +12,7 @@
 
 #include "capture/log_contents_internal.h"
 #include "common/assert.h"
-#include "common/checksum.h"
+#include "common/files/checksum.h"
 
 enum { MAX_TRIES = 4, MAX_BASE_TRIES = 200 };
 

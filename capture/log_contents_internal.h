@@ -3,7 +3,7 @@
 #define TIDE_CAPTURE_LOG_CONTENTS_INTERNAL_H
 
 #include "capture/recover.h"
-#include "common/strings.h"
+#include "common/text/strings.h"
 #include "recorder/log_format_friend.h"
 #include "snapshot/document/symbols.h"
 

@@ -5,8 +5,8 @@
 #include "capture/capture_internal.h"
 #include "capture/log_contents_internal.h"
 #include "common/assert.h"
-#include "common/checksum.h"
-#include "common/elf_note.h"
+#include "common/files/checksum.h"
+#include "common/files/elf_note.h"
 
 enum {
     MAX_WRONG = 4096, /* wrong checksums; then the rest of the journal is skipped */

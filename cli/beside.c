@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/beside.h"
-#include "common/text.h"
+#include "common/text/text.h"
 #include "snapshot/document/implementation.h"
 
 /* Tensors of one name and category in both runs. */

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "common/text_file.h"
+#include "common/files/text_file.h"
 #include "programs/launch/cards.h"
 
 tide_status tide_calibration_own_path(char ret_path[TIDE_PATH_BYTES], tide_error *error) {

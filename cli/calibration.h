@@ -5,7 +5,7 @@
 #define TIDE_CLI_CALIBRATION_H
 
 #include "cli/files.h"
-#include "cli/options.h"
+#include "cli/options/options.h"
 #include "common/status.h"
 #include "programs/step_time/calibration.h"
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "cli/options.h"
+#include "cli/options/options.h"
 #include "common/status.h"
 
 #ifdef __cplusplus

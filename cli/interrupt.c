@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/temporary_file.h"
+#include "common/files/temporary_file.h"
 
 /* Signals by which a user or the system requests the program to stop. */
 static const int REQUESTS[] = {SIGINT, SIGTERM, SIGHUP};

@@ -3,7 +3,7 @@
 #ifndef TIDE_CLI_LOAD_H
 #define TIDE_CLI_LOAD_H
 
-#include "cli/options.h"
+#include "cli/options/options.h"
 #include "common/status.h"
 #include "snapshot/document/snapshot.h"
 

@@ -5,8 +5,8 @@
 
 #include "cli/cli.h"
 #include "cli/interrupt.h"
-#include "cli/manual.h"
-#include "common/nearest.h"
+#include "cli/options/manual.h"
+#include "common/text/nearest.h"
 #include "run/run.h"
 
 static const tide_command *const COMMANDS[] = {

@@ -8,7 +8,7 @@
 
 #include "capture/log_source.h"
 #include "cli/files.h"
-#include "common/output_file.h"
+#include "common/files/output_file.h"
 
 /* ---- endings ---- */
 

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/program_options.h"
+#include "cli/options/program_options.h"
 #include "common/status.h"
 #include "run/run.h"
 

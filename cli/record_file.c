@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "common/hostmem.h"
-#include "common/output_file.h"
+#include "common/files/output_file.h"
 
 /* ---- the lock ---- */
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/run_options.h"
+#include "cli/options/run_options.h"
 
 static tide_status as_size(const char *option, uint64_t count, size_t *ret_size,
                            tide_error *error) {

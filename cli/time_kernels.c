@@ -1,7 +1,7 @@
 #include "cli/time_kernels.h"
 
-#include "cli/report_options.h"
-#include "cli/time_words.h"
+#include "cli/options/report_options.h"
+#include "cli/words/time_words.h"
 
 enum { KERNEL_BYTES = 160 };
 

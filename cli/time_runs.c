@@ -2,8 +2,8 @@
 
 #include <inttypes.h>
 
-#include "common/plural.h"
-#include "common/text.h"
+#include "common/text/plural.h"
+#include "common/text/text.h"
 #include "programs/launch/cards.h"
 #include "programs/step_time/card.h"
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/time_words.h"
+#include "cli/words/time_words.h"
 #include "run/run.h"
 
 #ifdef __cplusplus

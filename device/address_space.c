@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/bytes.h"
+#include "common/text/bytes.h"
 #include "device/device.h"
 
 /* Addresses stay below 2^53, to survive a reader that stores numbers as doubles. */

@@ -1,6 +1,6 @@
 #include "device/card_names.h"
 
-#include "common/text.h"
+#include "common/text/text.h"
 #include "device/cards.h"
 
 const char *tide_card_unknown(const char *name, char ret_text[TIDE_NEAREST_TEXT]) {

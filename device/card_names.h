@@ -2,7 +2,7 @@
 #ifndef TIDE_DEVICE_CARD_NAMES_H
 #define TIDE_DEVICE_CARD_NAMES_H
 
-#include "common/nearest.h"
+#include "common/text/nearest.h"
 
 #ifdef __cplusplus
 extern "C" {

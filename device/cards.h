@@ -50,8 +50,8 @@ typedef struct tide_card {
 /* The table. It is static. */
 const tide_card *tide_cards(size_t *ret_n_cards);
 
-/* The names of the table one after the other, for common/nearest.h; NULL after the last. ctx is not
- * used. */
+/* The names of the table one after the other, for common/text/nearest.h; NULL after the last. ctx
+ * is not used. */
 const char *tide_card_name_at(const void *ctx, size_t i);
 
 /* The card of that name. A beginning up to a dash that only one name has is enough ("t4" is t4-16),

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "common/bytes.h"
-#include "common/text_file.h"
+#include "common/text/bytes.h"
+#include "common/files/text_file.h"
 #include "device/host_internal.h"
 
 static unsigned char *host_pointer(const tide_device_host *host, uint64_t address) {

@@ -13,7 +13,7 @@
 #include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 
-#include "common/bytes.h"
+#include "common/text/bytes.h"
 
 struct tide_device_event {
     cudaEvent_t event;       /* owned; timing on */

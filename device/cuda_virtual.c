@@ -11,7 +11,7 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
-#include "common/bytes.h"
+#include "common/text/bytes.h"
 
 _Static_assert(sizeof(CUmemAllocationProp) == 32, "as the driver knows it");
 _Static_assert(sizeof(CUmemAccessDesc) == 12, "as the driver knows it");

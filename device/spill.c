@@ -1,7 +1,7 @@
 /* spill.c - the place of each piece: the card while it has room, else the host. */
 #include "device/spill.h"
 
-#include "common/bytes.h"
+#include "common/text/bytes.h"
 
 void tide_spill_init(tide_spill *spill, const tide_hostmem *mem, uint64_t card_bytes,
                      uint64_t limit_bytes) {

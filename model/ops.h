@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "common/hostmem.h"
-#include "common/launch_list.h"
+#include "programs/wire/launch_list.h"
 #include "common/status.h"
 #include "device/device.h"
 #include "model/config.h"

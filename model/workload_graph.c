@@ -1,5 +1,5 @@
 /* workload_graph.c - a step as a graph: captured once after the warm-up, then replayed. */
-#include "common/stated_host.h"
+#include "programs/wire/stated_host.h"
 #include "model/precision.h"
 #include "model/workload_internal.h"
 #include "recorder/recorder_friend.h"

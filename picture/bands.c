@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/text.h"
+#include "common/text/text.h"
 #include "picture/series_internal.h"
 #include "snapshot/analysis/category_rules.h"
 

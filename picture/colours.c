@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/event.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "picture/series_internal.h"
 
 /* Of the largest groups; the first ones are also those of the built-in categories. */

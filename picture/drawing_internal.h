@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "common/arena.h"
-#include "common/output_file.h"
+#include "common/files/output_file.h"
 #include "common/status.h"
 
 #define TIDE_PICTURE_PX(n) ((int32_t)((n)*10)) /* pixels as a length */

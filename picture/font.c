@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "picture/raster_internal.h"
 
 static const char *const LETTERS[] = {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/bytes.h"
+#include "common/text/bytes.h"
 #include "picture/scene_internal.h"
 
 #define MARGIN TIDE_PICTURE_PX(12)

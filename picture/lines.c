@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/strings.h"
+#include "common/text/strings.h"
 #include "picture/series_internal.h"
 #include "snapshot/analysis/user_frame.h"
 

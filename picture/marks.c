@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/bytes.h"
+#include "common/text/bytes.h"
 #include "picture/scene_internal.h"
 
 #define PILL_HEIGHT TIDE_PICTURE_PX(20)

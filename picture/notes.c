@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/bytes.h"
+#include "common/text/bytes.h"
 #include "picture/scene_internal.h"
 
 static void note_end(tide_picture_scene *scene) {

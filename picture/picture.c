@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 
-#include "common/bytes.h"
-#include "common/text.h"
+#include "common/text/bytes.h"
+#include "common/text/text.h"
 #include "picture/scene_internal.h"
 
 /* The page's themes (viewer/style/base.css). */

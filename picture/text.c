@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "picture/drawing_internal.h"
 
 /* Advance widths of Helvetica from ' ' to '~', in thousandths of the size of the font. Arial,

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/toolkit_library.h"
+#include "common/files/toolkit_library.h"
 
 static void *search(void) {
     void *library = tide_toolkit_library_open("libcupti.so.13");

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 
 #include "common/assert.h"
-#include "common/bytes.h"
+#include "common/text/bytes.h"
 #include "recorder/log_format_friend.h"
 
 /* Rows of the base beyond those of the log: more blocks may be alive than a small ring has rows.

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/assert.h"
-#include "common/checksum.h"
+#include "common/files/checksum.h"
 
 struct tide_journal {
     const tide_hostmem *mem; /* borrowed */

@@ -22,10 +22,10 @@
 #include <unistd.h>
 
 #include "common/assert.h"
-#include "common/bytes.h"
-#include "common/checksum.h"
+#include "common/text/bytes.h"
+#include "common/files/checksum.h"
 #include "common/clock.h"
-#include "common/temporary_file.h"
+#include "common/files/temporary_file.h"
 
 enum { PATH_BYTES = 4096, MAX_TRIES = 8, ALIGNMENT = 64 };
 

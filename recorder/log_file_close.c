@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/checksum.h"
-#include "common/temporary_file.h"
+#include "common/files/checksum.h"
+#include "common/files/temporary_file.h"
 #include "recorder/log_file_internal.h"
 
 static bool put(int descriptor, const void *data, size_t n_bytes) {

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "common/assert.h"
-#include "common/elf_note.h"
+#include "common/files/elf_note.h"
 #include "recorder/journal_internal.h"
 
 enum { PATH_BYTES = 4096 };

@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 
 #include "common/lock_friend.h"
-#include "common/strings.h"
+#include "common/text/strings.h"
 #include "common/tick_clock_friend.h"
 #include "recorder/event_log.h"
 #include "recorder/journal_internal.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/text.h"
+#include "common/text/text.h"
 #include "replay/replay_internal.h"
 #include "replay/settings_internal.h"
 

@@ -1,7 +1,7 @@
 /* A report as CSV (RFC 4180): one table, for every reader of CSV. */
 #include <string.h>
 
-#include "common/text.h"
+#include "common/text/text.h"
 #include "report/table_internal.h"
 #include "report/terminal.h"
 

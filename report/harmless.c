@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "report/terminal.h"
 
 enum { MAX_CHARACTER_BYTES = 4 };

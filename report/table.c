@@ -5,8 +5,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "common/bytes.h"
-#include "common/nearest.h"
+#include "common/text/bytes.h"
+#include "common/text/nearest.h"
 #include "report/harmless.h"
 #include "report/table_internal.h"
 

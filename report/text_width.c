@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 /* Code points from first to last. */
 typedef struct range {

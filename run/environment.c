@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/text_file.h"
+#include "common/files/text_file.h"
 #include "run/run_internal.h"
 
 #define PLACE(key, kind, member) TIDE_JSON_FIELD(tide_run_environment, kind, key, member)

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "common/clock.h"
-#include "common/text_file.h"
+#include "common/files/text_file.h"
 #include "run/run_internal.h"
 
 static const tide_run_hooks NO_HOOKS = {.ctx = NULL};

@@ -5,7 +5,7 @@
 
 #include "capture/capture.h"
 #include "capture/measure.h"
-#include "common/bytes.h"
+#include "common/text/bytes.h"
 #include "model/peak.h"
 #include "run/run_internal.h"
 

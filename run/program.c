@@ -6,7 +6,7 @@
 #include <cjson/cJSON.h>
 
 #include "common/hostmem.h"
-#include "common/text.h"
+#include "common/text/text.h"
 
 /* Bytes of one argument: the limit of Linux. */
 enum { ARGUMENT_BYTES = 1 << 17 };

@@ -10,7 +10,7 @@
 #include "programs/launch/launch.h"
 #include "programs/launch/left/left.h"
 #include "programs/launch/names.h"
-#include "programs/launch/peaks.h"
+#include "programs/launch/left/peaks.h"
 #include "programs/launch/time.h"
 #include "run/program.h"
 #include "run/run_internal.h"

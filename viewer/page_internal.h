@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "common/output_file.h"
+#include "common/files/output_file.h"
 
 #ifdef __cplusplus
 extern "C" {

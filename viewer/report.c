@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/output_file.h"
+#include "common/files/output_file.h"
 #include "viewer/page_internal.h"
 
 enum { READ_BYTES = TIDE_PAGE_PART_BYTES };

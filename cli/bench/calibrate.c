@@ -9,7 +9,7 @@
 #include "cli/calibration.h"
 #include "cli/cli.h"
 #include "cli/outputs.h"
-#include "cli/report_options.h"
+#include "cli/options/report_options.h"
 #include "device/cards.h"
 #include "programs/launch/launch.h"
 #include "programs/launch/left/left.h"

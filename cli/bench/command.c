@@ -10,11 +10,11 @@
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/record_file.h"
-#include "cli/report_options.h"
-#include "cli/run_choices.h"
-#include "cli/run_options.h"
-#include "common/nearest.h"
-#include "common/plural.h"
+#include "cli/options/report_options.h"
+#include "cli/options/run_choices.h"
+#include "cli/options/run_options.h"
+#include "common/text/nearest.h"
+#include "common/text/plural.h"
 #include "model/timing.h"
 
 typedef struct bench_options {

@@ -5,8 +5,8 @@
 
 #include "cli/bench/internal.h"
 #include "cli/cli.h"
-#include "cli/report_options.h"
-#include "common/plural.h"
+#include "cli/options/report_options.h"
+#include "common/text/plural.h"
 #include "run/outcome.h"
 
 enum { MAX_PARTS = 4 };

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/report_options.h"
-#include "cli/run_choices.h"
+#include "cli/options/report_options.h"
+#include "cli/options/run_choices.h"
 #include "common/hostmem.h"
-#include "common/plural.h"
+#include "common/text/plural.h"
 #include "device/device.h"
 #include "model/reference.h"
 #include "report/table.h"

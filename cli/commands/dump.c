@@ -6,7 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/load.h"
-#include "cli/snapshot_words.h"
+#include "cli/words/snapshot_words.h"
 #include "report/harmless.h"
 #include "report/table.h"
 #include "snapshot/document/scope_paths.h"

@@ -2,7 +2,7 @@
 #include "capture/log_source.h"
 #include "cli/commands/export_internal.h"
 #include "cli/load.h"
-#include "cli/recovery_words.h"
+#include "cli/words/recovery_words.h"
 #include "programs/launch/document/document.h"
 #include "snapshot/export/parquet/export.h"
 

@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "cli/load.h"
 #include "cli/outputs.h"
-#include "cli/snapshot_words.h"
+#include "cli/words/snapshot_words.h"
 #include "picture/picture.h"
 
 #define ANY_DEVICE UINT64_MAX

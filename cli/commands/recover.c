@@ -7,8 +7,8 @@
 #include "cli/commands/recover_internal.h"
 #include "cli/files.h"
 #include "cli/outputs.h"
-#include "cli/recovery_words.h"
-#include "common/plural.h"
+#include "cli/words/recovery_words.h"
+#include "common/text/plural.h"
 #include "programs/launch/document/document.h"
 #include "programs/launch/logs/logs.h"
 

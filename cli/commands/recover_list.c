@@ -5,8 +5,8 @@
 
 #include "cli/cli.h"
 #include "cli/commands/recover_internal.h"
-#include "common/bytes.h"
-#include "common/plural.h"
+#include "common/text/bytes.h"
+#include "common/text/plural.h"
 #include "programs/launch/logs/logs_left.h"
 #include "report/harmless.h"
 

@@ -4,12 +4,12 @@
 
 #include "cli/cli.h"
 #include "cli/files.h"
-#include "common/file_name.h"
+#include "common/files/file_name.h"
 #include "cli/html_report.h"
 #include "cli/load.h"
 #include "cli/outputs.h"
 #include "common/hostmem.h"
-#include "common/output_file.h"
+#include "common/files/output_file.h"
 #include "snapshot/ranks/digest.h"
 #include "viewer/report.h"
 

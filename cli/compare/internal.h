@@ -4,7 +4,7 @@
 #ifndef TIDE_CLI_COMPARE_INTERNAL_H
 #define TIDE_CLI_COMPARE_INTERNAL_H
 
-#include "cli/options.h"
+#include "cli/options/options.h"
 #include "report/table.h"
 #include "snapshot/compare/compare.h"
 #include "snapshot/compare/compare_rows.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cli/compare/internal.h"
-#include "cli/loss_words.h"
+#include "cli/words/loss_words.h"
 
 enum { WORDS_BYTES = 512 };
 

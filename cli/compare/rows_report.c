@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "cli/compare/internal.h"
-#include "cli/snapshot_words.h"
-#include "common/text.h"
+#include "cli/words/snapshot_words.h"
+#include "common/text/text.h"
 
 enum { WORDS_BYTES = 512, SHOWN_FRAMES = 3 };
 

@@ -2,7 +2,7 @@
  * simulates. */
 #include "cli/cli.h"
 #include "cli/devices/internal.h"
-#include "cli/report_options.h"
+#include "cli/options/report_options.h"
 
 typedef struct devices_options {
     tide_report_options report; /* how the report is printed */

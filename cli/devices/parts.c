@@ -6,8 +6,8 @@
 
 #include "capture/host.h"
 #include "cli/devices/internal.h"
-#include "common/bytes.h"
-#include "common/plural.h"
+#include "common/text/bytes.h"
+#include "common/text/plural.h"
 #include "device/device.h"
 #include "programs/launch/torch_version.h"
 #include "model/ops.h"

@@ -8,7 +8,7 @@
 #include "cli/files.h"
 #include "cli/load.h"
 #include "cli/outputs.h"
-#include "cli/recovery_words.h"
+#include "cli/words/recovery_words.h"
 #include "programs/launch/document/document.h"
 #include "snapshot/ranks/digest.h"
 

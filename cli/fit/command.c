@@ -5,9 +5,9 @@
 
 #include "cli/cli.h"
 #include "cli/fit/internal.h"
-#include "cli/program_words.h"
-#include "cli/report_options.h"
-#include "cli/run_options.h"
+#include "cli/words/program_words.h"
+#include "cli/options/report_options.h"
+#include "cli/options/run_options.h"
 #include "model/eager/eager.h"
 
 enum { MAX_ROWS = 256 };

@@ -5,7 +5,7 @@
 #define TIDE_CLI_FIT_INTERNAL_H
 
 #include "cli/program_grid.h"
-#include "cli/run_options.h"
+#include "cli/options/run_options.h"
 #include "report/table.h"
 #include "run/fit.h"
 

@@ -8,11 +8,11 @@
 #include "cli/fit/internal.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
-#include "cli/report_options.h"
+#include "cli/options/report_options.h"
 #include "cli/time_runs.h"
 #include "common/hostmem.h"
-#include "common/milliseconds.h"
-#include "common/plural.h"
+#include "common/text/milliseconds.h"
+#include "common/text/plural.h"
 #include "run/program_fit.h"
 
 enum { STEP_WORDS = 4 * TIDE_MS_TEXT };

@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/report_options.h"
+#include "cli/options/report_options.h"
 #include "cli/fit/internal.h"
 #include "cli/beside.h"
-#include "cli/spill_words.h"
-#include "common/bytes.h"
-#include "common/plural.h"
+#include "cli/words/spill_words.h"
+#include "common/text/bytes.h"
+#include "common/text/plural.h"
 #include "snapshot/document/implementation.h"
 
 const tide_fit_reply *tide_fit_deciding(const tide_fit_row *row) {

@@ -4,8 +4,8 @@
 
 #include "cli/cli.h"
 #include "cli/forecast/internal.h"
-#include "cli/report_options.h"
-#include "cli/run_options.h"
+#include "cli/options/report_options.h"
+#include "cli/options/run_options.h"
 
 /* The command line as it was written. */
 typedef struct forecast_options {

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "cli/forecast/internal.h"
-#include "cli/report_options.h"
-#include "cli/snapshot_words.h"
-#include "cli/spill_words.h"
+#include "cli/options/report_options.h"
+#include "cli/words/snapshot_words.h"
+#include "cli/words/spill_words.h"
 #include "cli/time_kernels.h"
-#include "common/text.h"
+#include "common/text/text.h"
 #include "programs/launch/time.h"
 
 enum { N_CATEGORIES_SAID = 3, PART_BYTES = 512, TIMES_BYTES = 32 };

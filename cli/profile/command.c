@@ -11,7 +11,7 @@
 #include "cli/interrupt.h"
 #include "cli/profile/internal.h"
 #include "cli/progress.h"
-#include "common/plural.h"
+#include "common/text/plural.h"
 
 enum { COMMAND_BYTES = 2048 };
 

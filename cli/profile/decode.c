@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/profile/internal.h"
-#include "cli/report_options.h"
+#include "cli/options/report_options.h"
 #include "device/cards.h"
 
 /* Bytes per second from clock and bus, with two transfers per clock; 0: unknown. */

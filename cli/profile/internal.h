@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "cli/files.h"
-#include "cli/run_options.h"
+#include "cli/options/run_options.h"
 #include "common/status.h"
 #include "report/table.h"
 #include "run/run.h"

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "cli/loss_words.h"
+#include "cli/words/loss_words.h"
 #include "cli/profile/internal.h"
 #include "model/first_loss.h"
 

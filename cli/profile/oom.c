@@ -5,9 +5,9 @@
 
 #include "cli/cli.h"
 #include "cli/profile/internal.h"
-#include "cli/snapshot_words.h"
-#include "common/bytes.h"
-#include "common/plural.h"
+#include "cli/words/snapshot_words.h"
+#include "common/text/bytes.h"
+#include "common/text/plural.h"
 
 enum { N_STACKS_SHOWN = 3, N_FRAMES_SHOWN = 3, FRAMES_TEXT = 512 };
 

@@ -1,6 +1,6 @@
 /* The options of `tidemark profile`. */
 #include "cli/profile/internal.h"
-#include "cli/report_options.h"
+#include "cli/options/report_options.h"
 #include "report/table.h"
 
 /* The common signals for --snapshot-signal. */

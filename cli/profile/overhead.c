@@ -1,6 +1,6 @@
 /* The cost of recording, in words. */
 #include "cli/profile/internal.h"
-#include "cli/snapshot_words.h"
+#include "cli/words/snapshot_words.h"
 #include "snapshot/explain/recorder_cost.h"
 
 enum { WORDS_BYTES = 512 };

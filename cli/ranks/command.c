@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "cli/outputs.h"
 #include "cli/ranks/internal.h"
-#include "cli/report_options.h"
+#include "cli/options/report_options.h"
 #include "report/harmless.h"
 #include "viewer/report.h"
 

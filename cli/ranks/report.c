@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/ranks/internal.h"
-#include "common/plural.h"
+#include "common/text/plural.h"
 #include "snapshot/explain/growth.h"
 
 static const tide_digest_device *device_of(const tide_ranks *ranks, const tide_rank_fold *fold) {

@@ -7,7 +7,7 @@
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/replay/internal.h"
-#include "cli/report_options.h"
+#include "cli/options/report_options.h"
 #include "snapshot/document/snapshot.h"
 
 static const char *start_at(size_t i) {

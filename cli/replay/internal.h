@@ -4,8 +4,8 @@
 #ifndef TIDE_CLI_REPLAY_INTERNAL_H
 #define TIDE_CLI_REPLAY_INTERNAL_H
 
-#include "cli/options.h"
-#include "cli/report_options.h"
+#include "cli/options/options.h"
+#include "cli/options/report_options.h"
 #include "replay/runs.h"
 #include "report/table.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "cli/replay/internal.h"
-#include "common/bytes.h"
+#include "common/text/bytes.h"
 
 /* The result of an entry on one device. */
 typedef struct ranked {

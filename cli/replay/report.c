@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "cli/replay/internal.h"
-#include "cli/snapshot_words.h"
-#include "common/bytes.h"
-#include "common/plural.h"
-#include "common/text.h"
+#include "cli/words/snapshot_words.h"
+#include "common/text/bytes.h"
+#include "common/text/plural.h"
+#include "common/text/text.h"
 #include "snapshot/document/scope_paths.h"
 
 enum { SHOWN_FRAMES = 3, WORDS_BYTES = 512, KEY_BYTES = 48 };

@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/run/internal.h"
-#include "common/plural.h"
+#include "common/text/plural.h"
 #include "programs/launch/roles.h"
 
 enum { LINE_BYTES = 1024 };

@@ -6,14 +6,14 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/program_words.h"
+#include "cli/words/program_words.h"
 #include "cli/run/internal.h"
-#include "cli/run_choices.h"
+#include "cli/options/run_choices.h"
 #include "common/assert.h"
-#include "common/bytes.h"
-#include "common/plural.h"
+#include "common/text/bytes.h"
+#include "common/text/plural.h"
 #include "programs/launch/logs/logs_left.h"
-#include "programs/launch/writes.h"
+#include "programs/launch/writes/writes.h"
 
 enum { EXIT_NOT_STARTED = 125 };
 

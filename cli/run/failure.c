@@ -3,7 +3,7 @@
 #include "cli/cli.h"
 #include "cli/run/internal.h"
 #include "common/assert.h"
-#include "common/text.h"
+#include "common/text/text.h"
 
 enum { LINE_BYTES = 2048 };
 

@@ -5,7 +5,7 @@
 #include "cli/outputs.h"
 #include "cli/run/internal.h"
 #include "cli/run/numbers.h"
-#include "common/file_name.h"
+#include "common/files/file_name.h"
 #include "programs/launch/names.h"
 
 #define ENDING ".json.gz"

@@ -8,7 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/run/internal.h"
-#include "common/bytes.h"
+#include "common/text/bytes.h"
 
 static bool contains(const char *text, const char *part) {
     size_t n = strlen(part);

@@ -4,8 +4,8 @@
 
 #include "cli/cli.h"
 #include "cli/run/internal.h"
-#include "common/bytes.h"
-#include "common/run_card.h"
+#include "common/text/bytes.h"
+#include "programs/wire/run_card.h"
 #include "programs/launch/document/document.h"
 
 enum { LINE_BYTES = 2048, MAX_SENTENCES = 3, MAX_NAMES = 5 };

@@ -9,9 +9,9 @@
 
 #include "cli/calibration.h"
 #include "cli/files.h"
-#include "cli/program_options.h"
+#include "cli/options/program_options.h"
 #include "cli/run/live_options.h"
-#include "common/text.h"
+#include "common/text/text.h"
 #include "programs/launch/cards.h"
 #include "programs/launch/launch.h"
 #include "programs/launch/left/left.h"

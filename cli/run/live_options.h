@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/options.h"
+#include "cli/options/options.h"
 #include "programs/launch/launch.h"
 
 /* Texts are static, or of the command line. */

@@ -6,10 +6,10 @@
 
 #include "cli/cli.h"
 #include "cli/run/internal.h"
-#include "common/bytes.h"
+#include "common/text/bytes.h"
 #include "common/hostmem.h"
-#include "common/plural.h"
-#include "common/run_communicators.h"
+#include "common/text/plural.h"
+#include "programs/wire/run_communicators.h"
 
 /* The memory of a communicator on a card: a guess, and the most that a user has reported. */
 #define LEAST_BYTES (INT64_C(200) << 20)

@@ -3,8 +3,8 @@
 
 #include "cli/cli.h"
 #include "cli/run/internal.h"
-#include "common/bytes.h"
-#include "common/plural.h"
+#include "common/text/bytes.h"
+#include "common/text/plural.h"
 
 /* The bytes of a card that a program may use. */
 static int64_t usable_bytes(const tide_card *card) {

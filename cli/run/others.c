@@ -3,9 +3,9 @@
 
 #include "cli/cli.h"
 #include "cli/run/internal.h"
-#include "common/bytes.h"
-#include "common/run_card.h"
-#include "common/text.h"
+#include "common/text/bytes.h"
+#include "programs/wire/run_card.h"
+#include "common/text/text.h"
 
 enum { LINE_BYTES = 512 };
 

@@ -4,8 +4,8 @@
 
 #include "cli/cli.h"
 #include "cli/run/internal.h"
-#include "common/bytes.h"
-#include "common/plural.h"
+#include "common/text/bytes.h"
+#include "common/text/plural.h"
 #include "common/hostmem.h"
 #include "snapshot/document/implementation.h"
 #include "snapshot/explain/retries.h"

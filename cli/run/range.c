@@ -5,8 +5,8 @@
 
 #include "cli/cli.h"
 #include "cli/run/internal.h"
-#include "common/bytes.h"
-#include "common/text.h"
+#include "common/text/bytes.h"
+#include "common/text/text.h"
 #include "snapshot/explain/user_line.h"
 
 static tide_run_line *find_line(tide_run_figures *in, const char *text) {

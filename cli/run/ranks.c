@@ -5,10 +5,10 @@
 
 #include "cli/cli.h"
 #include "cli/run/internal.h"
-#include "common/bytes.h"
+#include "common/text/bytes.h"
 #include "common/hostmem.h"
-#include "common/plural.h"
-#include "programs/launch/peaks.h"
+#include "common/text/plural.h"
+#include "programs/launch/left/peaks.h"
 
 enum { LINE_BYTES = 1024, MAX_LINES = 16 };
 

@@ -6,7 +6,7 @@
 #include "cli/run/internal.h"
 #include "common/hostmem.h"
 #include "programs/launch/document/document.h"
-#include "programs/launch/peaks.h"
+#include "programs/launch/left/peaks.h"
 
 /* Makes the snapshot of a process, and saves it if there are names for files. */
 static tide_status save_process(const tide_run_answer *of, size_t i, tide_run_saved *ret,

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "cli/run/internal.h"
-#include "common/bytes.h"
-#include "common/plural.h"
+#include "common/text/bytes.h"
+#include "common/text/plural.h"
 
 enum { MAX_SHARES = 4 };
 

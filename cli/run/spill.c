@@ -2,7 +2,7 @@
  * (--spill). */
 #include "cli/cli.h"
 #include "cli/run/internal.h"
-#include "common/bytes.h"
+#include "common/text/bytes.h"
 
 static void tell_card(const tide_run_device *device, size_t number) {
     char in_host[TIDE_BYTES_TEXT];

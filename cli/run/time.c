@@ -6,8 +6,8 @@
 #include "cli/cli.h"
 #include "cli/outputs.h"
 #include "cli/run/internal.h"
-#include "cli/time_words.h"
-#include "common/output_file.h"
+#include "cli/words/time_words.h"
+#include "common/files/output_file.h"
 #include "programs/launch/names.h"
 #include "programs/launch/time.h"
 

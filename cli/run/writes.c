@@ -4,9 +4,9 @@
 
 #include "cli/cli.h"
 #include "cli/run/internal.h"
-#include "common/text.h"
+#include "common/text/text.h"
 #include "programs/launch/trackers.h"
-#include "programs/launch/writes.h"
+#include "programs/launch/writes/writes.h"
 
 tide_status tide_run_settle_writes(const tide_run_answer *of, char *ret_text, size_t n_text,
                                    tide_error *error) {

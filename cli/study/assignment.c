@@ -8,7 +8,7 @@
 #include "cli/files.h"
 #include "cli/interrupt.h"
 #include "cli/study/internal.h"
-#include "common/text.h"
+#include "common/text/text.h"
 #include "picture/picture.h"
 
 /* The needs of a part beyond the preset of its study. */

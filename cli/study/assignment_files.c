@@ -9,7 +9,7 @@
 
 #include "cli/files.h"
 #include "cli/study/internal.h"
-#include "common/output_file.h"
+#include "common/files/output_file.h"
 
 tide_status tide_study_folder_open(const char *folder, tide_error *error) {
     TIDE_TRY(tide_file_make_folder(folder, error));

@@ -6,12 +6,12 @@
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
-#include "cli/report_options.h"
-#include "cli/run_options.h"
+#include "cli/options/report_options.h"
+#include "cli/options/run_options.h"
 #include "cli/study/internal.h"
-#include "common/nearest.h"
-#include "common/plural.h"
-#include "common/text.h"
+#include "common/text/nearest.h"
+#include "common/text/plural.h"
+#include "common/text/text.h"
 
 static const tide_study *const STUDIES[] = {
     &tide_study_end_to_end, &tide_study_warmup,       &tide_study_precision,

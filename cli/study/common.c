@@ -4,13 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/snapshot_words.h"
-#include "cli/spill_words.h"
+#include "cli/words/snapshot_words.h"
+#include "cli/words/spill_words.h"
 #include "cli/study/internal.h"
 #include "cli/time_runs.h"
-#include "common/plural.h"
-#include "common/strings.h"
-#include "common/text.h"
+#include "common/text/plural.h"
+#include "common/text/strings.h"
+#include "common/text/text.h"
 
 /* ---- values that the command line left open ---- */
 

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/bytes.h"
-#include "common/text.h"
+#include "common/text/bytes.h"
+#include "common/text/text.h"
 #include "snapshot/compare/compare_cause.h"
 
 static double ratio(double a, double b) {

@@ -8,7 +8,7 @@
 #ifndef TIDE_CLI_STUDY_INTERNAL_H
 #define TIDE_CLI_STUDY_INTERNAL_H
 
-#include "cli/run_options.h"
+#include "cli/options/run_options.h"
 #include "report/table.h"
 #include "run/run.h"
 

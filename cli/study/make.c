@@ -6,7 +6,7 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/study/internal.h"
-#include "common/plural.h"
+#include "common/text/plural.h"
 
 enum { DEFAULT_STEPS = 10 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/beside.h"
-#include "cli/snapshot_words.h"
+#include "cli/words/snapshot_words.h"
 #include "cli/study/conclusions.h"
 #include "cli/study/internal.h"
 #include "model/eager/eager.h"

@@ -7,7 +7,7 @@
 
 #include "cli/study/conclusions.h"
 #include "cli/study/internal.h"
-#include "common/plural.h"
+#include "common/text/plural.h"
 #include "snapshot/analysis/lifetimes.h"
 
 enum { N_TOP = 5, MAX_KEPT = 64 };

@@ -2,11 +2,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "cli/snapshot_words.h"
+#include "cli/words/snapshot_words.h"
 #include "cli/summary/origin.h"
 #include "cli/summary/view.h"
-#include "common/plural.h"
-#include "common/text.h"
+#include "common/text/plural.h"
+#include "common/text/text.h"
 #include "snapshot/analysis/user_frame.h"
 #include "snapshot/explain/user_lines.h"
 

@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/load.h"
-#include "cli/report_options.h"
+#include "cli/options/report_options.h"
 #include "cli/summary/report.h"
 #include "report/table.h"
 #include "snapshot/document/snapshot.h"

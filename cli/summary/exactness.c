@@ -1,7 +1,7 @@
 /* The parts of `tidemark summary` about the software of the run, and about values that are not
  * exact. */
 #include "cli/summary/view.h"
-#include "common/text.h"
+#include "common/text/text.h"
 
 enum { TEXT_BYTES = 1024 };
 

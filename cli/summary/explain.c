@@ -1,8 +1,8 @@
 /* tidemark explain: the answer in a few sentences. */
 #include "cli/cli.h"
 #include "cli/load.h"
-#include "cli/report_options.h"
-#include "cli/snapshot_words.h"
+#include "cli/options/report_options.h"
+#include "cli/words/snapshot_words.h"
 #include "cli/summary/verdict.h"
 
 typedef struct explain_options {

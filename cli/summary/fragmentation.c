@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/snapshot_words.h"
+#include "cli/words/snapshot_words.h"
 #include "cli/summary/view.h"
-#include "common/bytes.h"
+#include "common/text/bytes.h"
 #include "snapshot/analysis/layout.h"
 
 enum { SHOWN_FRAMES = 2 };

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/snapshot_words.h"
-#include "common/plural.h"
+#include "cli/words/snapshot_words.h"
+#include "common/text/plural.h"
 
 static int longest_first(const void *a, const void *b) {
     const tide_kernel_row *left = *(const tide_kernel_row *const *)a;

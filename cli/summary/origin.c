@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/plural.h"
+#include "common/text/plural.h"
 #include "snapshot/analysis/user_frame.h"
 #include "snapshot/explain/user_lines.h"
 

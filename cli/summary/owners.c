@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/summary/view.h"
-#include "common/text.h"
+#include "common/text/text.h"
 #include "snapshot/document/owners.h"
 
 enum { SENTENCE_BYTES = 1024, NUMBER_BYTES = 32 };

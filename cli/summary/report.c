@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "cli/clocks.h"
-#include "cli/snapshot_words.h"
+#include "cli/words/snapshot_words.h"
 #include "cli/summary/kernels.h"
 #include "cli/summary/origin.h"
 #include "cli/summary/settings.h"
 #include "cli/summary/verdict.h"
-#include "common/bytes.h"
-#include "common/plural.h"
+#include "common/text/bytes.h"
+#include "common/text/plural.h"
 #include "common/statistics.h"
 #include "snapshot/analysis/summary.h"
 

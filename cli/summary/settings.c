@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "common/bytes.h"
-#include "common/text.h"
+#include "common/text/bytes.h"
+#include "common/text/text.h"
 
 enum { TEXT_BYTES = 1024 };
 #define MIB 1048576.0

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/snapshot_words.h"
+#include "cli/words/snapshot_words.h"
 #include "cli/summary/view.h"
-#include "common/bytes.h"
-#include "common/plural.h"
+#include "common/text/bytes.h"
+#include "common/text/plural.h"
 #include "snapshot/analysis/steps.h"
 
 enum { SHOWN_FRAMES = 3 };

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/loss_words.h"
-#include "cli/snapshot_words.h"
+#include "cli/words/loss_words.h"
+#include "cli/words/snapshot_words.h"
 #include "cli/summary/view.h"
-#include "common/milliseconds.h"
-#include "common/plural.h"
+#include "common/text/milliseconds.h"
+#include "common/text/plural.h"
 #include "common/statistics.h"
 
 enum { SENTENCE_BYTES = 1024 };

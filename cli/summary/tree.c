@@ -1,7 +1,7 @@
 /* The part of `tidemark summary` that shows the live memory as a tree. */
-#include "cli/snapshot_words.h"
+#include "cli/words/snapshot_words.h"
 #include "cli/summary/view.h"
-#include "common/text.h"
+#include "common/text/text.h"
 
 enum { SHOWN_FRAMES = 3, MAX_INDENT = 2 * TIDE_N_TREE_KEYS };
 

@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/snapshot_words.h"
-#include "common/plural.h"
-#include "common/text.h"
+#include "cli/words/snapshot_words.h"
+#include "common/text/plural.h"
+#include "common/text/text.h"
 #include "snapshot/explain/retries.h"
 #include "snapshot/analysis/user_frame.h"
 #include "snapshot/explain/user_lines.h"

@@ -1,8 +1,8 @@
 /* Growth from step to step: which line, how much per step, since when. */
 #include "cli/summary/verdict.h"
 
-#include "cli/snapshot_words.h"
-#include "common/text.h"
+#include "cli/words/snapshot_words.h"
+#include "common/text/text.h"
 
 enum { WORDS_BYTES = 1024 };
 

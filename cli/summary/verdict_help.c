@@ -4,7 +4,7 @@
 
 #include "cli/summary/verdict.h"
 #include "cli/progress.h"
-#include "common/text.h"
+#include "common/text/text.h"
 #include "replay/runs.h"
 
 static void show_progress(void *ctx, size_t n_done, size_t n_total) {

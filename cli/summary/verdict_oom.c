@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "cli/summary/verdict.h"
-#include "cli/snapshot_words.h"
-#include "common/plural.h"
-#include "common/text.h"
+#include "cli/words/snapshot_words.h"
+#include "common/text/plural.h"
+#include "common/text/text.h"
 #include "snapshot/analysis/layout.h"
 #include "snapshot/explain/user_line.h"
 

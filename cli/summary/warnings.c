@@ -2,9 +2,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/snapshot_words.h"
+#include "cli/words/snapshot_words.h"
 #include "cli/summary/view.h"
-#include "common/plural.h"
+#include "common/text/plural.h"
 
 bool tide_summary_is_of_pytorch(const tide_summary_view *of) {
     return strcmp(of->snapshot->origin.format, "pytorch") == 0;

@@ -6,10 +6,10 @@
 #include "cli/files.h"
 #include "cli/interrupt.h"
 #include "cli/outputs.h"
-#include "cli/report_options.h"
-#include "cli/program_words.h"
+#include "cli/options/report_options.h"
+#include "cli/words/program_words.h"
 #include "cli/sweep/internal.h"
-#include "common/plural.h"
+#include "common/text/plural.h"
 #include "programs/launch/launch.h"
 
 /* sweep.jsonl, sweep-2-of-4.jsonl, sweep-cell-7.jsonl, or the path of -o. */

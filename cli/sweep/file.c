@@ -12,8 +12,8 @@
 
 #include "cli/cli.h"
 #include "cli/sweep/internal.h"
-#include "common/output_file.h"
-#include "common/text_file.h"
+#include "common/files/output_file.h"
+#include "common/files/text_file.h"
 
 static const size_t MAX_FILE_BYTES = (size_t)1 << 31;
 

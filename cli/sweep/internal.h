@@ -14,7 +14,7 @@
 
 #include "cli/files.h"
 #include "cli/program_grid.h"
-#include "cli/run_options.h"
+#include "cli/options/run_options.h"
 #include "common/status.h"
 #include "report/table.h"
 #include "run/sweep.h"

@@ -3,7 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/sweep/internal.h"
-#include "common/plural.h"
+#include "common/text/plural.h"
 
 /* A merge in progress. */
 typedef struct merger {

@@ -6,7 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/sweep/internal.h"
-#include "common/plural.h"
+#include "common/text/plural.h"
 
 /* All rows of the files, and the grid without repeats. */
 typedef struct collection {

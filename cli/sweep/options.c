@@ -1,6 +1,6 @@
 /* The options of `tidemark sweep`. */
-#include "cli/run_options.h"
-#include "cli/report_options.h"
+#include "cli/options/run_options.h"
+#include "cli/options/report_options.h"
 #include "cli/sweep/internal.h"
 
 enum { GRID = offsetof(tide_sweep_options, grid) };

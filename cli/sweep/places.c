@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/sweep/internal.h"
-#include "common/plural.h"
+#include "common/text/plural.h"
 
 enum { MAX_PLACES = 64 };
 

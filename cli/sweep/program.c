@@ -6,7 +6,7 @@
 
 #include "cli/sweep/internal.h"
 #include "cli/time_runs.h"
-#include "common/plural.h"
+#include "common/text/plural.h"
 #include "run/program.h"
 
 #define KIND "program"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/sweep/internal.h"
-#include "common/text.h"
+#include "common/text/text.h"
 
 enum { MAX_SAID = 16, DIFFERENCES_BYTES = 256 };
 

@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/snapshot_words.h"
+#include "cli/words/snapshot_words.h"
 #include "cli/sweep/internal.h"
 #include "cli/time_runs.h"
-#include "common/bytes.h"
-#include "common/plural.h"
-#include "common/text.h"
+#include "common/text/bytes.h"
+#include "common/text/plural.h"
+#include "common/text/text.h"
 #include "snapshot/document/implementation.h"
 
 enum { WORDS_BYTES = 512, MAX_REASONS = 16 };

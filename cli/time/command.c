@@ -4,7 +4,7 @@
 
 #include "cli/calibration.h"
 #include "cli/cli.h"
-#include "cli/report_options.h"
+#include "cli/options/report_options.h"
 #include "cli/time/internal.h"
 #include "device/card_names.h"
 #include "device/cards.h"

@@ -2,7 +2,7 @@
 #ifndef TIDE_CLI_TIME_INTERNAL_H
 #define TIDE_CLI_TIME_INTERNAL_H
 
-#include "cli/time_words.h"
+#include "cli/words/time_words.h"
 #include "report/table.h"
 
 /* The whole report: a sentence or two for each card, and the tables. The first card is the base of

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <termios.h>
 
-#include "cli/report_options.h"
+#include "cli/options/report_options.h"
 #include "programs/launch/glance.h"
 #include "programs/launch/logs/logs.h"
 #include "snapshot/document/snapshot.h"

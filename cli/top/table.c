@@ -2,8 +2,8 @@
 #include <inttypes.h>
 
 #include "cli/top/internal.h"
-#include "common/bytes.h"
-#include "common/plural.h"
+#include "common/text/bytes.h"
+#include "common/text/plural.h"
 #include "report/table.h"
 
 enum { COMMAND_BYTES = 160 };

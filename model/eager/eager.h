@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "allocator/cache.h"
-#include "common/launch_list.h"
+#include "programs/wire/launch_list.h"
 #include "common/status.h"
 #include "model/config.h"
 #include "recorder/recorder.h"

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "common/arena.h"
-#include "common/launch_list.h"
+#include "programs/wire/launch_list.h"
 #include "model/eager/eager.h"
 #include "model/parameters.h"
 #include "model/precision.h"

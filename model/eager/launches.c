@@ -3,7 +3,7 @@
  * card: kinds, families, bytes and order, and shapes, types and layouts of products. */
 #include <string.h>
 
-#include "common/stated_host.h"
+#include "programs/wire/stated_host.h"
 #include "model/eager/internal.h"
 
 enum { SECTOR_BYTES = 32 }; /* the least that the card's memory reads */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/toolkit_library.h"
+#include "common/files/toolkit_library.h"
 
 /* NULL, with the reason, if none is found. */
 static void *open_library(tide_error *error) {

@@ -1,5 +1,5 @@
 /* The rows of a launch log that all operators write, with the host time of a launch. */
-#include "common/stated_host.h"
+#include "programs/wire/stated_host.h"
 #include "model/ops_virtual/launches_internal.h"
 
 enum {

@@ -1,5 +1,5 @@
-/* calls.h - reads PID.calls (common/run_calls.h): the process' calls of CUDA's memory pools, which
- * replace a history if PyTorch's allocator is cudaMallocAsync.
+/* calls.h - reads PID.calls (programs/wire/run_calls.h): the process' calls of CUDA's memory pools,
+ * which replace a history if PyTorch's allocator is cudaMallocAsync.
  */
 #ifndef TIDE_LAUNCH_CALLS_H
 #define TIDE_LAUNCH_CALLS_H
@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #include "common/hostmem.h"
-#include "common/run_account.h"
-#include "common/run_calls.h"
+#include "programs/wire/run_account.h"
+#include "programs/wire/run_calls.h"
 #include "common/status.h"
 
 #ifdef __cplusplus

@@ -8,9 +8,9 @@
 #include <cjson/cJSON.h>
 
 #include "common/hostmem.h"
-#include "common/nearest.h"
-#include "common/text.h"
-#include "common/text_file.h"
+#include "common/text/nearest.h"
+#include "common/text/text.h"
+#include "common/files/text_file.h"
 #include "device/card_text.h"
 
 enum { MOST_BYTES = 1 << 16 };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/nearest.h"
+#include "common/text/nearest.h"
 #include "device/card_names.h"
 #include "device/card_text.h"
 #include "programs/launch/card_file.h"

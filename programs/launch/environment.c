@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "common/hostmem.h"
-#include "common/run_launches.h"
+#include "programs/wire/run_launches.h"
 #include "programs/launch/compilers.h"
 #include "programs/launch/launch_internal.h"
 #include "programs/launch/trackers.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/hostmem.h"
-#include "programs/launch/peaks.h"
+#include "programs/launch/left/peaks.h"
 
 #define WINDOW_NS INT64_C(10000000000) /* the window for the rate of events */
 

@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "common/bytes.h"
+#include "common/text/bytes.h"
 #include "programs/launch/compilers.h"
 #include "programs/launch/launch_internal.h"
 #include "programs/launch/logs/logs.h"
@@ -70,7 +70,8 @@ static tide_status run(const tide_launch_program *program, const tide_launch_con
 }
 
 /* If the log exceeded the limit of file sizes, the program would run unrecorded. Without room for
- * the run's account (common/run_account.h), its processes would not see each other's memory. */
+ * the run's account (programs/wire/run_account.h), its processes would not see each other's memory.
+ */
 static tide_status choose_log_bytes(const tide_launch *launch, tide_launch_config *config,
                                     tide_error *error) {
     uint64_t wanted = config->log_bytes > 0 ? config->log_bytes : USUAL_LOG_BYTES;

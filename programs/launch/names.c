@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "common/file_name.h"
+#include "common/files/file_name.h"
 
 tide_status tide_launch_name_snapshot(const char *path, const tide_left_list *list, size_t i,
                                       char *ret_path, size_t n_room, tide_error *error) {

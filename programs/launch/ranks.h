@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "common/status.h"
-#include "common/text.h"
+#include "common/text/text.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/text.h"
+#include "common/text/text.h"
 
 enum { MAX_MEMBERS = 8 }; /* the largest group of which all are chosen */
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/text_file.h"
+#include "common/files/text_file.h"
 #include "programs/launch/ask.h"
 
 /* The versions that were run, or whose functions were compared with the virtual card's list

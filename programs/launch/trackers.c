@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/text.h"
+#include "common/text/text.h"
 
 enum { MAX_KEPT = 4 };
 

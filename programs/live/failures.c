@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/setting.h"
+#include "common/text/setting.h"
 #include "programs/live/state_friend.h"
 
 enum { PATH_BYTES = 4096 };

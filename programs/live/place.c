@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/setting.h"
+#include "common/text/setting.h"
 #include "programs/live/exports.h"
 #include "programs/live/python/python_frames.h"
 

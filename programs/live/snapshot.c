@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/setting.h"
+#include "common/text/setting.h"
 #include "programs/live/real.h"
 #include "programs/live/state_friend.h"
 

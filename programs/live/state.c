@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/setting.h"
+#include "common/text/setting.h"
 #include "programs/live/driver.h"
 #include "programs/live/memory.h"
 #include "programs/live/python/python_frames.h"

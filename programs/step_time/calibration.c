@@ -9,8 +9,8 @@
 #include <cjson/cJSON.h>
 
 #include "common/hostmem.h"
-#include "common/output_file.h"
-#include "common/text_file.h"
+#include "common/files/output_file.h"
+#include "common/files/text_file.h"
 
 #define FORMAT "tidemark calibration"
 

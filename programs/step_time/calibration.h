@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "common/run_launches.h"
+#include "programs/wire/run_launches.h"
 #include "common/status.h"
 #include "programs/step_time/card.h"
 #include "programs/step_time/constants.h"

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "common/run_launches.h"
+#include "programs/wire/run_launches.h"
 #include "common/status.h"
 #include "device/cards.h"
 #include "device/peaks.h"

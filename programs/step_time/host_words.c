@@ -1,6 +1,6 @@
 /* The basis of a forecast's host time, as a sentence. */
-#include "common/stated_host.h"
-#include "common/text.h"
+#include "programs/wire/stated_host.h"
+#include "common/text/text.h"
 #include "programs/step_time/calibration.h"
 
 /* "Xeon 8570, 2026-11-27" */

@@ -1,4 +1,4 @@
-/* log.h - reads a launch log (common/run_launches.h), or takes over a log of our own model.
+/* log.h - reads a launch log (programs/wire/run_launches.h), or takes over a log of our own model.
  *
  * A log is untrusted: reading it either fails with a message that names the row, or gives rows in
  * which every number is in its range.
@@ -11,10 +11,10 @@
 #include <stdint.h>
 
 #include "common/hostmem.h"
-#include "common/launch_list.h"
-#include "common/run_launches.h"
+#include "programs/wire/launch_list.h"
+#include "programs/wire/run_launches.h"
 #include "common/status.h"
-#include "common/strings.h"
+#include "common/text/strings.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -7,7 +7,7 @@
 #ifndef TIDE_STEP_TIME_WORK_H
 #define TIDE_STEP_TIME_WORK_H
 
-#include "common/run_launches.h"
+#include "programs/wire/run_launches.h"
 #include "programs/step_time/card.h"
 #include "programs/step_time/constants.h"
 

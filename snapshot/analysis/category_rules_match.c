@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "common/assert.h"
-#include "common/text.h"
+#include "common/text/text.h"
 #include "snapshot/analysis/category_rules_internal.h"
 
 /* Facts about a snapshot's stacks and scopes. */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/assert.h"
-#include "common/text.h"
+#include "common/text/text.h"
 
 enum {
     MAX_COMPONENTS = 32, /* of a path of scopes */

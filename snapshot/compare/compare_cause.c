@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "common/bytes.h"
-#include "common/text.h"
+#include "common/text/bytes.h"
+#include "common/text/text.h"
 #include "snapshot/compare/compare.h"
 #include "snapshot/compare/compare_internal.h"
 

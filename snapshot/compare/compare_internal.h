@@ -3,7 +3,7 @@
 #ifndef TIDE_SNAPSHOT_COMPARE_INTERNAL_H
 #define TIDE_SNAPSHOT_COMPARE_INTERNAL_H
 
-#include "common/text.h"
+#include "common/text/text.h"
 #include "snapshot/compare/compare.h"
 #include "snapshot/compare/compare_rows.h"
 

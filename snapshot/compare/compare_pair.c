@@ -3,7 +3,7 @@
  * or a setting. */
 #include <string.h>
 
-#include "common/text.h"
+#include "common/text/text.h"
 #include "snapshot/compare/compare_cause.h"
 #include "snapshot/compare/compare_internal.h"
 

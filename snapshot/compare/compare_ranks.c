@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/bytes.h"
+#include "common/text/bytes.h"
 #include "snapshot/compare/compare_internal.h"
 #include "snapshot/ranks/digest.h"
 

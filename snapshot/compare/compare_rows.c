@@ -8,7 +8,7 @@
 
 #include "common/assert.h"
 #include "common/map.h"
-#include "common/text.h"
+#include "common/text/text.h"
 #include "snapshot/compare/compare_internal.h"
 #include "snapshot/document/scope_paths.h"
 #include "snapshot/analysis/user_frame.h"

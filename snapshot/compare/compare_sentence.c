@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/milliseconds.h"
-#include "common/text.h"
+#include "common/text/milliseconds.h"
+#include "common/text/text.h"
 #include "snapshot/compare/compare_internal.h"
 
 enum { TEXT_BYTES = 16384 }; /* room for the sentences of all runs */

@@ -1,6 +1,6 @@
 /* Sentences about one run of a comparison: what sets its peak, in which phase, and how it ended. */
-#include "common/bytes.h"
-#include "common/text.h"
+#include "common/text/bytes.h"
+#include "common/text/text.h"
 #include "snapshot/compare/compare_internal.h"
 
 enum { SAME_PER_MILLE = 10 }; /* categories within 1 % of the largest set the peak with it */

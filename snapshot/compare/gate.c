@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/bytes.h"
-#include "common/nearest.h"
-#include "common/plural.h"
-#include "common/text.h"
+#include "common/text/bytes.h"
+#include "common/text/nearest.h"
+#include "common/text/plural.h"
+#include "common/text/text.h"
 
 enum { FIGURE_BYTES = 48, REASON_BYTES = 192 };
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "common/assert.h"
-#include "common/text.h"
+#include "common/text/text.h"
 
 enum { INDEX_BYTES = 16 }; /* " 2147483647" */
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/assert.h"
-#include "common/demangle.h"
+#include "common/text/demangle.h"
 #include "common/event.h"
 #include "common/map.h"
 #include "snapshot/document/symbols_internal.h"

@@ -12,7 +12,7 @@
 
 #include "common/hostmem.h"
 #include "common/status.h"
-#include "common/strings.h"
+#include "common/text/strings.h"
 #include "snapshot/document/snapshot.h"
 
 #ifdef __cplusplus

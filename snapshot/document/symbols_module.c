@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/elf_note.h"
-#include "common/text.h"
+#include "common/files/elf_note.h"
+#include "common/text/text.h"
 #include "snapshot/document/symbols_internal.h"
 
 enum { MAX_PARTS = 512, MAX_NOTE = 4096 };

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "common/assert.h"
-#include "common/bytes.h"
+#include "common/text/bytes.h"
 #include "common/map.h"
-#include "common/plural.h"
+#include "common/text/plural.h"
 #include "snapshot/document/implementation.h"
 #include "snapshot/analysis/path_text_friend.h"
 #include "snapshot/analysis/user_frame.h"

@@ -14,7 +14,7 @@
 
 #include "common/hostmem.h"
 #include "common/status.h"
-#include "common/text.h"
+#include "common/text/text.h"
 #include "snapshot/analysis/lifetimes.h"
 #include "snapshot/document/snapshot.h"
 #include "snapshot/analysis/steps.h"

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "common/text.h"
+#include "common/text/text.h"
 #include "snapshot/document/snapshot.h"
 
 #ifdef __cplusplus

@@ -10,7 +10,7 @@
 
 #include "common/hostmem.h"
 #include "common/status.h"
-#include "common/text.h"
+#include "common/text/text.h"
 #include "snapshot/analysis/summary.h"
 
 #ifdef __cplusplus

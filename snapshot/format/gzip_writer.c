@@ -7,7 +7,7 @@
 #define ZLIB_CONST /* next_in points to const */
 #include <zlib.h>
 
-#include "common/output_file.h"
+#include "common/files/output_file.h"
 
 enum {
     OUT_BYTES = 256 * 1024,

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/assert.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "snapshot/format/json_friend.h"
 
 /* Value of four hexadecimal digits, or -1. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/assert.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 enum {
     NUMBER_BYTES = 40, /* room for any number with its comma */

@@ -6,7 +6,7 @@
 #define TIDE_SNAPSHOT_PYTORCH_INTERNAL_H
 
 #include "common/map.h"
-#include "common/strings.h"
+#include "common/text/strings.h"
 #include "snapshot/document/categories.h"
 #include "snapshot/pytorch/pickle.h"
 #include "snapshot/document/snapshot.h"

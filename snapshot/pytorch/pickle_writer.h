@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/strings.h"
+#include "common/text/strings.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/text.h"
+#include "common/text/text.h"
 #include "snapshot/pytorch/internal.h"
 
 enum { N_INTERVALS = 16, DIVISIONS_TEXT = 512, MAX_SETTINGS = 1024 };

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "snapshot/format/json_friend.h"
 #include "snapshot/pytorch/internal.h"
 

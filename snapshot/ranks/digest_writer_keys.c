@@ -1,5 +1,5 @@
 /* The text of a digest. */
-#include "common/text.h"
+#include "common/text/text.h"
 #include "snapshot/ranks/digest_writer_internal.h"
 
 enum { MOST_TEXT_BYTES = 1024 };

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/assert.h"
-#include "common/text.h"
+#include "common/text/text.h"
 #include "snapshot/ranks/ranks_internal.h"
 
 enum { LIST_BYTES = 512 };

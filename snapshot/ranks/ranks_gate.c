@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/bytes.h"
+#include "common/text/bytes.h"
 #include "snapshot/compare/gate.h"
 #include "snapshot/ranks/ranks.h"
 

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/text.h"
+#include "common/text/text.h"
 #include "snapshot/ranks/ranks_internal.h"
 
 enum { NAME_BYTES = 256 };

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/assert.h"
-#include "common/text.h"
+#include "common/text/text.h"
 #include "snapshot/ranks/digests.h"
 #include "snapshot/wasm/engine_internal.h"
 

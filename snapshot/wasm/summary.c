@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/report_options.h"
+#include "cli/options/report_options.h"
 #include "cli/summary/report.h"
 #include "report/table.h"
 #include "snapshot/wasm/engine_internal.h"

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "common/checksum.h"
+#include "common/files/checksum.h"
 #include "fuzz/fuzz.h"
 #include "programs/launch/document/document.h"
 #include "recorder/log_format_friend.h"

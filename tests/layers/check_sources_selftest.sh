@@ -79,7 +79,7 @@ plant common/status.c '#include "common/status.h"\n#  include "model/ops.h"' 'co
 plant allocator/cuda.cu '#include "snapshot/document/snapshot.h"' 'allocator must not include snapshot/'
 plant model/run.c '#include "run/run.h"' 'model must not include run/'
 plant run/print.c '#include "cli/shell.h"' 'run must not include cli/'
-plant bench/bad.c '#include "cli/options.h"' 'bench must not include cli/'
+plant bench/bad.c '#include "cli/options/options.h"' 'bench must not include cli/'
 plant bench/bad.c '#include "report/table.h"' 'bench must not include report/'
 plant device/bad.c '#include "stack/depot.h"' 'device must not include stack/'
 plant stack/bad.c '#include "recorder/event_log.h"' 'stack must not include recorder/'

@@ -18,8 +18,8 @@
 #include <cmocka.h>
 
 #include "cli/html_report.h"
-#include "cli/run_options.h"
-#include "common/output_file.h"
+#include "cli/options/run_options.h"
+#include "common/files/output_file.h"
 #include "model/safetensors.h"
 #include "support/hostmem_fault.h"
 #include "support/system_fault.h"

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "common/run_calls.h"
+#include "programs/wire/run_calls.h"
 #include "run/run_internal.h"
 #include "support/hostmem_fault.h"
 #include "support/system_fault.h"

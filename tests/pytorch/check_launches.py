@@ -1,4 +1,4 @@
-"""The launch log of real PyTorch programs on a virtual card (common/run_launches.h), compared with figures counted by
+"""The launch log of real PyTorch programs on a virtual card (programs/wire/run_launches.h), compared with figures counted by
 hand.
 
     python check_launches.py --tidemark TIDEMARK --python PYTHON

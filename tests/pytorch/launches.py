@@ -1,4 +1,4 @@
-"""Reads a launch log, PID.launches of a run's folder (common/run_launches.h), without the code that wrote it."""
+"""Reads a launch log, PID.launches of a run's folder (programs/wire/run_launches.h), without the code that wrote it."""
 import struct
 from collections import namedtuple
 

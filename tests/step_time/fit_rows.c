@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/stated_host.h"
+#include "programs/wire/stated_host.h"
 #include "step_time/fit.h"
 
 static bool is(const char *a, const char *b) {

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/run_launches.h"
+#include "programs/wire/run_launches.h"
 #include "programs/step_time/log.h"
 
 enum { MADE_ROWS = 256 };

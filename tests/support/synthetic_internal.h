@@ -5,7 +5,7 @@
 #define TIDE_TESTS_SUPPORT_SYNTHETIC_INTERNAL_H
 
 #include "common/map.h"
-#include "common/strings.h"
+#include "common/text/strings.h"
 #include "support/synthetic.h"
 
 enum { SYNTHETIC_MODEL_WIDTH = 768 };

@@ -7,7 +7,7 @@
 #define TIDE_LAUNCH_DOCUMENT_INTERNAL_H
 
 #include "capture/recover.h"
-#include "common/strings.h"
+#include "common/text/strings.h"
 #include "programs/launch/document/document.h"
 
 typedef struct tide_document {

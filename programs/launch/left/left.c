@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/hostmem.h"
-#include "common/text_file.h"
+#include "common/files/text_file.h"
 #include "programs/launch/left/left_friend.h"
 
 enum { MAX_FILE_BYTES = 1 << 30 };

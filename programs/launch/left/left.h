@@ -19,7 +19,7 @@
 #include <cjson/cJSON.h>
 
 #include "common/arena.h"
-#include "common/run_account.h"
+#include "programs/wire/run_account.h"
 #include "common/status.h"
 #include "programs/launch/launch.h"
 

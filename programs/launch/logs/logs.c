@@ -14,7 +14,7 @@
 #include "programs/launch/folders.h"
 #include "programs/launch/logs/logs_internal.h"
 
-#define UNFINISHED ".tidemark-" /* common/temporary_file.c */
+#define UNFINISHED ".tidemark-" /* common/files/temporary_file.c */
 
 bool tide_logs_find_state(char ret_folder[TIDE_LAUNCH_PATH_BYTES]) {
     const char *state = getenv("XDG_STATE_HOME");

@@ -1,5 +1,5 @@
 /* entry.c - the end of the preloaded library, and the start of every call of CUDA. */
-#include "common/python_package.h"
+#include "programs/wire/python_package.h"
 #include "programs/live/attach.h"
 #include "programs/live/state_friend.h"
 

@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/setting.h"
+#include "common/text/setting.h"
 #include "programs/live/entries/entry_internal.h"
 #include "programs/live/record.h"
 

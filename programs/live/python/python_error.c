@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "common/setting.h"
+#include "common/text/setting.h"
 
 enum { PATH_BYTES = 4096, TEXT_BYTES = 1024 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "programs/virtual_cuda/card/account.h"
-#include "common/python_package.h"
+#include "programs/wire/python_package.h"
 #include "programs/virtual_cuda/api/attributes.h"
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/api/handle.h"

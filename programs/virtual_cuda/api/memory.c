@@ -3,7 +3,7 @@
 #include <stdint.h>
 
 #include "programs/virtual_cuda/card/account.h"
-#include "common/python_package.h"
+#include "programs/wire/python_package.h"
 #include "programs/virtual_cuda/card/blocks.h"
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/launches/launch_log.h"

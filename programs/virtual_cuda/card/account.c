@@ -15,7 +15,7 @@
 #endif
 
 #include "common/assert.h"
-#include "common/setting.h"
+#include "common/text/setting.h"
 #include "programs/virtual_cuda/card/account_friend.h"
 #include "programs/virtual_cuda/process/inexact.h"
 #include "programs/virtual_cuda/card/machine.h"

@@ -1,7 +1,7 @@
 /* account.h - how much of each card's memory is in use.
  *
  * The runtime, the driver and NVML share one account. Under `tidemark run` all processes of the run
- * share it (common/run_account.h); otherwise it belongs to this process alone. Thread-safe.
+ * share it (programs/wire/run_account.h); otherwise it belongs to this process alone. Thread-safe.
  */
 #ifndef TIDE_VIRTUAL_CUDA_ACCOUNT_H
 #define TIDE_VIRTUAL_CUDA_ACCOUNT_H

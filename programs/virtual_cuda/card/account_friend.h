@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "common/run_account.h"
+#include "programs/wire/run_account.h"
 
 /* Locks the account and returns it. */
 tide_run_account *tide_vc_account_lock(void);

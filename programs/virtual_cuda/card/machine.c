@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "common/assert.h"
-#include "common/setting.h"
+#include "common/text/setting.h"
 #include "device/card_text.h"
 
 enum { NAME_BYTES = 64 };

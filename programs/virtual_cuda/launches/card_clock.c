@@ -6,7 +6,7 @@
 
 #include "common/hostmem.h"
 #include "common/map.h"
-#include "common/setting.h"
+#include "common/text/setting.h"
 #include "programs/step_time/captured.h"
 #include "programs/step_time/clock.h"
 #include "programs/step_time/pace.h"

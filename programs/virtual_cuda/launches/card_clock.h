@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/run_launches.h"
+#include "programs/wire/run_launches.h"
 
 /* Advances by a row, which is complete except for its name. */
 void tide_vc_card_clock_row(const tide_run_launch *row);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/setting.h"
+#include "common/text/setting.h"
 #include "programs/virtual_cuda/launches/card_clock.h"
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/process/fork.h"

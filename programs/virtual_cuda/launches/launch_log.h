@@ -1,4 +1,4 @@
-/* launch_log.h - the launch log of the process (common/run_launches.h), written if
+/* launch_log.h - the launch log of the process (programs/wire/run_launches.h), written if
  * TIDEMARK_LAUNCHES=1.
  *
  * A call of CUDA that gives work to a card begins with tide_vc_launch_begin and ends with
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/run_launches.h"
+#include "programs/wire/run_launches.h"
 
 /* The beginning of a call. */
 typedef struct tide_vc_entry {

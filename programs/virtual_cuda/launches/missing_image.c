@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "common/run_card.h"
+#include "programs/wire/run_card.h"
 #include "programs/virtual_cuda/process/fork.h"
 #include "programs/virtual_cuda/process/inexact.h"
 #include "programs/virtual_cuda/card/machine.h"

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/run_launches.h"
+#include "programs/wire/run_launches.h"
 
 /* Stored in the handle of cuBLAS; zeros are the library's defaults. */
 typedef struct tide_vc_blas_modes {

@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "common/run_account.h"
-#include "common/setting.h"
+#include "programs/wire/run_account.h"
+#include "common/text/setting.h"
 #include "programs/virtual_cuda/process/run_folder.h"
 
 bool tide_vc_folder_write(const char *name, const void *bytes, size_t n_bytes) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/setting.h"
+#include "common/text/setting.h"
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/process/fork.h"
 

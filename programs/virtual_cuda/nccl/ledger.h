@@ -1,14 +1,14 @@
 /* ledger.h - the traffic of each communicator, for the answer of the run.
  *
- * It is in a file of the run's folder (common/run_communicators.h); without a folder nothing is
- * recorded. Thread-safe.
+ * It is in a file of the run's folder (programs/wire/run_communicators.h); without a folder nothing
+ * is recorded. Thread-safe.
  */
 #ifndef TIDE_VIRTUAL_CUDA_NCCL_LEDGER_H
 #define TIDE_VIRTUAL_CUDA_NCCL_LEDGER_H
 
 #include <stddef.h>
 
-#include "common/run_communicators.h"
+#include "programs/wire/run_communicators.h"
 #include "programs/virtual_cuda/nccl/communicator.h"
 
 /* Gives the communicator its place; `name` may be NULL. */

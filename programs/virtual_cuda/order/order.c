@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/assert.h"
-#include "common/setting.h"
+#include "common/text/setting.h"
 #include "programs/virtual_cuda/process/fork.h"
 #include "programs/virtual_cuda/process/inexact.h"
 #include "programs/virtual_cuda/launches/launch_log.h"

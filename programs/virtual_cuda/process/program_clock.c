@@ -5,8 +5,8 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "common/run_launches.h"
-#include "common/setting.h"
+#include "programs/wire/run_launches.h"
+#include "common/text/setting.h"
 #include "programs/step_time/pace.h"
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/process/real_function.h"

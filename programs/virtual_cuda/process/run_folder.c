@@ -10,8 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "common/run_account.h"
-#include "common/setting.h"
+#include "programs/wire/run_account.h"
+#include "common/text/setting.h"
 
 bool tide_vc_has_run_folder(void) {
     const char *folder = tide_setting(TIDE_RUN_FOLDER_VARIABLE);

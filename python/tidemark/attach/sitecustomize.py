@@ -21,7 +21,7 @@ def _load_library():
 
 
 def _start():
-    """Like common/python_package.c: under a name that no other module has."""
+    """Like programs/wire/python_package.c: under a name that no other module has."""
     import importlib.util
 
     package = sys.modules.get("_tidemark_recorder")

@@ -3,7 +3,7 @@
  * packed values (Encodings.md of parquet-format, "RLE / bit-packing hybrid"). */
 #include <string.h>
 
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "snapshot/export/parquet/column_internal.h"
 
 enum {

@@ -6,7 +6,7 @@
 #define ZLIB_CONST /* next_in points to const */
 #include <zlib.h>
 
-#include "common/output_file.h"
+#include "common/files/output_file.h"
 #include "snapshot/export/parquet/column_internal.h"
 
 #define MAGIC "PAR1"

@@ -4,8 +4,8 @@
  * each row group. A row group ends at TIDE_PARQUET_GROUP_ROWS rows, or sooner if the distinct texts
  * of one column exceed TIDE_PARQUET_DICTIONARY_BYTES. Writing needs memory for one row group and
  * for the footer, which grows by some 100 bytes per column and row group. Like every output, the
- * file is written under a temporary name (common/output_file.h). The format: parquet-format of
- * Apache.
+ * file is written under a temporary name (common/files/output_file.h). The format: parquet-format
+ * of Apache.
  */
 #ifndef TIDE_SNAPSHOT_PARQUET_FILE_H
 #define TIDE_SNAPSHOT_PARQUET_FILE_H

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/output_file.h"
+#include "common/files/output_file.h"
 #include "snapshot/export/parquet/tables_internal.h"
 
 enum { PATH_BYTES = TIDE_TEMPORARY_PATH_BYTES, END_BYTES = 4096 };

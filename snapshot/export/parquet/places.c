@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/arena.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "snapshot/export/parquet/tables_internal.h"
 #include "snapshot/document/scope_paths.h"
 

@@ -4,7 +4,7 @@
 #define TIDE_SNAPSHOT_PARQUET_TABLES_INTERNAL_H
 
 #include "common/map.h"
-#include "common/temporary_file.h"
+#include "common/files/temporary_file.h"
 #include "snapshot/analysis/live_walk.h"
 #include "snapshot/export/parquet/export.h"
 #include "snapshot/export/parquet/file.h"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes launch logs (common/run_launches.h) for the cases of the command line, and first inputs of fuzz_launches:
+"""Writes launch logs (programs/wire/run_launches.h) for the cases of the command line, and first inputs of fuzz_launches:
 
     make_launches.py FILE              # three steps of a small model on one stream
     make_launches.py FILE guessed      # a tenth of the kernels is not known

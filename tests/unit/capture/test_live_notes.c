@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "capture/recover.h"
-#include "common/text.h"
+#include "common/text/text.h"
 #include "support/made_log.h"
 
 #define MIB (UINT64_C(1) << 20)

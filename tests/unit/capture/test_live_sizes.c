@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "capture/recover.h"
-#include "common/text.h"
+#include "common/text/text.h"
 #include "support/made_log.h"
 
 #define KIB UINT64_C(1024)

@@ -16,7 +16,7 @@
 
 #include "capture/capture.h"
 #include "capture/recover.h"
-#include "common/checksum.h"
+#include "common/files/checksum.h"
 #include "common/map.h"
 #include "recorder/log_format_friend.h"
 #include "recorder/state_internal.h"

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "cli/interrupt.h"
-#include "common/temporary_file.h"
+#include "common/files/temporary_file.h"
 
 /* Runs in its own process, which exits with 0 unless a signal ends it. */
 static int wait_status_of(void (*body)(void)) {

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "cli/loss_words.h"
+#include "cli/words/loss_words.h"
 #include "cli/profile/internal.h"
 
 static tide_snapshot_timing timing_of(const double *losses, size_t n, int64_t n_warmup) {

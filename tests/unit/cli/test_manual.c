@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "cli/manual.h"
+#include "cli/options/manual.h"
 
 static const char *fruit_at(size_t i) {
     static const char *const FRUITS[] = {"apple", "d'anjou", "$quince"};

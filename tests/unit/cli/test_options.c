@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "cli/cli.h"
-#include "cli/options.h"
+#include "cli/options/options.h"
 
 typedef struct values {
     bool flag;

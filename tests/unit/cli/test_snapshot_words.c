@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "cli/snapshot_words.h"
+#include "cli/words/snapshot_words.h"
 
 static void assert_says(const char *outcome, const char *name, const char *expected) {
     tide_report report;

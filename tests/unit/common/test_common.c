@@ -15,14 +15,14 @@
 #include <cmocka.h>
 
 #include "common/arena.h"
-#include "common/bytes.h"
+#include "common/text/bytes.h"
 #include "common/event.h"
 #include "common/hostmem.h"
 #include "common/map.h"
 #include "common/statistics.h"
 #include "common/status.h"
-#include "common/strings.h"
-#include "common/text_file.h"
+#include "common/text/strings.h"
+#include "common/files/text_file.h"
 
 static void bytes_are_parsed(void **state) {
     (void)state;

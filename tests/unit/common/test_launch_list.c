@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "common/launch_list.h"
+#include "programs/wire/launch_list.h"
 #include "support/hostmem_fault.h"
 
 static const tide_run_launch KERNEL = {.kind = TIDE_RUN_KERNEL, .bytes = 7};

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "common/output_file.h"
+#include "common/files/output_file.h"
 
 enum { N_PATH = 256 };
 

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "common/milliseconds.h"
-#include "common/text.h"
+#include "common/text/milliseconds.h"
+#include "common/text/text.h"
 
 static void pieces_are_joined(void **state) {
     (void)state;

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "common/run_calls.h"
+#include "programs/wire/run_calls.h"
 #include "programs/launch/document/document.h"
 #include "programs/launch/names.h"
 #include "snapshot/analysis/summary.h"

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "common/text.h"
+#include "common/text/text.h"
 #include "programs/launch/document/document.h"
 #include "snapshot/document/categories.h"
 #include "snapshot/document/validate.h"

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "programs/launch/writes.h"
+#include "programs/launch/writes/writes.h"
 #include "programs/scratch/marks.h"
 
 enum { PATH_BYTES = 4096 };

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "common/launch_list.h"
+#include "programs/wire/launch_list.h"
 #include "unit/model/recorded_run.h"
 
 enum { LINE_BYTES = 160, PATH_BYTES = 512 };

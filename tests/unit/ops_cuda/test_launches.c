@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "common/launch_list.h"
+#include "programs/wire/launch_list.h"
 #include "cuda_emulator/cuda_emulator.h"
 #include "fake_cublas/fake_cublas.h"
 #include "fake_cudart/fake_cudart.h"

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "report/table_internal.h"
 #include "report/text_width.h"
 

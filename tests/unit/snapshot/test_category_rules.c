@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "common/text.h"
+#include "common/text/text.h"
 #include "snapshot/analysis/category_rules.h"
 #include "support/event_rows.h"
 #include "support/hostmem_fault.h"

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "common/elf_note.h"
-#include "common/strings.h"
+#include "common/files/elf_note.h"
+#include "common/text/strings.h"
 #include "snapshot/document/symbols.h"
 
 /* libbacktrace's views of this program exceed the limit if each process has its own. */

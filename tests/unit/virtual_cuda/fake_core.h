@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/run_launches.h"
+#include "programs/wire/run_launches.h"
 #include "programs/virtual_cuda/card/workspaces.h"
 
 extern unsigned char card[4096]; /* addresses in here are the device's */

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/run_launches.h"
+#include "programs/wire/run_launches.h"
 #include "programs/step_time/pace.h"
 
 #define WORK_S 10.0

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "unit/virtual_cuda/test_folder.h"
-#include "common/run_launches.h"
+#include "programs/wire/run_launches.h"
 
 /* --- prototypes as in NVIDIA's headers --- */
 

@@ -4,7 +4,7 @@
 
 #include <time.h>
 
-#include "common/run_communicators.h"
+#include "programs/wire/run_communicators.h"
 
 /* As in nccl.h 2.27. */
 typedef struct config {

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "common/run_calls.h"
+#include "programs/wire/run_calls.h"
 #include "cuda_names.h"
 #include "test_folder.h"
 

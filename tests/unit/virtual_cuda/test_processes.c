@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-#include "common/run_account.h"
+#include "programs/wire/run_account.h"
 #include "cuda_names.h"
 #include "test_folder.h"
 #include "programs/virtual_cuda/card/account_friend.h"

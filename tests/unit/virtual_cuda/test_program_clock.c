@@ -24,7 +24,7 @@
 
 #include "common/clock.h"
 #include "common/hostmem.h"
-#include "common/run_launches.h"
+#include "programs/wire/run_launches.h"
 #include "device/cards.h"
 #include "programs/step_time/log.h"
 #include "programs/step_time/pace.h"

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "common/run_launches.h"
+#include "programs/wire/run_launches.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/demangle.h"
+#include "common/text/demangle.h"
 #include "programs/virtual_cuda/launches/kernels/symbol_internal.h"
 
 /* Words that do not help to distinguish kernels. */

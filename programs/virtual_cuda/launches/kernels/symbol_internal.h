@@ -1,4 +1,4 @@
-/* symbol_internal.h - the types in a kernel's name as common/demangle.h prints it.
+/* symbol_internal.h - the types in a kernel's name as common/text/demangle.h prints it.
  *
  * A program without a C++ library has no C++ kernels.
  */

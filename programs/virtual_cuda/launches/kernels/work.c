@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/demangle.h"
+#include "common/text/demangle.h"
 #include "programs/virtual_cuda/process/fork.h"
 #include "programs/virtual_cuda/launches/kernels/family_internal.h"
 #include "programs/virtual_cuda/launches/kernels/symbol_internal.h"

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "common/run_launches.h"
+#include "programs/wire/run_launches.h"
 #include "programs/virtual_cuda/launches/launch_log.h"
 
 /* A kernel launch. */

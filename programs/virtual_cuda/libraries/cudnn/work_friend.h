@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/run_launches.h"
+#include "programs/wire/run_launches.h"
 #include "programs/virtual_cuda/libraries/cudnn/cudnn_internal.h"
 
 enum { TIDE_VC_CUDNN_TENSORS = 32 }; /* of a graph; the largest graphs of attention have 16 */
