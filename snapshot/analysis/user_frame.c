@@ -51,7 +51,13 @@ static bool ends_in_py(const char *file) {
     return n >= 3 && strcmp(file + n - 3, ".py") == 0;
 }
 
-static bool is_python(const char *file) {
+bool tide_file_is_python(const char *file) {
+    static const char *const TYPED[] = {"<stdin>", "<console>", "<ipython-input"};
+    for (size_t i = 0; i < sizeof(TYPED) / sizeof(TYPED[0]); i++) {
+        if (starts_with(file, TYPED[i])) {
+            return true;
+        }
+    }
     return ends_in_py(file) && file[0] != '<';
 }
 
@@ -94,7 +100,7 @@ static bool is_below_program(const char *file) {
 bool tide_frame_is_user(const tide_snapshot *snapshot, uint32_t frame) {
     char file[TIDE_PATH_TEXT];
     tide_path_text(tide_snapshot_text(snapshot, snapshot->frames[frame].file), file);
-    return is_python(file) &&
+    return tide_file_is_python(file) &&
            (is_named_own(snapshot, file) || (package_of(file) == NULL && !is_below_program(file)));
 }
 
@@ -104,7 +110,7 @@ static bool is_model_library(const tide_snapshot *snapshot, uint32_t frame) {
     char file[TIDE_PATH_TEXT];
     tide_path_text(tide_snapshot_text(snapshot, snapshot->frames[frame].file), file);
     const char *package = package_of(file);
-    return package != NULL && is_python(file) && !is_plumbing(package);
+    return package != NULL && tide_file_is_python(file) && !is_plumbing(package);
 }
 
 uint32_t tide_library_frame(const tide_snapshot *snapshot, uint32_t stack) {
@@ -162,7 +168,7 @@ static bool is_tool(const char *file) {
                                           "run/",       "snapshot/", "stack/"};
     for (size_t i = 0; i < sizeof(FOLDERS) / sizeof(FOLDERS[0]); i++) {
         if (starts_with(file, FOLDERS[i])) {
-            return !is_python(file);
+            return !tide_file_is_python(file);
         }
     }
     return false;
@@ -188,7 +194,7 @@ static bool is_native(const char *function, const char *file) {
 /* Whether a file is Python code of PyTorch, or of packages like it, and so not specific. */
 static bool is_python_of_plumbing(const char *file) {
     const char *package = package_of(file);
-    return is_python(file) && package != NULL && is_plumbing(package);
+    return tide_file_is_python(file) && package != NULL && is_plumbing(package);
 }
 
 /* Frames that may represent a stack, best first; TIDE_NONE: none. */
@@ -220,7 +226,7 @@ static unsigned look_at(const tide_snapshot *snapshot, uint32_t frame) {
     }
     tide_path_text(tide_snapshot_text(snapshot, snapshot->frames[frame].file), file);
     bool is_outside = !is_allocator(function) && !is_aside(file) && !is_tool(file);
-    bool has_python = is_python(file) || starts_with(function, "_PyEval_");
+    bool has_python = tide_file_is_python(file) || starts_with(function, "_PyEval_");
     return (has_python ? HAS_PYTHON : 0U) | (is_python_of_plumbing(file) ? IS_PLUMBING : 0U) |
            (is_outside && is_model_library(snapshot, frame) ? IS_LIBRARY : 0U) |
            (is_gradient(function) ? IS_GRADIENT : 0U) |

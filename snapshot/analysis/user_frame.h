@@ -18,6 +18,10 @@
 extern "C" {
 #endif
 
+/* Whether a source file is Python's: a .py file, or code typed in a console or a notebook
+ * ("<stdin>"). The folders of `file` end in '/'. */
+bool tide_file_is_python(const char *file);
+
 /* Whether a frame is Python code of the program: outside of the standard library and of every
  * installed package (site-packages, dist-packages). All code under the snapshot's `user_path` is
  * the program's own, wherever that folder is. */

@@ -1,9 +1,10 @@
-/* growth.h - whether the memory of a run grows from step to step: one rule for all commands.
+/* growth.h - whether the memory of a run grows from one pass of a loop to the next: one rule for
+ * all commands, for recordings of tidemark and of PyTorch.
  *
- * A line of the program grows if most steps leave blocks of it that are never freed. Only
- * steps that the recording names count: scopes of the kind step, annotations of PyTorch's profiler,
- * and steps of an optimizer. Calls of a module do not count, because their sizes differ for good
- * reasons. The rule prefers silence to a guess; docs/guide/explain.md describes it.
+ * Looked at are the blocks that were allocated in a loop and are alive when its last pass begins,
+ * grouped by the pass that made them. A loop without a forward or a backward pass counts only if it
+ * filled the device: weights that are loaded and copies that are made one by one look the same. The
+ * rule prefers silence to a guess; docs/guide/explain.md describes it.
  */
 #ifndef TIDE_SNAPSHOT_GROWTH_H
 #define TIDE_SNAPSHOT_GROWTH_H
@@ -14,48 +15,57 @@
 
 #include "common/hostmem.h"
 #include "common/status.h"
-#include "common/text/text.h"
 #include "snapshot/analysis/lifetimes.h"
-#include "snapshot/document/snapshot.h"
-#include "snapshot/analysis/steps.h"
+#include "snapshot/explain/block_lines.h"
+#include "snapshot/explain/loops.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum { TIDE_GROWTH_LEAST_STEPS = 5 }; /* with fewer, growth is unknown */
+typedef enum tide_growth_kind {
+    TIDE_GROWTH_KEEPS = 0, /* blocks of many passes survive */
+    TIDE_GROWTH_REPLACES,  /* a line's tensor is made anew on each pass, larger each time */
+    TIDE_GROWTH_FILLS      /* a loop without forward and backward filled the device until a request
+                              failed, and freed nearly nothing */
+} tide_growth_kind;
 
-/* A line of the program that keeps more in every step, or nearly every step. */
-typedef struct tide_growth_line {
-    uint32_t frame;         /* the user's frame */
-    uint32_t stack;         /* of one of its blocks */
-    int64_t kept_bytes;     /* of blocks that are alive at the end of the last measured step */
-    int64_t bytes_per_step; /* their mean over the steps since the first that keeps any */
-    size_t n_steps;         /* measured steps that allocated these blocks */
-    size_t n_since;         /* measured steps from the first of these on */
-    size_t first_step;      /* the first of these; index in the list of steps */
-} tide_growth_line;
+/* One loop that grows. */
+typedef struct tide_growth_fact {
+    tide_growth_kind kind;
+    const tide_loop *loop; /* borrowed */
+    bool has_forward, has_backward;
+    size_t n_passes;     /* complete passes of the loop */
+    size_t n_keeping;    /* passes that keep blocks; of REPLACES, all */
+    size_t every;        /* blocks are kept on each of so many passes; 1: on every pass */
+    int64_t bytes;       /* kept by all of these passes; of REPLACES, the growth since the first */
+    int64_t rate_bytes;  /* median of the passes that keep */
+    int64_t freed_bytes; /* allocated in complete passes and freed before the last began */
+    uint32_t *blocks;    /* owned; indices of lifetimes, ascending */
+    size_t n_blocks;
+    uint32_t line;     /* node of the stack tree: the deepest line of the program below which at
+                          least 85 % of the bytes were allocated; TIDE_NONE */
+    double line_share; /* of the bytes, 0 to 1 */
+} tide_growth_fact;
 
 typedef struct tide_growth {
     const tide_hostmem *mem; /* borrowed */
-    bool is_known;           /* there are enough named steps */
-    tide_growth_line *lines; /* owned; the growing lines, fastest first */
-    size_t n_lines;
-    int64_t bytes_per_step; /* of all lines; 0: nothing grows, or unknown */
-    size_t last_step;       /* the last measured one; index in the list of steps */
+    tide_growth_fact *facts; /* owned; most bytes first */
+    size_t n_facts;
+    size_t room; /* in facts */
 } tide_growth;
 
-/* `lifetimes` are of the snapshot, `steps` of one of its devices. The caller calls fini, also after
- * a failure. */
-TIDE_NODISCARD tide_status tide_growth_init(tide_growth *growth, const tide_snapshot *snapshot,
-                                            const tide_lifetimes *lifetimes,
-                                            const tide_steps *steps);
-void tide_growth_fini(tide_growth *growth);
+/* What the rule reads; all borrowed. */
+typedef struct tide_growth_input {
+    const tide_lifetimes *lifetimes;
+    const tide_loops *loops;
+    const tide_block_lines *lines;
+    size_t device; /* whose blocks count */
+} tide_growth_input;
 
-/* Adds "by 6.00 MiB a step at append_loss (metrics.py:17), in 60 of 60 steps since step 0", for up
- * to two lines; adds nothing if nothing grows. */
-void tide_growth_add(const tide_growth *growth, const tide_snapshot *snapshot,
-                     const tide_steps *steps, tide_text *to);
+/* The caller calls fini, also after a failure. The input must outlive the result. */
+TIDE_NODISCARD tide_status tide_growth_init(tide_growth *growth, const tide_growth_input *input);
+void tide_growth_fini(tide_growth *growth);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,266 @@
+/* Growth by blocks that survive: their passes must be many, regular, spread over the loop, and
+ * recent. docs/guide/explain.md has the reason for each threshold. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/assert.h"
+#include "common/map.h"
+#include "snapshot/explain/growth_internal.h"
+
+enum {
+    LEAST_SURVIVING = 3, /* passes in which blocks of one place survive */
+    LEAST_KEEPING = 4,   /* passes that keep blocks .. */
+    LEAST_OF_MANY = 3,   /* .. of a loop with at least this many passes: */
+    MANY_PASSES = 12,
+    MANY_KEEPING = 8,      /* then the first need not be an early pass */
+    REGULAR_PERCENT = 60,  /* of the gaps between keeping passes are equal */
+    LEAST_PERCENT = 1,     /* of the peak, in all passes together */
+    THIN_PERCENT = 10,     /* passes with less of the median keep nothing */
+    FILLED_PERCENT = 50,   /* of the peak, in a loop that fills the device .. */
+    FREED_PERCENT = 5,     /* .. and frees at most this share of it */
+    LEAST_FAILED_ROWS = 50 /* the request fails at most so many rows after the last pass begins */
+};
+
+typedef struct keeper {
+    const tide_growth_look *look; /* borrowed */
+    uint32_t *blocks;             /* owned; indices of lifetimes that survive */
+    uint32_t *passes;             /* owned; of each of them */
+    size_t n;
+    tide_map surviving; /* place -> last pass and number of passes in which it survives */
+    int64_t *bytes;     /* owned; of each pass */
+    int64_t *sorted;    /* owned; room for as many */
+    uint32_t *keeping;  /* owned; the passes that keep, ascending */
+    size_t n_keeping;
+} keeper;
+
+/* ---- which blocks survive ---- */
+
+/* A place: stack, module and node of autograd. */
+static uint64_t place_of(const keeper *of, const tide_lifetime *block) {
+    const tide_scope_facts *scopes = of->look->input->lines->scopes;
+    uint64_t scope =
+        ((uint64_t)tide_module_of(scopes, block->scope) << 32) | tide_node_of(scopes, block->scope);
+    return tide_hash_u64(scope + 1) ^ tide_hash_u64(block->stack + UINT64_C(1));
+}
+
+/* The value of a place holds the last pass + 1 above the number of passes. */
+static tide_status count_place(keeper *of, uint64_t place, uint32_t pass) {
+    uint64_t value = 0;
+    (void)tide_map_find(&of->surviving, place, &value);
+    if (value >> 32 == pass + UINT64_C(1)) {
+        return TIDE_OK;
+    }
+    uint64_t n = (value & UINT32_MAX) + 1;
+    return tide_map_put(&of->surviving, place, ((pass + UINT64_C(1)) << 32) | n);
+}
+
+static tide_status collect(keeper *of) {
+    const tide_growth_look *look = of->look;
+    for (size_t i = look->first; i < look->end; i++) {
+        const tide_lifetime *block = &look->input->lifetimes->lifetimes[i];
+        if (tide_growth_is_kept(look, block)) {
+            size_t pass = tide_growth_starts_until(look, block->born - 1) - 1;
+            TIDE_ASSERT(pass < look->n_passes);
+            of->blocks[of->n] = (uint32_t)i;
+            of->passes[of->n++] = (uint32_t)pass;
+            TIDE_TRY(count_place(of, place_of(of, block), (uint32_t)pass));
+        }
+    }
+    return TIDE_OK;
+}
+
+/* Drops blocks of places that survive in few passes: what the last pass leaves for the moment. */
+static void drop_rare(keeper *of) {
+    size_t n = 0;
+    for (size_t i = 0; i < of->n; i++) {
+        const tide_lifetime *block = &of->look->input->lifetimes->lifetimes[of->blocks[i]];
+        uint64_t value = 0;
+        (void)tide_map_find(&of->surviving, place_of(of, block), &value);
+        if ((value & UINT32_MAX) >= LEAST_SURVIVING) {
+            of->blocks[n] = of->blocks[i];
+            of->passes[n++] = of->passes[i];
+            of->bytes[of->passes[i]] += (int64_t)block->block_bytes;
+        }
+    }
+    of->n = n;
+}
+
+/* ---- which passes keep ---- */
+
+static int by_size(const void *left, const void *right) {
+    int64_t a = *(const int64_t *)left;
+    int64_t b = *(const int64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* The upper median of the passes with bytes; with `only_keeping`, of the keeping ones. */
+static int64_t median_of(keeper *of, bool only_keeping) {
+    size_t n = 0;
+    for (size_t p = 0; p < of->look->n_passes && !only_keeping; p++) {
+        if (of->bytes[p] > 0) {
+            of->sorted[n++] = of->bytes[p];
+        }
+    }
+    for (size_t i = 0; i < of->n_keeping && only_keeping; i++) {
+        of->sorted[n++] = of->bytes[of->keeping[i]];
+    }
+    if (n == 0) {
+        return 0;
+    }
+    qsort(of->sorted, n, sizeof(*of->sorted), by_size);
+    return of->sorted[n / 2];
+}
+
+static void find_keeping(keeper *of) {
+    int64_t median = median_of(of, false);
+    for (size_t p = 0; p < of->look->n_passes; p++) {
+        if (of->bytes[p] > 0 && of->bytes[p] >= median / 100 * THIN_PERCENT) {
+            of->keeping[of->n_keeping++] = (uint32_t)p;
+        }
+    }
+}
+
+/* The commonest gap between keeping passes, the smallest on ties, and how often it occurs. */
+static uint32_t commonest_gap(const keeper *of, size_t *ret_n) {
+    uint32_t best = 0;
+    *ret_n = 0;
+    for (size_t i = 1; i < of->n_keeping; i++) {
+        uint32_t gap = of->keeping[i] - of->keeping[i - 1];
+        size_t n = 0;
+        if (gap == best) {
+            continue;
+        }
+        for (size_t j = 1; j < of->n_keeping; j++) {
+            n += of->keeping[j] - of->keeping[j - 1] == gap;
+        }
+        if (n > *ret_n || (n == *ret_n && gap < best)) {
+            *ret_n = n;
+            best = gap;
+        }
+        if (2 * n > of->n_keeping) {
+            break; /* no other gap occurs as often */
+        }
+    }
+    return best;
+}
+
+/* Whether each third of the span has a keeping pass: warm-up and prefetching end early. */
+static bool is_spread(const keeper *of) {
+    double from = of->keeping[0];
+    double span = of->keeping[of->n_keeping - 1] - from + 1;
+    size_t n[3] = {0, 0, 0};
+    for (size_t i = 0; i < of->n_keeping; i++) {
+        size_t third = (size_t)((of->keeping[i] - from) * 3 / span);
+        n[third > 2 ? 2 : third]++;
+    }
+    return n[0] > 0 && n[1] > 0 && n[2] > 0;
+}
+
+static bool is_early(const keeper *of, uint32_t gap) {
+    uint32_t latest = (uint32_t)(of->look->n_passes / 3);
+    latest = latest > 2 ? latest : 2;
+    return of->keeping[0] <= (latest > gap ? latest : gap) || of->n_keeping >= MANY_KEEPING;
+}
+
+/* Whether the keeping passes are many, regular, spread and recent. *ret_every: the gap. */
+static bool is_growth(const keeper *of, uint32_t *ret_every) {
+    size_t n_equal = 0;
+    size_t n_passes = of->look->n_passes;
+    size_t least = n_passes >= MANY_PASSES ? LEAST_OF_MANY : LEAST_KEEPING;
+    if (of->n_keeping < least) {
+        return false;
+    }
+    uint32_t gap = commonest_gap(of, &n_equal);
+    *ret_every = gap;
+    size_t n_later = n_passes - 1 - of->keeping[of->n_keeping - 1];
+    return 100 * n_equal >= REGULAR_PERCENT * (of->n_keeping - 1) && is_spread(of) &&
+           n_later <= gap + 1 && is_early(of, gap);
+}
+
+/* ---- the fact ---- */
+
+/* Whether a loop without forward and backward filled the device until a request failed. */
+static bool fills(const keeper *of, int64_t bytes) {
+    const tide_growth_look *look = of->look;
+    const tide_event_table *events = &look->input->lines->stacks->snapshot->events;
+    size_t n = look->input->lines->stacks->snapshot->n_events;
+    size_t failed = 0;
+    while (failed < n && (events->action[failed] != TIDE_ACTION_OOM ||
+                          events->device[failed] != look->input->device)) {
+        failed++;
+    }
+    return bytes > look->peak_bytes / 100 * FILLED_PERCENT &&
+           look->freed_bytes < bytes / 100 * FREED_PERCENT &&
+           (size_t)tide_growth_instant(look) + LEAST_FAILED_ROWS > failed;
+}
+
+static int64_t drop_others(keeper *of) {
+    int64_t bytes = 0;
+    size_t n = 0;
+    size_t k = 0;
+    for (size_t i = 0; i < of->n; i++) { /* blocks and passes are both in order of birth */
+        while (k < of->n_keeping && of->keeping[k] < of->passes[i]) {
+            k++;
+        }
+        if (k < of->n_keeping && of->keeping[k] == of->passes[i]) {
+            of->blocks[n++] = of->blocks[i];
+        }
+    }
+    for (size_t i = 0; i < of->n_keeping; i++) {
+        bytes += of->bytes[of->keeping[i]];
+    }
+    of->n = n;
+    return bytes;
+}
+
+static tide_status decide(keeper *of, tide_growth *to, bool *ret_found) {
+    const tide_growth_look *look = of->look;
+    uint32_t every = 1;
+    bool is_step = look->has_forward || look->has_backward;
+    drop_rare(of);
+    find_keeping(of);
+    if (!is_growth(of, &every)) {
+        return TIDE_OK;
+    }
+    int64_t bytes = drop_others(of);
+    if (bytes < look->peak_bytes / 100 * LEAST_PERCENT || (!is_step && !fills(of, bytes))) {
+        return TIDE_OK;
+    }
+    tide_growth_fact fact = {.kind = is_step ? TIDE_GROWTH_KEEPS : TIDE_GROWTH_FILLS,
+                             .n_keeping = of->n_keeping,
+                             .every = every,
+                             .bytes = bytes,
+                             .rate_bytes = median_of(of, true),
+                             .blocks = of->blocks,
+                             .n_blocks = of->n};
+    of->blocks = NULL;
+    *ret_found = true;
+    return tide_growth_add(look, to, &fact);
+}
+
+tide_status tide_growth_keeps(const tide_growth_look *look, tide_growth *to, bool *ret_found) {
+    const tide_hostmem *mem = look->mem;
+    size_t n = look->end - look->first;
+    size_t n_passes = look->n_passes;
+    keeper of = {.look = look};
+    of.blocks = tide_hostmem_array(mem, n, sizeof(*of.blocks));
+    of.passes = tide_hostmem_array(mem, n, sizeof(*of.passes));
+    of.bytes = tide_hostmem_zeroed(mem, n_passes, sizeof(*of.bytes));
+    of.sorted = tide_hostmem_array(mem, n_passes, sizeof(*of.sorted));
+    of.keeping = tide_hostmem_array(mem, n_passes, sizeof(*of.keeping));
+    tide_map_init(&of.surviving, mem);
+    tide_status status = TIDE_NO_MEMORY;
+    if (of.blocks != NULL && of.passes != NULL && of.bytes != NULL && of.sorted != NULL &&
+        of.keeping != NULL) {
+        status = collect(&of);
+        if (status == TIDE_OK) {
+            status = decide(&of, to, ret_found);
+        }
+    }
+    void *const owned[] = {of.blocks, of.passes, of.bytes, of.sorted, of.keeping};
+    for (size_t i = 0; i < sizeof(owned) / sizeof(owned[0]); i++) {
+        mem->release(mem->ctx, owned[i]);
+    }
+    tide_map_fini(&of.surviving);
+    return status;
+}

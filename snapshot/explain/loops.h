@@ -1,0 +1,64 @@
+/* loops.h - the loops of a program, seen in the call stacks of its allocations.
+ *
+ * A loop is a jump back: if a call of a function, whose callers have not changed, allocates at an
+ * earlier line than before, a loop has begun anew at that line.
+ *
+ *     allocations in order        what the walk concludes
+ *     main:8                      a call of main
+ *     main:8 > step:3             main calls step
+ *     main:9                      step has ended
+ *     main:8                      back from 9 to 8: the loop main:8-9, its second pass
+ *     main:12                     past the last line of the loop: it has ended
+ *
+ * A loop on one line jumps nowhere. There, the same whole stack with which the stretch on that line
+ * began means that a new pass has begun: "passes" are the first allocation of each.
+ *
+ * Frames of PyTorch's own modules, optimizers and engine, and all frames below them, are not looked
+ * at, so that layers are never taken for passes. Frees are not looked at either: a `with` block
+ * frees at its first line.
+ */
+#ifndef TIDE_SNAPSHOT_LOOPS_H
+#define TIDE_SNAPSHOT_LOOPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/hostmem.h"
+#include "common/status.h"
+#include "snapshot/document/snapshot.h"
+#include "snapshot/explain/stack_facts.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TIDE_LOOP_LEAST_PASSES = 4 }; /* with fewer, a loop is not kept */
+
+typedef struct tide_loop {
+    uint32_t function, file;       /* strings; TIDE_NONE */
+    int32_t first_line, last_line; /* of the function's lines that allocate in the loop */
+    uint32_t depth;                /* number of visible frames around its function */
+    uint32_t node;                 /* of the stack tree: a line of the loop */
+    bool is_one_line;              /* known from repeated stacks: the number of passes is a guess */
+    uint32_t *starts;              /* owned; row of the first allocation of each pass, ascending */
+    size_t n_starts;
+    size_t end; /* the row after its last */
+} tide_loop;
+
+typedef struct tide_loops {
+    const tide_hostmem *mem; /* borrowed */
+    tide_loop *loops;        /* owned; in the order in which they end */
+    size_t n_loops;
+    size_t room; /* in loops */
+} tide_loops;
+
+/* The loops of all allocations of the snapshot. The caller calls fini, also after a failure. */
+TIDE_NODISCARD tide_status tide_loops_init(tide_loops *loops, const tide_stack_facts *facts);
+void tide_loops_fini(tide_loops *loops);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
