@@ -1,0 +1,62 @@
+#include "snapshot/explain/failure.h"
+
+#include "snapshot/analysis/summary.h"
+
+static size_t find_first(const tide_snapshot *snapshot, size_t device, size_t *ret_n) {
+    size_t first = snapshot->n_events;
+    *ret_n = 0;
+    for (size_t i = snapshot->n_events; i > 0; i--) {
+        if (snapshot->events.action[i - 1] == TIDE_ACTION_OOM &&
+            snapshot->events.device[i - 1] == device) {
+            first = i - 1;
+            ++*ret_n;
+        }
+    }
+    return first;
+}
+
+static int64_t largest_block(const tide_lifetimes *lifetimes, size_t device, int64_t event) {
+    uint64_t largest = 0;
+    for (size_t i = 0; i < lifetimes->n_lifetimes; i++) {
+        const tide_lifetime *block = &lifetimes->lifetimes[i];
+        if (block->device == device && block->block_bytes > largest &&
+            tide_lifetime_is_allocated(block, event)) {
+            largest = block->block_bytes;
+        }
+    }
+    return (int64_t)largest;
+}
+
+/* The memory that the process could use: the device's, or its limit. */
+static void find_total(const tide_snapshot *snapshot, size_t device, tide_failure *to) {
+    int64_t limit = snapshot->run.memory_limit_bytes;
+    int64_t total = snapshot->devices[device].total_bytes;
+    to->is_limited = limit > 0 && (total < 0 || limit < total);
+    to->total_bytes = to->is_limited ? limit : total;
+}
+
+tide_status tide_failure_find(const tide_stack_facts *stacks, const tide_lifetimes *lifetimes,
+                              size_t device, tide_failure *ret_failure) {
+    const tide_snapshot *snapshot = stacks->snapshot;
+    *ret_failure = (tide_failure){.event = -1, .stack = TIDE_NONE, .scope = TIDE_NONE};
+    size_t first = find_first(snapshot, device, &ret_failure->n_failed);
+    if (ret_failure->n_failed == 0) {
+        return TIDE_OK;
+    }
+    const tide_event row = tide_event_at(snapshot, first);
+    ret_failure->event = (int64_t)first;
+    ret_failure->stack = row.stack;
+    ret_failure->scope = row.scope;
+    ret_failure->asked_bytes = (int64_t)row.requested_bytes;
+    ret_failure->free_bytes = tide_oom_free_bytes(&row);
+    ret_failure->largest_bytes = largest_block(lifetimes, device, (int64_t)first);
+    find_total(snapshot, device, ret_failure);
+    TIDE_TRY(tide_reserved_at(stacks, lifetimes, device, (int64_t)first, &ret_failure->reserved));
+    ret_failure->allocated_bytes = ret_failure->reserved.allocated_bytes;
+    if (ret_failure->free_bytes >= 0) {
+        ret_failure->capacity_bytes = ret_failure->reserved.bytes + ret_failure->free_bytes;
+        ret_failure->margin_bytes =
+            ret_failure->capacity_bytes - ret_failure->allocated_bytes - ret_failure->asked_bytes;
+    }
+    return TIDE_OK;
+}
