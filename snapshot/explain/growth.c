@@ -139,7 +139,6 @@ static void look_at_blocks(tide_growth_look *look) {
             look->has_backward || has_no_python || tide_block_is_backward(lines, block);
         look->has_forward =
             look->has_forward || (is_complete && tide_block_is_forward(lines, block));
-        look->freed_bytes += is_complete && is_freed(look, block) ? (int64_t)block->block_bytes : 0;
     }
 }
 
@@ -177,7 +176,6 @@ tide_status tide_growth_add(const tide_growth_look *look, tide_growth *to, tide_
     fact->has_forward = look->has_forward;
     fact->has_backward = look->has_backward;
     fact->n_passes = look->n_passes;
-    fact->freed_bytes = look->freed_bytes;
     fact->line = line.node;
     fact->line_share = line.share;
     to->facts = grown;

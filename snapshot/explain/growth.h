@@ -40,7 +40,6 @@ typedef struct tide_growth_fact {
     size_t every;        /* blocks are kept on each of so many passes; 1: on every pass */
     int64_t bytes;       /* kept by all of these passes; of REPLACES, the growth since the first */
     int64_t rate_bytes;  /* median of the passes that keep */
-    int64_t freed_bytes; /* allocated in complete passes and freed before the last began */
     uint32_t *blocks;    /* owned; indices of lifetimes, ascending */
     size_t n_blocks;
     uint32_t line;     /* node of the stack tree: the deepest line of the program below which at

@@ -15,7 +15,6 @@ typedef struct tide_growth_look {
     uint32_t *merged;       /* owned; NULL: the loop's own starts */
     size_t n_passes;        /* complete ones; starts has one more */
     size_t first, end;      /* indices of the lifetimes that were born in the loop */
-    int64_t freed_bytes;    /* of complete passes, before the last pass began */
     bool has_forward, has_backward;
 } tide_growth_look;
 

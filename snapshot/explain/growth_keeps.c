@@ -179,19 +179,38 @@ static bool is_growth(const keeper *of, uint32_t *ret_every) {
 
 /* ---- the fact ---- */
 
+/* The row of the first request of the device that failed; n_events: none. */
+static size_t failed_row(const tide_growth_look *look) {
+    const tide_snapshot *snapshot = look->input->lines->stacks->snapshot;
+    size_t row = 0;
+    while (row < snapshot->n_events && (snapshot->events.action[row] != TIDE_ACTION_OOM ||
+                                        snapshot->events.device[row] != look->input->device)) {
+        row++;
+    }
+    return row;
+}
+
+/* Bytes that were allocated since the first keeping pass, and freed before the last one began. */
+static int64_t freed_since(const keeper *of) {
+    const tide_growth_look *look = of->look;
+    uint32_t instant = tide_growth_instant(look);
+    int64_t bytes = 0;
+    for (size_t i = look->first; i < look->end; i++) {
+        const tide_lifetime *block = &look->input->lifetimes->lifetimes[i];
+        bool is_in = block->born > look->starts[of->keeping[0]] && block->born <= instant;
+        bytes += is_in && block->device == look->input->device && block->freed <= instant + 1
+                     ? (int64_t)block->block_bytes
+                     : 0;
+    }
+    return bytes;
+}
+
 /* Whether a loop without forward and backward filled the device until a request failed. */
 static bool fills(const keeper *of, int64_t bytes) {
     const tide_growth_look *look = of->look;
-    const tide_event_table *events = &look->input->lines->stacks->snapshot->events;
-    size_t n = look->input->lines->stacks->snapshot->n_events;
-    size_t failed = 0;
-    while (failed < n && (events->action[failed] != TIDE_ACTION_OOM ||
-                          events->device[failed] != look->input->device)) {
-        failed++;
-    }
     return bytes > look->peak_bytes / 100 * FILLED_PERCENT &&
-           look->freed_bytes < bytes / 100 * FREED_PERCENT &&
-           (size_t)tide_growth_instant(look) + LEAST_FAILED_ROWS > failed;
+           freed_since(of) < bytes / 100 * FREED_PERCENT &&
+           (size_t)tide_growth_instant(look) + LEAST_FAILED_ROWS > failed_row(look);
 }
 
 static int64_t drop_others(keeper *of) {

@@ -127,6 +127,9 @@ static void find(tide_stack_facts *facts, const uint32_t *of_frame, const bool *
         facts->program[i] = is_program[row->frame] ? i
                             : is_root              ? TIDE_NONE
                                                    : facts->program[row->parent];
+        facts->python[i] = (own & TIDE_HAS_PYTHON) != 0 ? i
+                           : is_root                    ? TIDE_NONE
+                                                        : facts->python[row->parent];
         facts->has_python = facts->has_python || (own & TIDE_HAS_PYTHON) != 0;
     }
 }
@@ -139,8 +142,9 @@ tide_status tide_stack_facts_init(tide_stack_facts *facts, const tide_snapshot *
     facts->traits = tide_hostmem_array(mem, snapshot->n_stacks, sizeof(*facts->traits));
     facts->visible = tide_hostmem_array(mem, snapshot->n_stacks, sizeof(*facts->visible));
     facts->program = tide_hostmem_array(mem, snapshot->n_stacks, sizeof(*facts->program));
+    facts->python = tide_hostmem_array(mem, snapshot->n_stacks, sizeof(*facts->python));
     bool has_room = of_frame != NULL && is_program != NULL && facts->traits != NULL &&
-                    facts->visible != NULL && facts->program != NULL;
+                    facts->visible != NULL && facts->program != NULL && facts->python != NULL;
     if (has_room) {
         for (uint32_t i = 0; i < snapshot->n_frames; i++) {
             of_frame[i] = traits_of_frame(snapshot, i);
@@ -158,6 +162,7 @@ void tide_stack_facts_fini(tide_stack_facts *facts) {
         facts->mem->release(facts->mem->ctx, facts->traits);
         facts->mem->release(facts->mem->ctx, facts->visible);
         facts->mem->release(facts->mem->ctx, facts->program);
+        facts->mem->release(facts->mem->ctx, facts->python);
         *facts = (tide_stack_facts){.mem = facts->mem};
     }
 }

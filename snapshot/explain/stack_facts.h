@@ -51,6 +51,7 @@ typedef struct tide_stack_facts {
                           of TIDE_IN_TORCH encloses; TIDE_NONE */
     uint32_t *program; /* owned; of each stack, the innermost node with a frame of the program;
                           TIDE_NONE */
+    uint32_t *python;  /* owned; of each stack, the innermost node with a Python frame; TIDE_NONE */
     bool has_python;   /* some stack has a Python frame */
 } tide_stack_facts;
 

@@ -6,8 +6,7 @@
 
 enum { PLACE_BYTES = 256 };
 
-/* "forward (gpt.py:15)"; "gpt.py:15" at the top of a script, where "<module>" adds nothing. */
-static void say_frame(const tide_snapshot *snapshot, uint32_t frame, tide_text *to) {
+void tide_user_line_add_frame(const tide_snapshot *snapshot, uint32_t frame, tide_text *to) {
     const tide_frame_row *row = &snapshot->frames[frame];
     const char *file = tide_snapshot_text(snapshot, row->file);
     const char *function = tide_snapshot_text(snapshot, row->function);
@@ -30,9 +29,9 @@ void tide_user_line_add(const tide_snapshot *snapshot, uint32_t stack, tide_text
     if (frame == TIDE_NONE) {
         return;
     }
-    say_frame(snapshot, frame, to);
+    tide_user_line_add_frame(snapshot, frame, to);
     if (library != TIDE_NONE && library != frame) {
         tide_text_add(to, ", in ");
-        say_frame(snapshot, library, to);
+        tide_user_line_add_frame(snapshot, library, to);
     }
 }

@@ -12,6 +12,9 @@
 extern "C" {
 #endif
 
+/* Adds "forward (gpt.py:15)"; "gpt.py:15" at the top of a script, where "<module>" says nothing. */
+void tide_user_line_add_frame(const tide_snapshot *snapshot, uint32_t frame, tide_text *to);
+
 /* Adds "forward (gpt.py:15)", without folders; a function without a line has only its name. In a
  * library's own code it is the line of the program that called the library, followed by the
  * library's line: "main (run.py:8), in forward (model.py:104)". Nothing for TIDE_NONE. */

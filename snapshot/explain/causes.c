@@ -1,0 +1,111 @@
+#include "snapshot/explain/causes.h"
+
+#include <string.h>
+
+#include "snapshot/explain/causes_internal.h"
+#include "snapshot/explain/user_line.h"
+
+static tide_cause_rule *const RULES[] = {
+    tide_cause_growth,
+};
+
+#define LEAST_SHARE 0.01        /* smaller causes are not named */
+#define LEAST_GROWTH_SHARE 0.15 /* at a failure, smaller growth only is a part of the peak */
+
+tide_status tide_causes_add(tide_causes *to, const tide_cause *cause) {
+    tide_cause made = *cause;
+    tide_cause *grown =
+        tide_hostmem_grow(to->arena.mem, to->causes, &to->room, to->n_causes + 1, sizeof(*grown));
+    if (grown == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    to->causes = grown;
+    made.words = tide_arena_text(&to->arena, cause->words);
+    made.cure = tide_arena_text(&to->arena, cause->cure);
+    made.cost = tide_arena_text(&to->arena, cause->cost != NULL ? cause->cost : "");
+    if (made.words == NULL || made.cure == NULL || made.cost == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    to->causes[to->n_causes++] = made;
+    return TIDE_OK;
+}
+
+const char *tide_cause_place(const tide_facts *facts, uint32_t node, char text[TIDE_PLACE_TEXT]) {
+    tide_text to = tide_text_in(text, TIDE_PLACE_TEXT);
+    if (node != TIDE_NONE) {
+        tide_user_line_add_frame(facts->snapshot, facts->snapshot->stacks[node].frame, &to);
+    } else {
+        tide_text_add(&to, "a line that is not known");
+    }
+    return text;
+}
+
+const char *tide_cause_share(double share, char text[TIDE_SHARE_TEXT]) {
+    tide_text to = tide_text_in(text, TIDE_SHARE_TEXT);
+    tide_text_add(&to, "%.0f %%", 100 * share);
+    return text;
+}
+
+static bool is_before(const tide_cause *a, const tide_cause *b) {
+    return a->tier != b->tier ? a->tier < b->tier : a->share > b->share;
+}
+
+static bool is_same(const tide_cause *a, const tide_cause *b) {
+    return strcmp(a->id, b->id) == 0 &&
+           (a->growth == NULL || b->growth == NULL ||
+            (a->growth->loop->file == b->growth->loop->file &&
+             a->growth->loop->first_line == b->growth->loop->first_line));
+}
+
+/* Sorts the causes, and drops small ones and repetitions. */
+static void sort(tide_causes *causes, bool has_failed) {
+    size_t n = 0;
+    for (size_t i = 0; i < causes->n_causes; i++) {
+        tide_cause cause = causes->causes[i];
+        bool is_small = has_failed && cause.growth != NULL && cause.share < LEAST_GROWTH_SHARE;
+        bool is_known = cause.share < LEAST_SHARE;
+        cause.tier = is_small && cause.tier == TIDE_TIER_GROWTH ? TIDE_TIER_PEAK : cause.tier;
+        for (size_t j = 0; j < n; j++) {
+            is_known = is_known || is_same(&causes->causes[j], &cause);
+        }
+        if (is_known) {
+            continue;
+        }
+        size_t at = n++;
+        for (; at > 0 && is_before(&cause, &causes->causes[at - 1]); at--) {
+            causes->causes[at] = causes->causes[at - 1];
+        }
+        causes->causes[at] = cause;
+    }
+    causes->n_causes = n;
+}
+
+tide_status tide_causes_init(tide_causes *causes, const tide_facts *facts) {
+    *causes = (tide_causes){0};
+    tide_arena_init(&causes->arena, facts->mem);
+    if (facts->peak_bytes <= 0) {
+        return TIDE_OK;
+    }
+    for (size_t i = 0; i < sizeof(RULES) / sizeof(RULES[0]); i++) {
+        TIDE_TRY(RULES[i](facts, causes));
+    }
+    sort(causes, facts->failure.event >= 0);
+    return TIDE_OK;
+}
+
+void tide_causes_fini(tide_causes *causes) {
+    if (causes->arena.mem != NULL) {
+        causes->arena.mem->release(causes->arena.mem->ctx, causes->causes);
+        tide_arena_fini(&causes->arena);
+        *causes = (tide_causes){0};
+    }
+}
+
+const tide_cause *tide_causes_find(const tide_causes *causes, const char *id) {
+    for (size_t i = 0; i < causes->n_causes; i++) {
+        if (strcmp(causes->causes[i].id, id) == 0) {
+            return &causes->causes[i];
+        }
+    }
+    return NULL;
+}

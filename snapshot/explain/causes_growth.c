@@ -1,0 +1,448 @@
+/* Patterns of growth: what a loop keeps, and why. */
+#include <string.h>
+
+#include "common/map.h"
+#include "common/text/plural.h"
+#include "snapshot/explain/causes_internal.h"
+
+enum {
+    LEAST_OF_GRAPH = 3,    /* blocks a pass, and places, of a graph that survives */
+    COPIED_PERCENT = 50,   /* of the bytes, in copies of a model */
+    CYCLE_PERCENT = 30,    /* of the bytes, made in the backward pass, in a reference cycle */
+    ALL_KEPT_PERCENT = 60, /* of what the backward pass makes, kept by a reference cycle */
+    GRADIENT_PERCENT = 20  /* of the bytes, made in the backward pass, of a hook on gradients */
+};
+
+/* What the kept blocks of one growth are. */
+typedef struct kept {
+    int64_t bytes;
+    int64_t backward_bytes, copied_bytes;
+    size_t n_forward, n_other; /* made inside a call of a module, and outside */
+    size_t n_inside;           /* made in a forward pass by a library's line */
+    size_t n_places;           /* distinct stacks, modules and nodes */
+    bool has_pool;             /* some are in a private pool */
+    bool is_captured;          /* some were made while a CUDA graph was captured */
+    const char *module;        /* with the most blocks that were made inside; "": unknown */
+    size_t n_modules;
+    const char *copier; /* the function that copied: "deepcopy"; "" */
+} kept;
+
+/* ---- what the blocks are ---- */
+
+static uint64_t place_of(const tide_facts *facts, const tide_lifetime *block) {
+    uint64_t scope = ((uint64_t)tide_module_of(&facts->scopes, block->scope) << 32) |
+                     tide_node_of(&facts->scopes, block->scope);
+    return tide_hash_u64(scope + 1) ^ tide_hash_u64(block->stack + UINT64_C(1));
+}
+
+static bool is_in_pool(const tide_facts *facts, const tide_lifetime *block) {
+    const uint16_t *pools = facts->snapshot->event_pool;
+    return pools != NULL && block->born > 0 && pools[block->born - 1] != 0;
+}
+
+/* The function that copied a whole model: deepcopy, or a conversion of a module. */
+static const char *copier_of(const tide_facts *facts, uint32_t stack) {
+    static const char *const NAMES[] = {"deepcopy", "half", "bfloat16", "float",
+                                        "double",   "cuda", "to"};
+    for (; stack != TIDE_NONE; stack = facts->snapshot->stacks[stack].parent) {
+        const tide_frame_row *frame =
+            &facts->snapshot->frames[facts->snapshot->stacks[stack].frame];
+        const char *function = tide_snapshot_text(facts->snapshot, frame->function);
+        const char *dot = strrchr(function, '.');
+        for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
+            if (strcmp(dot != NULL ? dot + 1 : function, NAMES[i]) == 0) {
+                return NAMES[i];
+            }
+        }
+    }
+    return "";
+}
+
+static void look_at_block(const tide_facts *facts, const tide_lifetime *block, kept *ret) {
+    uint32_t traits = tide_facts_traits(facts, block);
+    bool is_forward = (traits & TIDE_IN_FORWARD) != 0;
+    bool is_copy = (traits & (TIDE_IN_DEEPCOPY | TIDE_IN_CONVERSION)) != 0;
+    bool is_backward = tide_block_is_backward(&facts->lines, block);
+    uint32_t python = block->stack != TIDE_NONE ? facts->stacks.python[block->stack] : TIDE_NONE;
+    bool is_inside = is_forward && !is_backward && python != TIDE_NONE &&
+                     python != tide_stack_program(&facts->stacks, block->stack);
+    ret->bytes += (int64_t)block->block_bytes;
+    ret->backward_bytes += is_backward ? (int64_t)block->block_bytes : 0;
+    ret->copied_bytes += is_copy ? (int64_t)block->block_bytes : 0;
+    ret->n_forward += is_forward;
+    ret->n_other += !is_forward;
+    ret->n_inside += is_inside;
+    ret->has_pool = ret->has_pool || is_in_pool(facts, block);
+    ret->is_captured = ret->is_captured || (traits & TIDE_IN_CAPTURE) != 0;
+    if (is_copy && ret->copier[0] == '\0') {
+        ret->copier = copier_of(facts, block->stack);
+    }
+}
+
+static tide_status count_places(const tide_facts *facts, const tide_growth_fact *fact, kept *ret) {
+    tide_map places;
+    tide_map modules; /* module -> number of its blocks */
+    tide_status status = TIDE_OK;
+    uint64_t most = 0;
+    tide_map_init(&places, facts->mem);
+    tide_map_init(&modules, facts->mem);
+    for (size_t i = 0; i < fact->n_blocks && status == TIDE_OK; i++) {
+        const tide_lifetime *block = tide_facts_block(facts, fact->blocks[i]);
+        uint32_t module = tide_module_of(&facts->scopes, block->scope);
+        uint64_t n = 0;
+        status = tide_map_put(&places, place_of(facts, block), 0);
+        if (module == TIDE_NONE || status != TIDE_OK) {
+            continue;
+        }
+        (void)tide_map_find(&modules, module, &n);
+        status = tide_map_put(&modules, module, n + 1);
+        if (n + 1 > most) {
+            most = n + 1;
+            ret->module = tide_snapshot_text(facts->snapshot, module);
+        }
+    }
+    ret->n_places = places.n_used;
+    ret->n_modules = modules.n_used;
+    tide_map_fini(&places);
+    tide_map_fini(&modules);
+    return status;
+}
+
+static tide_status look_at(const tide_facts *facts, const tide_growth_fact *fact, kept *ret) {
+    *ret = (kept){.module = "", .copier = ""};
+    for (size_t i = 0; i < fact->n_blocks; i++) {
+        look_at_block(facts, tide_facts_block(facts, fact->blocks[i]), ret);
+    }
+    return count_places(facts, fact, ret);
+}
+
+/* More than the results of a pass survive: what went into it, or tensors of many places in the
+ * model. Only autograd's graph keeps these. */
+static bool is_graph(const tide_growth_fact *fact, const kept *of) {
+    bool has_both = of->n_forward > 0 && of->n_other > 0;
+    return fact->n_blocks >= LEAST_OF_GRAPH * fact->n_keeping &&
+           (of->n_places >= LEAST_OF_GRAPH || has_both);
+}
+
+/* ---- words ---- */
+
+/* Named steps in an iteration, if they are a whole number above 1; else 0. */
+static size_t steps_of(const tide_facts *facts, const tide_growth_fact *fact) {
+    const tide_loop *loop = fact->loop;
+    const int64_t *times = facts->snapshot->events.time_ns;
+    int64_t from = times[loop->starts[0]];
+    int64_t to = times[loop->starts[loop->n_starts - 1]];
+    size_t n = 0;
+    for (size_t i = 0; i < facts->snapshot->n_scopes; i++) {
+        const tide_scope_row *row = &facts->snapshot->scopes[i];
+        n += row->kind == TIDE_SCOPE_STEP && row->begin_ns >= from && row->begin_ns < to;
+    }
+    double each = (double)n / (double)(loop->n_starts - 1);
+    size_t whole = (size_t)(each + 0.5);
+    double away = each > (double)whole ? each - (double)whole : (double)whole - each;
+    return each >= 1.8 && away < 0.45 ? whole : 0;
+}
+
+static void add_rhythm(const tide_facts *facts, const tide_growth_fact *fact, tide_text *to) {
+    const char *round = fact->loop->is_one_line ? "pass" : "iteration";
+    size_t n_steps = fact->has_backward && !fact->loop->is_one_line ? steps_of(facts, fact) : 0;
+    const char *ending = fact->every == 2 ? "nd" : fact->every == 3 ? "rd" : "th";
+    if (n_steps > 1 && fact->every == 1) {
+        tide_text_add(to, "about once in %zu steps", n_steps);
+    } else if (fact->every > 1) {
+        tide_text_add(to, "on every %zu%s %s", fact->every, ending, round);
+    } else {
+        tide_text_add(to, "on each %s", round);
+    }
+}
+
+/* "validate (c01.py:13-15)" */
+static void add_loop(const tide_facts *facts, const tide_loop *loop, tide_text *to) {
+    const char *function = tide_snapshot_text(facts->snapshot, loop->function);
+    const char *file = tide_snapshot_text(facts->snapshot, loop->file);
+    const char *slash = strrchr(file, '/');
+    const char *name = slash != NULL ? slash + 1 : file;
+    bool has_function = function[0] != '\0' && function[0] != '<';
+    if (has_function) {
+        tide_text_add(to, "%s (", function);
+    }
+    tide_text_add(to, "%s:%d", name, (int)loop->first_line);
+    if (loop->last_line > loop->first_line) {
+        tide_text_add(to, "-%d", (int)loop->last_line);
+    }
+    tide_text_add(to, "%s", has_function ? ")" : "");
+}
+
+/* "The loop at validate (c01.py:13-15) keeps 1.29 GiB on each iteration, 7.75 GiB so far" */
+static void add_kept(const tide_facts *facts, const tide_growth_fact *fact, tide_text *to) {
+    char rate[TIDE_BYTES_TEXT];
+    char bytes[TIDE_BYTES_TEXT];
+    tide_text_add(to, "The loop at ");
+    add_loop(facts, fact->loop, to);
+    tide_text_add(to, " keeps %s ", tide_bytes_format(fact->rate_bytes, rate));
+    add_rhythm(facts, fact, to);
+    tide_text_add(to, ", %s in %zu so far", tide_bytes_format(fact->bytes, bytes), fact->n_keeping);
+}
+
+/* ", 99 % of it allocated at validate (c01.py:14)"; nothing if no line is known. */
+static void add_line(const tide_facts *facts, const tide_growth_fact *fact, tide_text *to) {
+    char place[TIDE_PLACE_TEXT];
+    char share[TIDE_SHARE_TEXT];
+    if (fact->line == TIDE_NONE) {
+        return;
+    }
+    (void)tide_cause_place(facts, fact->line, place);
+    if (fact->line_share > 0.995) {
+        tide_text_add(to, ", allocated at %s", place);
+    } else {
+        tide_text_add(to, ", %s of it allocated at %s", tide_cause_share(fact->line_share, share),
+                      place);
+    }
+}
+
+/* The larger of what is kept and of what the peak has of it, over the peak. */
+static double share_of(const tide_facts *facts, const tide_growth_fact *fact) {
+    int64_t at_peak = 0;
+    for (size_t i = 0; i < fact->n_blocks; i++) {
+        const tide_lifetime *block = tide_facts_block(facts, fact->blocks[i]);
+        at_peak +=
+            tide_lifetime_is_allocated(block, facts->peak_event) ? (int64_t)block->block_bytes : 0;
+    }
+    int64_t bytes = at_peak > fact->bytes ? at_peak : fact->bytes;
+    return (double)bytes / (double)facts->peak_bytes;
+}
+
+static tide_cause begin(const tide_facts *facts, const tide_growth_fact *fact, const char *id) {
+    return (tide_cause){.id = id,
+                        .tier = TIDE_TIER_GROWTH,
+                        .share = share_of(facts, fact),
+                        .growth = fact,
+                        .bytes = fact->bytes};
+}
+
+/* ---- loops without a backward pass ---- */
+
+static tide_status say_graph(const tide_facts *facts, const tide_growth_fact *fact,
+                             tide_causes *to) {
+    char words[TIDE_CAUSE_TEXT];
+    tide_text text = tide_text_in(words, sizeof(words));
+    tide_cause cause = begin(facts, fact, "graph_kept");
+    add_kept(facts, fact, &text);
+    add_line(facts, fact, &text);
+    tide_text_add(&text,
+                  ". It runs the model forward and never backward, so the autograd graph of "
+                  "every %s stays alive.",
+                  fact->loop->is_one_line ? "pass" : "iteration");
+    cause.words = words;
+    cause.cure = "run the loop under `with torch.no_grad():` and keep numbers instead of tensors "
+                 "(`total += loss.item()`). In a training loop over a stream, `.detach()` the "
+                 "state that is carried over";
+    return tide_causes_add(to, &cause);
+}
+
+static tide_status say_results(const tide_facts *facts, const tide_growth_fact *fact,
+                               tide_causes *to) {
+    char words[TIDE_CAUSE_TEXT];
+    char bytes[TIDE_BYTES_TEXT];
+    tide_text text = tide_text_in(words, sizeof(words));
+    tide_cause cause = begin(facts, fact, "results_collected");
+    size_t n = (fact->n_blocks + fact->n_keeping / 2) / fact->n_keeping;
+    const tide_lifetime *last = tide_facts_block(facts, fact->blocks[fact->n_blocks - 1]);
+    add_kept(facts, fact, &text);
+    add_line(facts, fact, &text);
+    tide_text_add(&text,
+                  ": %zu %s of up to %s each time, and nothing else of it. Results are "
+                  "collected on the card, not graphs.",
+                  n > 0 ? n : 1, tide_plural(n > 1 ? n : 1, "block", "blocks"),
+                  tide_bytes_format((int64_t)last->block_bytes, bytes));
+    cause.words = words;
+    cause.cure = "move what you keep to the host (`.cpu()`). If you keep a slice such as "
+                 "`h[:, 0]`, copy it (`.clone()`), because a slice holds the whole tensor";
+    cause.cost = "one copy to the host each time";
+    return tide_causes_add(to, &cause);
+}
+
+static tide_status say_forward(const tide_facts *facts, const tide_growth_fact *fact,
+                               const kept *of, tide_causes *to) {
+    if (!fact->has_forward || of->has_pool) {
+        return TIDE_OK;
+    }
+    if (is_graph(fact, of)) {
+        return say_graph(facts, fact, to);
+    }
+    bool has_graphs = of->is_captured || facts->reserved.parts[TIDE_RESERVED_POOLS].n_owners > 0;
+    return has_graphs ? TIDE_OK : say_results(facts, fact, to);
+}
+
+/* ---- loops with a backward pass ---- */
+
+static tide_status say_copies(const tide_facts *facts, const tide_growth_fact *fact, const kept *of,
+                              tide_causes *to) {
+    char words[TIDE_CAUSE_TEXT];
+    tide_text text = tide_text_in(words, sizeof(words));
+    tide_cause cause = begin(facts, fact, "model_copies");
+    add_kept(facts, fact, &text);
+    add_line(facts, fact, &text);
+    tide_text_add(&text, ": copies of a whole model%s%s%s are never released.",
+                  of->copier[0] != '\0' ? " (" : "", of->copier, of->copier[0] != '\0' ? ")" : "");
+    cause.words = words;
+    cause.cure = "keep the copies on the host: `{k: v.cpu() for k, v in "
+                 "model.state_dict().items()}`, or save them to a file";
+    cause.cost = "one copy to the host each time";
+    return tide_causes_add(to, &cause);
+}
+
+/* What the backward pass allocates in the complete passes of the loop. */
+static int64_t backward_bytes_of(const tide_facts *facts, const tide_growth_fact *fact) {
+    const tide_loop *loop = fact->loop;
+    int64_t bytes = 0;
+    for (size_t i = 0; i < facts->lifetimes->n_lifetimes; i++) {
+        const tide_lifetime *block = tide_facts_block(facts, (uint32_t)i);
+        bool is_in = block->born > loop->starts[0] &&
+                     block->born <= loop->starts[loop->n_starts - 1] &&
+                     block->device == facts->device;
+        bytes +=
+            is_in && tide_block_is_backward(&facts->lines, block) ? (int64_t)block->block_bytes : 0;
+    }
+    return bytes;
+}
+
+static tide_status say_cycle(const tide_facts *facts, const tide_growth_fact *fact, const kept *of,
+                             tide_causes *to) {
+    char words[TIDE_CAUSE_TEXT];
+    char share[TIDE_SHARE_TEXT];
+    tide_text text = tide_text_in(words, sizeof(words));
+    tide_cause cause = begin(facts, fact, "create_graph_cycle");
+    add_kept(facts, fact, &text);
+    tide_text_add(&text,
+                  ", %s of it made in the backward pass, which keeps nearly all that it "
+                  "makes: so does a backward pass with `create_graph=True`. The gradients "
+                  "hold the graph and the graph holds the gradients, a reference cycle that "
+                  "only Python's garbage collector ends.",
+                  tide_cause_share((double)of->backward_bytes / (double)of->bytes, share));
+    cause.words = words;
+    cause.cure = "use `torch.autograd.grad(loss, params, create_graph=True)` and do not store its "
+                 "result in `.grad`, or set `p.grad = None` for all parameters at the end of an "
+                 "iteration";
+    return tide_causes_add(to, &cause);
+}
+
+static tide_status say_held(const tide_facts *facts, const tide_growth_fact *fact, const kept *of,
+                            tide_causes *to) {
+    char words[TIDE_CAUSE_TEXT];
+    tide_text text = tide_text_in(words, sizeof(words));
+    tide_cause cause = begin(facts, fact, "activations_held");
+    bool has_gradient = of->backward_bytes > of->bytes / 100 * GRADIENT_PERCENT;
+    add_kept(facts, fact, &text);
+    tide_text_add(&text,
+                  ": the output of %s%s%s%s%s%s. The backward pass of that iteration is "
+                  "over, so autograd does not need them. The program holds them, for "
+                  "example in a hook that appends or in a list of features.",
+                  of->n_modules > 1 ? "modules" : "one module",
+                  of->module[0] != '\0' ? (of->n_modules > 1 ? " such as " : " (") : "", of->module,
+                  of->module[0] != '\0' && of->n_modules <= 1 ? ")" : "",
+                  has_gradient ? " and its gradient" : "", fact->every == 1 ? " each time" : "");
+    cause.words = words;
+    cause.cure = "store `output.detach().cpu()` in the hook, or overwrite the last one instead of "
+                 "appending, and clear the list after each iteration";
+    cause.cost = "one copy to the host each time";
+    return tide_causes_add(to, &cause);
+}
+
+static tide_status say_kept_graph(const tide_facts *facts, const tide_growth_fact *fact,
+                                  tide_causes *to) {
+    char words[TIDE_CAUSE_TEXT];
+    tide_text text = tide_text_in(words, sizeof(words));
+    tide_cause cause = begin(facts, fact, "training_graph_kept");
+    add_kept(facts, fact, &text);
+    add_line(facts, fact, &text);
+    tide_text_add(&text, ", after the backward pass of that iteration is over: a tensor that is "
+                         "kept from iteration to iteration, such as a loss in a list or a running "
+                         "sum, holds its graph.");
+    cause.words = words;
+    cause.cure = "keep the number (`losses.append(loss.item())`), or `.detach()` what you keep";
+    cause.cost = "each `.item()` waits for the card; `.detach()` does not";
+    return tide_causes_add(to, &cause);
+}
+
+static tide_status say_training(const tide_facts *facts, const tide_growth_fact *fact,
+                                const kept *of, tide_causes *to) {
+    if (of->copied_bytes > of->bytes / 100 * COPIED_PERCENT) {
+        return say_copies(facts, fact, of, to);
+    }
+    if (of->backward_bytes > of->bytes / 100 * CYCLE_PERCENT &&
+        of->backward_bytes > backward_bytes_of(facts, fact) / 100 * ALL_KEPT_PERCENT) {
+        return say_cycle(facts, fact, of, to);
+    }
+    if (of->backward_bytes > of->bytes / 100 * GRADIENT_PERCENT ||
+        2 * of->n_inside > fact->n_blocks) {
+        return say_held(facts, fact, of, to);
+    }
+    return say_kept_graph(facts, fact, to);
+}
+
+/* ---- a tensor that is made anew ---- */
+
+static tide_status say_replaced(const tide_facts *facts, const tide_growth_fact *fact,
+                                const kept *of, tide_causes *to) {
+    char words[TIDE_CAUSE_TEXT];
+    char place[TIDE_PLACE_TEXT];
+    char rate[TIDE_BYTES_TEXT];
+    tide_text text = tide_text_in(words, sizeof(words));
+    bool is_cache = of->n_forward > 0 && !fact->has_backward;
+    tide_cause cause = begin(facts, fact, is_cache ? "growing_cache" : "replaced_by_larger");
+    if (facts->reserved.parts[TIDE_RESERVED_POOLS].n_owners > 0) {
+        return TIDE_OK;
+    }
+    tide_text_add(&text,
+                  "%s makes a tensor anew on each %s, %s larger than the last one (%zu "
+                  "times so far), and needs the old and the new one at the same time.",
+                  tide_cause_place(facts, fact->line, place),
+                  fact->loop->is_one_line ? "pass" : "iteration",
+                  tide_bytes_format(fact->rate_bytes, rate), fact->n_passes);
+    cause.words = words;
+    cause.cure = is_cache ? "this is a cache that grows with the length: allocate it once at its "
+                            "full length, or quantize it"
+                          : "append to a list of host tensors (`preds.append(x.cpu())`) and "
+                            "concatenate once at the end";
+    cause.cost = is_cache ? "" : "one copy to the host each time";
+    return tide_causes_add(to, &cause);
+}
+
+static tide_status say_filled(const tide_facts *facts, const tide_growth_fact *fact,
+                              tide_causes *to) {
+    char words[TIDE_CAUSE_TEXT];
+    char place[TIDE_PLACE_TEXT];
+    char bytes[TIDE_BYTES_TEXT];
+    char each[TIDE_BYTES_TEXT];
+    tide_text text = tide_text_in(words, sizeof(words));
+    const tide_lifetime *last = tide_facts_block(facts, fact->blocks[fact->n_blocks - 1]);
+    tide_cause cause = begin(facts, fact, "never_released");
+    tide_text_add(&text,
+                  "%zu blocks of up to %s, allocated one after the other at %s, were never "
+                  "released, %s in all, and the memory ran out while this went on.",
+                  fact->n_blocks, tide_bytes_format((int64_t)last->block_bytes, each),
+                  tide_cause_place(facts, fact->line, place),
+                  tide_bytes_format(fact->bytes, bytes));
+    cause.words = words;
+    cause.cure = "if the program no longer uses them, a list holds them, or objects that refer to "
+                 "each other: call `gc.collect()` once in the loop, and if that frees them, break "
+                 "the cycle with a weak reference";
+    cause.cost = "a collection takes milliseconds";
+    return tide_causes_add(to, &cause);
+}
+
+tide_status tide_cause_growth(const tide_facts *facts, tide_causes *to) {
+    for (size_t i = 0; i < facts->growth.n_facts; i++) {
+        const tide_growth_fact *fact = &facts->growth.facts[i];
+        kept of;
+        TIDE_TRY(look_at(facts, fact, &of));
+        tide_status status = fact->kind == TIDE_GROWTH_FILLS ? say_filled(facts, fact, to)
+                             : fact->kind == TIDE_GROWTH_REPLACES
+                                 ? say_replaced(facts, fact, &of, to)
+                             : fact->has_backward ? say_training(facts, fact, &of, to)
+                                                  : say_forward(facts, fact, &of, to);
+        TIDE_TRY(status);
+    }
+    return TIDE_OK;
+}

@@ -1,0 +1,27 @@
+/* causes_internal.h - how a pattern adds its cause: shared by the files of patterns. */
+#ifndef TIDE_SNAPSHOT_CAUSES_INTERNAL_H
+#define TIDE_SNAPSHOT_CAUSES_INTERNAL_H
+
+#include "common/text/bytes.h"
+#include "common/text/text.h"
+#include "snapshot/explain/causes.h"
+
+enum { TIDE_CAUSE_TEXT = 1024, TIDE_PLACE_TEXT = 256, TIDE_SHARE_TEXT = 16 };
+
+/* A pattern: adds at most a few causes; TIDE_OK without one if it does not fire. */
+typedef tide_status tide_cause_rule(const tide_facts *facts, tide_causes *to);
+
+/* Adds a copy of a cause: words, cure and cost are copied into the arena; id is borrowed. */
+TIDE_NODISCARD tide_status tide_causes_add(tide_causes *to, const tide_cause *cause);
+
+/* The line of a node of the stack tree: "validate (c01.py:14)"; "a line that is not known" for
+ * TIDE_NONE. Returns `text`. */
+const char *tide_cause_place(const tide_facts *facts, uint32_t node, char text[TIDE_PLACE_TEXT]);
+
+/* "71 %". */
+const char *tide_cause_share(double share, char text[TIDE_SHARE_TEXT]);
+
+/* The patterns, by what they look at. */
+tide_cause_rule tide_cause_growth;
+
+#endif
