@@ -74,7 +74,7 @@ static bool is_further_down(const tide_facts *facts, uint32_t from, uint32_t to)
 static int64_t held_bytes(const tide_facts *facts, const chain *failed, size_t n_frames,
                           int64_t later) {
     int64_t bytes = 0;
-    chain of;
+    chain of = {.n = 0};
     for (size_t i = 0; i < facts->lifetimes->n_lifetimes; i++) {
         const tide_lifetime *block = tide_facts_block(facts, (uint32_t)i);
         bool is_state = block->category == TIDE_PARAMETER || block->category == TIDE_GRADIENT ||
@@ -95,7 +95,7 @@ static int64_t held_bytes(const tide_facts *facts, const chain *failed, size_t n
  * before anything else in that function. *ret_depth: of that function in both chains.
  * TIDE_NONE: it did not, for example because it began its loop anew. */
 static int64_t went_on(const tide_facts *facts, const chain *failed, size_t *ret_depth) {
-    chain of;
+    chain of = {.n = 0};
     for (int64_t row = facts->failure.event + 1; row < (int64_t)facts->snapshot->n_events; row++) {
         uint32_t line = asks(facts, row) ? line_of_row(facts, row) : TIDE_NONE;
         if (line == TIDE_NONE) {
@@ -112,7 +112,7 @@ static int64_t went_on(const tide_facts *facts, const chain *failed, size_t *ret
 }
 
 tide_status tide_cause_exception(const tide_facts *facts, tide_causes *to) {
-    chain failed;
+    chain failed = {.n = 0};
     size_t depth = 0;
     chain_of(facts, facts->failure.event >= 0 ? failed_line(facts) : TIDE_NONE, &failed);
     int64_t row = failed.n > 0 ? went_on(facts, &failed, &depth) : -1;
@@ -127,7 +127,7 @@ tide_status tide_cause_exception(const tide_facts *facts, tide_causes *to) {
     char bytes[TIDE_BYTES_TEXT];
     char from[TIDE_PLACE_TEXT];
     char next[TIDE_PLACE_TEXT];
-    chain of;
+    chain of = {.n = 0};
     tide_text text = tide_text_in(words, sizeof(words));
     chain_of(facts, line_of_row(facts, row), &of);
     tide_text_add(&text,

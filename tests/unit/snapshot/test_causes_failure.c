@@ -203,13 +203,14 @@ static void pending(void **state) {
 /* ---- an exception ---- */
 
 /* A call allocates 20 GiB and fails; `frees`: the exception releases them. Then the program
- * continues at a line. */
-static void fail_and_continue(bool frees, uint32_t stack) {
+ * continues at a line. Another line holds 1 GiB all the time. */
+static void fail_and_continue(bool frees, uint32_t failed, uint32_t stack) {
     begin_recording(&made);
+    alloc_alone(&made, FIRST + 100 * NEXT, GIB, AT_WORKER);
     for (uint64_t i = 0; i < 20; i++) {
-        alloc_alone(&made, FIRST + i * NEXT, GIB, AT_FORWARD);
+        alloc_alone(&made, FIRST + i * NEXT, GIB, failed);
     }
-    fail_request(&made, 5 * GIB, 4 * GIB, AT_FORWARD);
+    fail_request(&made, 5 * GIB, 4 * GIB, failed);
     for (uint64_t i = 0; i < 20 && frees; i++) {
         drop(&made, FIRST + i * NEXT, GIB);
     }
@@ -220,7 +221,7 @@ static void fail_and_continue(bool frees, uint32_t stack) {
 
 static void exception(void **state) {
     (void)state;
-    fail_and_continue(false, AT_RETRY);
+    fail_and_continue(false, AT_FORWARD, AT_RETRY);
     explained of;
     explain(&made, &of);
     const tide_cause *cause = cause_of(&of, "exception_holds");
@@ -228,9 +229,13 @@ static void exception(void **state) {
     assert_non_null(strstr(cause->words, "main (train.py:10)"));
     assert_non_null(strstr(cause->words, "continued at main (train.py:14)"));
     end_explained(&of);
-    fail_and_continue(true, AT_RETRY);
+    fail_and_continue(true, AT_FORWARD, AT_RETRY);
     assert_silent(&made, "exception_holds");
-    fail_and_continue(false, AT_RUN); /* the loop begins anew: the exception is over */
+    fail_and_continue(false, AT_FORWARD, AT_RUN); /* the loop begins anew: the exception is over */
+    assert_silent(&made, "exception_holds");
+    fail_and_continue(false, AT_RETRY, AT_RUN); /* an earlier line */
+    assert_silent(&made, "exception_holds");
+    fail_and_continue(false, AT_FORWARD, AT_WORKER); /* another function */
     assert_silent(&made, "exception_holds");
 }
 
@@ -271,6 +276,26 @@ static void sentences(void **state) {
                  "Fragmentation plays no part: even in one piece, 768.00 MiB would be missing.");
 }
 
+/* With fragmentation or another stream's cache as the cause, the margin is no news. */
+static void no_margin(void **state) {
+    (void)state;
+    split_segments();
+    fail_request(&made, 7 * GIB, 6 * GIB, AT_MAIN);
+    assert_words("Out of memory at main (train.py:10): 7.00 GiB asked for, 6.00 GiB free beside "
+                 "the 18.00 GiB that PyTorch had reserved of 24.00 GiB.",
+                 "");
+    begin_recording(&made);
+    made.stream = 1;
+    buy(&made, FIRST, 3 * GIB, AT_RUN);
+    alloc(&made, FIRST, MIB, AT_RUN);
+    made.stream = 0;
+    alloc_alone(&made, FIRST + NEXT, 20 * GIB, AT_MAIN);
+    fail_request(&made, 2 * GIB, GIB, AT_MAIN);
+    assert_words("Out of memory at main (train.py:10): 2.00 GiB asked for, 1.00 GiB free beside "
+                 "the 23.00 GiB that PyTorch had reserved of 24.00 GiB.",
+                 "");
+}
+
 static void margins(void **state) {
     (void)state;
     fill_by_weights(0);
@@ -299,6 +324,7 @@ int main(void) {
         cmocka_unit_test_setup(pending, start),
         cmocka_unit_test_setup(exception, start),
         cmocka_unit_test_setup(sentences, start),
+        cmocka_unit_test_setup(no_margin, start),
         cmocka_unit_test_setup(margins, start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,7 +100,13 @@ static void graph_pools(void **state) {
 
 static void no_graph_pools(void **state) {
     (void)state;
-    capture(6, 1, false); /* one size */
+    capture(6, 1, false);              /* one size */
+    for (uint64_t i = 0; i < 6; i++) { /* the program's own pool has many */
+        made.pool = 0;
+        alloc_alone(&made, FIRST + (200 + i) * NEXT, MIB, AT_MAIN);
+        made.pool = 5;
+        alloc_alone(&made, FIRST + (210 + i) * NEXT, (i + 1) * MIB, AT_RUN);
+    }
     assert_silent(&made, "graph_pools");
     capture(4, 4, true);
     alloc_alone(&made, FIRST + 50 * NEXT, 20 * GIB, AT_MAIN); /* they are 7 % */
@@ -237,6 +243,14 @@ static void sentences(void **state) {
     assert_words("");
     cache_of_stream(8 * GIB, 4 * GIB); /* a cause says it */
     assert_words("");
+    begin_recording(&made);
+    made.pool = 5; /* made by the program, in the main stream */
+    buy(&made, FIRST, GIB, AT_MAIN);
+    made.pool = 0;
+    alloc_alone(&made, FIRST + NEXT, GIB, AT_MAIN);
+    assert_words("When most was reserved, 2.00 GiB, 1.00 GiB of it held no tensor: it was in "
+                 "private pools of the program. The largest piece was 1.00 GiB, and main "
+                 "(train.py:10) requested most of this memory.");
     begin_recording(&made);
     buy(&made, FIRST, 200 * MIB, AT_MAIN);
     alloc(&made, FIRST, 100 * MIB, AT_MAIN);
