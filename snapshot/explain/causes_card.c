@@ -11,6 +11,7 @@ enum {
     BUILT_PERCENT = 30,      /* of the capacity, at least, allocated while a model is built */
     LARGE_TIMES = 8,         /* the largest block: a request that no tensor explains */
     LARGE_PERCENT = 50,      /* of the capacity, at least, of such a request */
+    ROOM_PERCENT = 3,        /* of the capacity, left after the request: then it is not too large */
     MOST_TIMES = 1000,       /* that are counted */
     ALLOCATOR_NAME_BYTES = 8 /* of "PyTorch", with its end */
 };
@@ -169,7 +170,8 @@ static tide_status say_too_large(const tide_facts *facts, tide_causes *to) {
     const tide_failure *failure = &facts->failure;
     bool is_large = failure->largest_bytes > 0 &&
                     failure->asked_bytes / LARGE_TIMES > failure->largest_bytes &&
-                    failure->asked_bytes > failure->capacity_bytes / 100 * LARGE_PERCENT;
+                    failure->asked_bytes > failure->capacity_bytes / 100 * LARGE_PERCENT &&
+                    failure->margin_bytes < failure->capacity_bytes / 100 * ROOM_PERCENT;
     if (!is_large || failure->free_bytes < 0) {
         return TIDE_OK;
     }
@@ -187,7 +189,7 @@ static tide_status say_too_large(const tide_facts *facts, tide_causes *to) {
                   times > MOST_TIMES ? (int64_t)MOST_TIMES : times,
                   tide_bytes_format(failure->largest_bytes, largest),
                   is_cdist   ? ": `cdist` makes a distance for every pair of rows"
-                  : has_line ? ": an operator on that line pairs or broadcasts its inputs"
+                  : has_line ? ": operators that pair or broadcast their inputs make such results"
                              : "");
     const tide_cause cause = {
         .id = "too_large_request",

@@ -181,14 +181,24 @@ static tide_status say_pools(const tide_facts *facts, tide_causes *to) {
 
 /* ---- an emptied cache ---- */
 
+/* Whether a line of the program itself calls torch.cuda.empty_cache(), rather than a library. */
+static bool empties(const tide_facts *facts, uint32_t stack) {
+    if ((tide_stack_traits(&facts->stacks, stack) & TIDE_IN_EMPTY_CACHE) == 0) {
+        return false;
+    }
+    uint32_t innermost = facts->stacks.python[stack];
+    uint32_t caller =
+        innermost != TIDE_NONE ? facts->snapshot->stacks[innermost].parent : TIDE_NONE;
+    return caller != TIDE_NONE && caller == tide_stack_program(&facts->stacks, stack);
+}
+
 static bool has_emptied(const tide_facts *facts) {
     const tide_event_table *events = &facts->snapshot->events;
     for (size_t i = 0; i < facts->snapshot->n_events; i++) {
         bool is_freed = events->action[i] == TIDE_ACTION_SEGMENT_FREE ||
                         events->action[i] == TIDE_ACTION_SEGMENT_UNMAP;
         if (events->device[i] == facts->device && is_freed &&
-            (tide_stack_traits(&facts->stacks, tide_index_at(&events->stack, i)) &
-             TIDE_IN_EMPTY_CACHE) != 0) {
+            empties(facts, tide_index_at(&events->stack, i))) {
             return true;
         }
     }

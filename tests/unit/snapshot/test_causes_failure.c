@@ -111,6 +111,11 @@ static void too_large(void **state) {
     made.rows[made.n - 1].requested_bytes = 3 * GIB; /* not half of the card */
     assert_silent(&made, "too_large_request");
     begin_recording(&made);
+    alloc_alone(&made, FIRST, GIB, AT_RUN); /* in one piece, it would have fitted */
+    buy(&made, FIRST + NEXT, 11 * GIB, AT_RUN);
+    fail_request(&made, 14 * GIB, 12 * GIB, AT_RUN);
+    assert_silent(&made, "too_large_request");
+    begin_recording(&made);
     alloc_alone(&made, FIRST, 6 * GIB, AT_RUN); /* others are as large */
     fail_request(&made, 40 * GIB, 17 * GIB, AT_RUN);
     assert_silent(&made, "too_large_request");
