@@ -61,7 +61,9 @@ static const tide_stack_row STACKS[] = {
     [STACK_FIRST + AT_BUILD] = {STACK_FIRST + AT_MAIN, F_INIT},
     [STACK_FIRST + AT_CDIST] = {STACK_FIRST + AT_MAIN, F_CDIST},
     [STACK_FIRST + AT_WORKER] = {STACK_WORKER, F_RUN},
-    [STACK_FIRST + AT_EMPTY_CACHE] = {STACK_FIRST + AT_EXCEPT, F_EMPTY}};
+    [STACK_FIRST + AT_EMPTY_CACHE] = {STACK_FIRST + AT_EXCEPT, F_EMPTY},
+    [STACK_FIRST + AT_LIBRARY] = {STACK_FIRST + AT_EXCEPT, F_CALL},
+    [STACK_FIRST + AT_TEARDOWN] = {STACK_FIRST + AT_LIBRARY, F_EMPTY}};
 
 static const tide_snapshot_pool POOLS[] = {{{1, 0}}, {{2, 0}}, {{3, 0}}, {{4, 0}}, {{0, 1}}};
 

@@ -21,15 +21,17 @@ enum { FIXTURE_ROWS = 1024 };
 
 /* The call stacks of the program. */
 enum {
-    AT_MAIN = 0,   /* main (train.py:10) */
-    AT_RUN,        /* main (train.py:10) > run (model.py:5) */
-    AT_FORWARD,    /* the same, in a module's call */
-    AT_EXCEPT,     /* main (train.py:14) */
-    AT_RETRY,      /* main (train.py:14) > run (model.py:5) */
-    AT_BUILD,      /* main (train.py:10) > Linear.__init__ */
-    AT_CDIST,      /* main (train.py:10) > cdist */
-    AT_WORKER,     /* _worker_loop > run (model.py:5) */
-    AT_EMPTY_CACHE /* main (train.py:14) > empty_cache */
+    AT_MAIN = 0,    /* main (train.py:10) */
+    AT_RUN,         /* main (train.py:10) > run (model.py:5) */
+    AT_FORWARD,     /* the same, in a module's call */
+    AT_EXCEPT,      /* main (train.py:14) */
+    AT_RETRY,       /* main (train.py:14) > run (model.py:5) */
+    AT_BUILD,       /* main (train.py:10) > Linear.__init__ */
+    AT_CDIST,       /* main (train.py:10) > cdist */
+    AT_WORKER,      /* _worker_loop > run (model.py:5) */
+    AT_EMPTY_CACHE, /* main (train.py:14) > empty_cache */
+    AT_LIBRARY,     /* main (train.py:14) > a module's call */
+    AT_TEARDOWN     /* the same > empty_cache */
 };
 
 /* A recording while it is made. */
