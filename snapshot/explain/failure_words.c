@@ -84,8 +84,9 @@ static void add_sheer(const tide_facts *facts, tide_text *to) {
     char asked[TIDE_BYTES_TEXT];
     char capacity[TIDE_BYTES_TEXT];
     tide_text_add(to,
-                  "The program needs more than the card has: %s were allocated and %s asked for, "
-                  "and %s could have at most %s.",
+                  "%s is too small: %s were allocated and %s asked for, and %s could have at "
+                  "most %s.",
+                  failure->is_limited ? "The limit" : "The card",
                   tide_bytes_format(failure->allocated_bytes, allocated),
                   tide_bytes_format(failure->asked_bytes, asked), allocator_of(facts),
                   tide_bytes_format(failure->capacity_bytes, capacity));

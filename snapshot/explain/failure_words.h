@@ -18,7 +18,7 @@ extern "C" {
 void tide_failure_words_add(const tide_facts *facts, tide_text *to);
 
 /* The sentence after the first cause: "Fragmentation plays no part: even in one piece, 1.20 GiB
- * would be missing."; without a cause, that the program needs more than the card has. Adds nothing
+ * would be missing."; without a cause, "The card is too small: ...". Adds nothing
  * if the causes name fragmentation, another owner or a limit, or if no request failed. */
 void tide_failure_words_add_margin(const tide_facts *facts, const tide_causes *causes,
                                    tide_text *to);

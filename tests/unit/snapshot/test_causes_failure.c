@@ -266,7 +266,7 @@ static void sentences(void **state) {
     fail_request(&made, 4 * GIB, 2 * GIB, AT_FORWARD);
     assert_words("Out of memory at run (model.py:5): 4.00 GiB asked for, 2.00 GiB free beside the "
                  "21.00 GiB that PyTorch had reserved of 24.00 GiB.",
-                 "The program needs more than the card has: 21.00 GiB were allocated and 4.00 GiB "
+                 "The card is too small: 21.00 GiB were allocated and 4.00 GiB "
                  "asked for, and PyTorch could have at most 23.00 GiB.");
     fill_by_weights(0);
     assert_words("Out of memory at main (train.py:10): 2.00 GiB asked for, 1.00 GiB free beside "
