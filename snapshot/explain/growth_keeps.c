@@ -235,7 +235,7 @@ static int64_t drop_others(keeper *of) {
 static tide_status decide(keeper *of, tide_growth *to, bool *ret_found) {
     const tide_growth_look *look = of->look;
     uint32_t every = 1;
-    bool is_step = look->has_forward || look->has_backward;
+    bool is_step = look->has_forward || look->has_backward || look->loop->is_steps;
     drop_rare(of);
     find_keeping(of);
     if (!is_growth(of, &every)) {
