@@ -263,10 +263,10 @@ static void tell_peak(const tide_run_answer *of, tide_run_place at, bool is_told
 /* The rule and the words are those of `tidemark explain`. */
 static void tell_growth(const tide_run_answer *of, tide_run_place at) {
     char words[LINE_BYTES];
-    int64_t last_step = -1;
+    int64_t n_passes = -1;
     const tide_snapshot *snapshot = of->processes[at.process].snapshot;
     tide_text text = tide_text_in(words, sizeof(words));
-    if (snapshot != NULL && tide_left_growth(snapshot, at.device, &text, &last_step) > 0) {
+    if (snapshot != NULL && tide_left_growth(snapshot, at.device, &text, &n_passes) > 0) {
         tide_cli_note(TIDE_COMMAND_RUN, "memory grows %s", words);
     }
 }

@@ -88,9 +88,9 @@ tide_status tide_say_verdict(const tide_summary_view *of, tide_verdict *verdict)
     say_no_history(of);
     tide_say_cut(of);
     TIDE_TRY(tide_say_oom(of, verdict));
+    tide_say_causes(of, verdict);
     say_retries(of);
     TIDE_TRY(say_filled(of));
-    tide_say_growth(of, verdict);
     return TIDE_OK;
 }
 
@@ -125,27 +125,17 @@ static void add_unexplained(const tide_summary_view *of, tide_text *to) {
     }
 }
 
-static void add_steps(const tide_summary_view *of, tide_text *to) {
-    tide_text_add_item(to, "; ",
-                       "how the memory changes from step to step (record at least %d steps%s)",
-                       (int)TIDE_GROWTH_LEAST_STEPS, tide_advice_steps(of));
-}
-
-tide_status tide_say_unknown(const tide_summary_view *of, const tide_verdict *verdict) {
+void tide_say_unknown(const tide_summary_view *of) {
     char words[WORDS_BYTES];
     tide_text text = tide_text_in(words, sizeof(words));
     if (!has_history(of)) {
-        return TIDE_OK; /* reported by `no_history` */
+        return; /* reported by `no_history` */
     }
     add_unexplained(of, &text);
-    if (!verdict->growth.is_known) {
-        add_steps(of, &text);
-    }
     if (of->is_cut) {
         tide_text_add_item(&text, "; ", "what happened in the events that were lost");
     }
     if (words[0] != '\0') {
         tide_report_say(of->report, "unknown", "Not known from this file: %s.", words);
     }
-    return TIDE_OK;
 }

@@ -7,8 +7,8 @@
 
 #include "cli/summary/view.h"
 #include "common/status.h"
-#include "snapshot/explain/growth.h"
-#include "snapshot/analysis/steps.h"
+#include "snapshot/explain/causes.h"
+#include "snapshot/explain/facts.h"
 
 /* Why the first request that failed did so. */
 typedef enum tide_oom_cause {
@@ -19,8 +19,8 @@ typedef enum tide_oom_cause {
 
 /* The data that several sentences need. */
 typedef struct tide_verdict {
-    tide_steps steps; /* that the recording names: growth needs no others */
-    tide_growth growth;
+    tide_facts facts;
+    tide_causes causes;
     tide_oom_cause cause; /* of tide_say_verdict */
 } tide_verdict;
 
@@ -29,7 +29,7 @@ TIDE_NODISCARD tide_status tide_verdict_init(tide_verdict *verdict, const tide_s
 void tide_verdict_fini(tide_verdict *verdict);
 
 /* Adds the sentences that follow only from the recording, the most urgent first: `no_history`,
- * `cut`, `oom` and `oom_cause`, `retries`, `filled`, `grows`. */
+ * `cut`, `oom` and `oom_cause`, `cause` and `cure`, `retries`, `filled`. */
 TIDE_NODISCARD tide_status tide_say_verdict(const tide_summary_view *of, tide_verdict *verdict);
 
 /* Adds `help`: replays the recorded requests under other settings of the allocator, and reports
@@ -39,17 +39,14 @@ TIDE_NODISCARD tide_status tide_say_help(const tide_summary_view *of, const tide
                                          tide_error *error);
 
 /* Adds `unknown`: what the file does not contain, and how to record it. */
-TIDE_NODISCARD tide_status tide_say_unknown(const tide_summary_view *of,
-                                            const tide_verdict *verdict);
+void tide_say_unknown(const tide_summary_view *of);
 
-/* How to record older memory and missing call stacks, and how to name steps, with the switches of
- * the file's recorder. */
+/* How to record older memory and missing call stacks, with the switches of the file's recorder. */
 const char *tide_advice_older(const tide_summary_view *of);
 const char *tide_advice_stacks(const tide_summary_view *of);
-const char *tide_advice_steps(const tide_summary_view *of);
 
 /* The parts of tide_say_verdict. tide_say_oom sets the cause. */
 TIDE_NODISCARD tide_status tide_say_oom(const tide_summary_view *of, tide_verdict *verdict);
-void tide_say_growth(const tide_summary_view *of, const tide_verdict *verdict);
+void tide_say_causes(const tide_summary_view *of, const tide_verdict *verdict);
 
 #endif

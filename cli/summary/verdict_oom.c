@@ -115,7 +115,7 @@ static tide_status may_have_grown(const tide_summary_view *of, const tide_verdic
     development until;
     TIDE_TRY(develop(of, spare_bytes, &until));
     int64_t needed = until.end_bytes + of->device->oom_requested_bytes;
-    *ret_may = verdict->growth.n_lines > 0 || until.rise_bytes > spare_bytes / 4 ||
+    *ret_may = verdict->facts.growth.n_facts > 0 || until.rise_bytes > spare_bytes / 4 ||
                needed - until.survived_bytes > spare_bytes / 4;
     return TIDE_OK;
 }

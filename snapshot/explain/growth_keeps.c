@@ -15,6 +15,7 @@ enum {
     MANY_KEEPING = 8,      /* then the first need not be an early pass */
     REGULAR_PERCENT = 60,  /* of the gaps between keeping passes are equal */
     LEAST_PERCENT = 1,     /* of the peak, in all passes together */
+    LEAST_QUEUED = 2,      /* passes whose blocks were freed late show a queue */
     THIN_PERCENT = 10,     /* passes with less of the median keep nothing */
     FILLED_PERCENT = 50,   /* of the peak, in a loop that fills the device .. */
     FREED_PERCENT = 5,     /* .. and frees at most this share of it */
@@ -162,8 +163,35 @@ static bool is_early(const keeper *of, uint32_t gap) {
     return of->keeping[0] <= (latest > gap ? latest : gap) || of->n_keeping >= MANY_KEEPING;
 }
 
+/* Whether blocks of earlier passes survived two whole passes and were freed later: then the newest
+ * passes replace the oldest, as in a queue of fixed length, and nothing grows. */
+static bool is_queue(const keeper *of) {
+    const tide_growth_look *look = of->look;
+    size_t n = 0;
+    size_t last = SIZE_MAX;
+    for (size_t i = look->first; i < look->end; i++) {
+        const tide_lifetime *block = &look->input->lifetimes->lifetimes[i];
+        uint64_t value = 0;
+        if (block->born > look->starts[of->keeping[0]]) {
+            break; /* born in a keeping pass, as are all that follow */
+        }
+        if (block->freed == TIDE_LIFETIME_FOREVER || !tide_growth_counts(look, block) ||
+            !tide_map_find(&of->surviving, place_of(of, block), &value) ||
+            (value & UINT32_MAX) < LEAST_SURVIVING) {
+            continue;
+        }
+        size_t pass = tide_growth_starts_until(look, block->born - 1);
+        size_t freed = block->freed > 0 ? tide_growth_starts_until(look, block->freed - 1) : 0;
+        if (freed >= pass + 2 && pass != last) {
+            last = pass;
+            n++;
+        }
+    }
+    return n >= LEAST_QUEUED;
+}
+
 /* Whether the keeping passes are many, regular, spread and recent. *ret_every: the gap. */
-static bool is_growth(const keeper *of, uint32_t *ret_every) {
+static bool is_growth(const keeper *of, bool is_step, uint32_t *ret_every) {
     size_t n_equal = 0;
     size_t n_passes = of->look->n_passes;
     size_t least = n_passes >= MANY_PASSES ? LEAST_OF_MANY : LEAST_KEEPING;
@@ -174,7 +202,7 @@ static bool is_growth(const keeper *of, uint32_t *ret_every) {
     *ret_every = gap;
     size_t n_later = n_passes - 1 - of->keeping[of->n_keeping - 1];
     return 100 * n_equal >= REGULAR_PERCENT * (of->n_keeping - 1) && is_spread(of) &&
-           n_later <= gap + 1 && is_early(of, gap);
+           n_later <= gap + 1 && is_early(of, gap) && (!is_step || !is_queue(of));
 }
 
 /* ---- the fact ---- */
@@ -238,7 +266,7 @@ static tide_status decide(keeper *of, tide_growth *to, bool *ret_found) {
     bool is_step = look->has_forward || look->has_backward || look->loop->is_steps;
     drop_rare(of);
     find_keeping(of);
-    if (!is_growth(of, &every)) {
+    if (!is_growth(of, is_step, &every)) {
         return TIDE_OK;
     }
     int64_t bytes = drop_others(of);
