@@ -23,17 +23,11 @@ static bool is_buffer(const tide_snapshot *snapshot, uint8_t category) {
            strcmp(tide_snapshot_category(snapshot, category), "buffer") == 0;
 }
 
-/* Whether anything is known of the code that made the block. */
-static bool is_placed(const tide_growth_look *look, const tide_lifetime *block) {
-    const tide_scope_facts *scopes = look->input->lines->scopes;
-    return block->stack != TIDE_NONE || tide_module_of(scopes, block->scope) != TIDE_NONE ||
-           tide_node_of(scopes, block->scope) != TIDE_NONE;
-}
-
 bool tide_growth_counts(const tide_growth_look *look, const tide_lifetime *block) {
     const tide_block_lines *lines = look->input->lines;
     uint32_t traits = tide_stack_traits(lines->stacks, block->stack);
-    return block->device == look->input->device && is_placed(look, block) &&
+    return block->device == look->input->device &&
+           (block->stack != TIDE_NONE || block->scope != TIDE_NONE) &&
            block->category != TIDE_PARAMETER && block->category != TIDE_OPTIMIZER_STATE &&
            block->category != TIDE_WORKSPACE && block->category != TIDE_WEIGHT_COPY &&
            !is_buffer(lines->stacks->snapshot, block->category) &&
