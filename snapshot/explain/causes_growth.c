@@ -7,17 +7,17 @@
 #include "snapshot/explain/growth_words.h"
 
 enum {
-    LEAST_OF_GRAPH = 3,    /* blocks a pass, and places, of a graph that survives */
-    COPIED_PERCENT = 50,   /* of the bytes, in copies of a model */
-    CYCLE_PERCENT = 30,    /* of the bytes, made in the backward pass, in a reference cycle */
-    ALL_KEPT_PERCENT = 60, /* of what the backward pass makes, kept by a reference cycle */
-    GRADIENT_PERCENT = 20  /* of the bytes, made in the backward pass, of a hook on gradients */
+    LEAST_OF_GRAPH = 3,   /* blocks a pass, and places, of a graph that survives */
+    COPIED_PERCENT = 50,  /* of the bytes, in copies of a model */
+    CYCLE_PERCENT = 30,   /* of the bytes, gradients in a reference cycle */
+    GRADIENT_PERCENT = 20 /* of the bytes, made in the backward pass, of a hook on gradients */
 };
 
 /* What the kept blocks of one growth are. */
 typedef struct kept {
     int64_t bytes;
     int64_t backward_bytes, copied_bytes;
+    int64_t gradient_bytes;    /* of the backward pass, outside of every module: gradients */
     size_t n_forward, n_other; /* made inside a call of a module, and outside */
     size_t n_inside;           /* made in a forward pass by a library's line */
     size_t n_places;           /* distinct stacks, modules and nodes */
@@ -69,6 +69,9 @@ static void look_at_block(const tide_facts *facts, const tide_lifetime *block, k
                      python != tide_stack_program(&facts->stacks, block->stack);
     ret->bytes += (int64_t)block->block_bytes;
     ret->backward_bytes += is_backward ? (int64_t)block->block_bytes : 0;
+    ret->gradient_bytes += is_backward && tide_module_of(&facts->scopes, block->scope) == TIDE_NONE
+                               ? (int64_t)block->block_bytes
+                               : 0;
     ret->copied_bytes += is_copy ? (int64_t)block->block_bytes : 0;
     ret->n_forward += is_forward;
     ret->n_other += !is_forward;
@@ -234,21 +237,6 @@ static tide_status say_copies(const tide_facts *facts, const tide_growth_fact *f
     return tide_causes_add(to, &cause);
 }
 
-/* What the backward pass allocates in the complete passes of the loop. */
-static int64_t backward_bytes_of(const tide_facts *facts, const tide_growth_fact *fact) {
-    const tide_loop *loop = fact->loop;
-    int64_t bytes = 0;
-    for (size_t i = 0; i < facts->lifetimes->n_lifetimes; i++) {
-        const tide_lifetime *block = tide_facts_block(facts, (uint32_t)i);
-        bool is_in = block->born > loop->starts[0] &&
-                     block->born <= loop->starts[loop->n_starts - 1] &&
-                     block->device == facts->device;
-        bytes +=
-            is_in && tide_block_is_backward(&facts->lines, block) ? (int64_t)block->block_bytes : 0;
-    }
-    return bytes;
-}
-
 static tide_status say_cycle(const tide_facts *facts, const tide_growth_fact *fact, const kept *of,
                              tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
@@ -257,11 +245,11 @@ static tide_status say_cycle(const tide_facts *facts, const tide_growth_fact *fa
     tide_cause cause = begin(facts, fact, "create_graph_cycle");
     tide_growth_add_kept(facts, fact, &text);
     tide_text_add(&text,
-                  ", %s of it made in the backward pass, which keeps nearly all that it "
-                  "makes: so does a backward pass with `create_graph=True`. The gradients "
-                  "hold the graph and the graph holds the gradients, a reference cycle that "
-                  "only Python's garbage collector ends.",
-                  tide_cause_share((double)of->backward_bytes / (double)of->bytes, share));
+                  ", %s of it gradients that the backward pass of earlier iterations made. A "
+                  "backward pass with `create_graph=True` leaves such gradients: the gradient "
+                  "holds the graph and the graph holds the gradient, a reference cycle that only "
+                  "Python's garbage collector ends.",
+                  tide_cause_share((double)of->gradient_bytes / (double)of->bytes, share));
     cause.words = words;
     cause.cure = "use `torch.autograd.grad(loss, params, create_graph=True)` and do not store its "
                  "result in `.grad`, or set `p.grad = None` for all parameters at the end of an "
@@ -312,12 +300,12 @@ static tide_status say_training(const tide_facts *facts, const tide_growth_fact 
     if (of->copied_bytes > of->bytes / 100 * COPIED_PERCENT) {
         return say_copies(facts, fact, of, to);
     }
-    if (of->backward_bytes > of->bytes / 100 * CYCLE_PERCENT &&
-        of->backward_bytes > backward_bytes_of(facts, fact) / 100 * ALL_KEPT_PERCENT) {
+    if (of->gradient_bytes > of->bytes / 100 * CYCLE_PERCENT) {
         return say_cycle(facts, fact, of, to);
     }
-    if (of->backward_bytes > of->bytes / 100 * GRADIENT_PERCENT ||
-        2 * of->n_inside > fact->n_blocks) {
+    bool is_held = of->backward_bytes > of->bytes / 100 * GRADIENT_PERCENT ||
+                   2 * of->n_inside > fact->n_blocks;
+    if (is_held && of->n_modules > 0) {
         return say_held(facts, fact, of, to);
     }
     return say_kept_graph(facts, fact, to);
