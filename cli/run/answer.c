@@ -9,6 +9,7 @@
 #include "common/text/plural.h"
 #include "common/text/text.h"
 #include "programs/launch/left/peaks.h"
+#include "snapshot/explain/causes.h"
 
 enum { LINE_BYTES = 2048 };
 
@@ -260,15 +261,33 @@ static void tell_peak(const tide_run_answer *of, tide_run_place at, bool is_told
     tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
 }
 
-/* The rule and the words are those of `tidemark explain`. */
-static void tell_growth(const tide_run_answer *of, tide_run_place at) {
-    char words[LINE_BYTES];
-    int64_t n_passes = -1;
-    const tide_snapshot *snapshot = of->processes[at.process].snapshot;
-    tide_text text = tide_text_in(words, sizeof(words));
-    if (snapshot != NULL && tide_left_growth(snapshot, at.device, &text, &n_passes) > 0) {
-        tide_cli_note(TIDE_COMMAND_RUN, "memory grows %s", words);
+static void tell_causes_of(const tide_facts *facts) {
+    tide_causes causes;
+    if (tide_causes_init(&causes, facts) == TIDE_OK) {
+        for (size_t i = 0; i < causes.n_causes && i < TIDE_MOST_CAUSES; i++) {
+            tide_cli_note(TIDE_COMMAND_RUN, "%s%s", i > 0 ? "also: " : "", causes.causes[i].words);
+            tide_cli_note(TIDE_COMMAND_RUN, "cure: %s", causes.causes[i].cure);
+        }
     }
+    tide_causes_fini(&causes);
+}
+
+/* The rules and the words are those of `tidemark explain`. */
+static void tell_causes(const tide_run_answer *of, tide_run_place at) {
+    const tide_snapshot *snapshot = of->processes[at.process].snapshot;
+    tide_lifetimes lifetimes;
+    tide_facts facts;
+    if (snapshot == NULL ||
+        tide_lifetimes_init(&lifetimes, snapshot, tide_hostmem_default(), NULL) != TIDE_OK) {
+        return;
+    }
+    if (at.device < lifetimes.n_devices) {
+        if (tide_facts_init(&facts, snapshot, &lifetimes, at.device) == TIDE_OK) {
+            tell_causes_of(&facts);
+        }
+        tide_facts_fini(&facts);
+    }
+    tide_lifetimes_fini(&lifetimes);
 }
 
 static void tell_shares(const tide_run_answer *of, tide_run_place at) {
@@ -364,7 +383,7 @@ void tide_run_tell(const tide_run_answer *answer) {
     }
     tide_run_tell_spill(answer);
     tell_peak(answer, at, is_peak_told);
-    tell_growth(answer, at);
+    tell_causes(answer, at);
     tell_shares(answer, at);
     tide_run_tell_retries(answer, at);
     tide_run_tell_time(answer, at);
