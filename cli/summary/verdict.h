@@ -29,7 +29,7 @@ TIDE_NODISCARD tide_status tide_verdict_init(tide_verdict *verdict, const tide_s
 void tide_verdict_fini(tide_verdict *verdict);
 
 /* Adds the sentences that follow only from the recording, the most urgent first: `no_history`,
- * `cut`, `oom` and `oom_cause`, `cause` and `cure`, `retries`, `filled`. */
+ * `cut`, `oom` and `oom_cause`, `cause`, `retries`, `filled`. */
 TIDE_NODISCARD tide_status tide_say_verdict(const tide_summary_view *of, tide_verdict *verdict);
 
 /* Adds `help`: replays the recorded requests under other settings of the allocator, and reports

@@ -19,7 +19,7 @@ void tide_say_causes(const tide_summary_view *of, const tide_verdict *verdict) {
         if (cause->cost[0] != '\0') {
             cost = tide_report_text(of->report, " Cost: %s.", cause->cost);
         }
-        tide_report_say(of->report, "cause", "%s%s", i > 0 ? "Also: " : "", cause->words);
-        tide_report_say(of->report, "cure", "Cure: %s.%s", cause->cure, cost);
+        tide_report_say(of->report, "cause", "%s%s Cure: %s.%s", i > 0 ? "Also: " : "",
+                        cause->words, cause->cure, cost);
     }
 }
