@@ -6,7 +6,10 @@
 #include "snapshot/explain/user_line.h"
 
 static tide_cause_rule *const RULES[] = {
-    tide_cause_growth,
+    tide_cause_card,                                                 /* the whole failure */
+    tide_cause_exception,     tide_cause_process, tide_cause_growth, /* growth and fragmentation */
+    tide_cause_fragmentation, tide_cause_rebuilt,                    /* the peak */
+    tide_cause_reserved,
 };
 
 #define LEAST_SHARE 0.01        /* smaller causes are not named */
@@ -23,7 +26,8 @@ tide_status tide_causes_add(tide_causes *to, const tide_cause *cause) {
     made.words = tide_arena_text(&to->arena, cause->words);
     made.cure = tide_arena_text(&to->arena, cause->cure);
     made.cost = tide_arena_text(&to->arena, cause->cost != NULL ? cause->cost : "");
-    if (made.words == NULL || made.cure == NULL || made.cost == NULL) {
+    made.setting = tide_arena_text(&to->arena, cause->setting != NULL ? cause->setting : "");
+    if (made.words == NULL || made.cure == NULL || made.cost == NULL || made.setting == NULL) {
         return TIDE_NO_MEMORY;
     }
     to->causes[to->n_causes++] = made;

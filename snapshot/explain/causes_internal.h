@@ -21,7 +21,21 @@ const char *tide_cause_place(const tide_facts *facts, uint32_t node, char text[T
 /* "71 %". */
 const char *tide_cause_share(double share, char text[TIDE_SHARE_TEXT]);
 
+/* At the first failed request: bytes of the device that neither the allocator nor a known library
+ * holds, if they are much and the request would have fitted without them; else 0. */
+int64_t tide_cause_others_bytes(const tide_facts *facts);
+
+/* Whether the device had much more free memory than the failed request needed: a limit of the
+ * process refused it. */
+bool tide_cause_is_limit(const tide_facts *facts);
+
 /* The patterns, by what they look at. */
-tide_cause_rule tide_cause_growth;
+tide_cause_rule tide_cause_card;          /* another owner, a limit, sheer size, weights */
+tide_cause_rule tide_cause_exception;     /* an exception that holds the failed call */
+tide_cause_rule tide_cause_process;       /* workers and ranks */
+tide_cause_rule tide_cause_growth;        /* loops */
+tide_cause_rule tide_cause_fragmentation; /* free memory in pieces */
+tide_cause_rule tide_cause_rebuilt;       /* an old model beside the new one */
+tide_cause_rule tide_cause_reserved;      /* side streams, CUDA graphs, an emptied cache */
 
 #endif

@@ -35,6 +35,24 @@ static void find_total(const tide_snapshot *snapshot, size_t device, tide_failur
     to->total_bytes = to->is_limited ? limit : total;
 }
 
+static tide_reserved_kind kind_of(const tide_snapshot *snapshot, uint8_t stream) {
+    bool is_main = stream >= snapshot->n_streams || snapshot->streams[stream].handle == 0;
+    return is_main ? TIDE_RESERVED_MAIN : TIDE_RESERVED_STREAMS;
+}
+
+/* Free memory that the request could not use. With several side streams, their caches count: it is
+ * unknown which of them is the request's. */
+static int64_t elsewhere_bytes(const tide_failure *failure) {
+    int64_t bytes = failure->reserved.pending_bytes;
+    for (size_t i = 0; i < TIDE_N_RESERVED; i++) {
+        const tide_reserved_part *part = &failure->reserved.parts[i];
+        bool is_own =
+            i == (size_t)failure->kind && (i == TIDE_RESERVED_MAIN || part->n_owners <= 1);
+        bytes += is_own ? 0 : part->free_bytes;
+    }
+    return bytes;
+}
+
 tide_status tide_failure_find(const tide_stack_facts *stacks, const tide_lifetimes *lifetimes,
                               size_t device, tide_failure *ret_failure) {
     const tide_snapshot *snapshot = stacks->snapshot;
@@ -48,6 +66,7 @@ tide_status tide_failure_find(const tide_stack_facts *stacks, const tide_lifetim
     ret_failure->stack = row.stack;
     ret_failure->scope = row.scope;
     ret_failure->asked_bytes = (int64_t)row.requested_bytes;
+    ret_failure->kind = kind_of(snapshot, row.stream);
     ret_failure->free_bytes = tide_oom_free_bytes(&row);
     ret_failure->largest_bytes = largest_block(lifetimes, device, (int64_t)first);
     find_total(snapshot, device, ret_failure);
@@ -57,6 +76,7 @@ tide_status tide_failure_find(const tide_stack_facts *stacks, const tide_lifetim
         ret_failure->capacity_bytes = ret_failure->reserved.bytes + ret_failure->free_bytes;
         ret_failure->margin_bytes =
             ret_failure->capacity_bytes - ret_failure->allocated_bytes - ret_failure->asked_bytes;
+        ret_failure->usable_margin_bytes = ret_failure->margin_bytes - elsewhere_bytes(ret_failure);
     }
     return TIDE_OK;
 }

@@ -35,21 +35,26 @@ static tide_status find_buyers(counter *of, size_t device, int64_t event) {
     return TIDE_OK;
 }
 
+/* Handles that graphs share look like pools that the program made. Graphs are captured on a stream
+ * other than the main one. */
 static tide_reserved_kind kind_of(const counter *of, const tide_layout_segment *segment) {
     const tide_snapshot *snapshot = of->stacks->snapshot;
-    if (segment->pool_id[0] != 0 || segment->pool_id[1] != 0) {
-        return TIDE_RESERVED_POOLS;
-    }
     bool is_main =
         segment->stream >= snapshot->n_streams || snapshot->streams[segment->stream].handle == 0;
+    if (segment->pool_id[0] != 0 || (segment->pool_id[1] != 0 && !is_main)) {
+        return TIDE_RESERVED_POOLS;
+    }
+    if (segment->pool_id[1] != 0) {
+        return TIDE_RESERVED_OWN;
+    }
     return is_main ? TIDE_RESERVED_MAIN : TIDE_RESERVED_STREAMS;
 }
 
 static tide_status count_owner(counter *of, tide_reserved_kind kind,
                                const tide_layout_segment *segment) {
     uint64_t pool = ((uint64_t)segment->pool_id[0] << 32) | segment->pool_id[1];
-    uint64_t key = kind == TIDE_RESERVED_POOLS ? tide_hash_u64(pool + UINT64_C(1) * UINT8_MAX + 1)
-                                               : segment->stream;
+    bool is_private = kind == TIDE_RESERVED_POOLS || kind == TIDE_RESERVED_OWN;
+    uint64_t key = is_private ? tide_hash_u64(pool + UINT64_C(1) * UINT8_MAX + 1) : segment->stream;
     if (!tide_map_find(&of->owners, key, NULL)) {
         TIDE_TRY(tide_map_put(&of->owners, key, 0));
         of->to->parts[kind].n_owners++;
@@ -135,6 +140,7 @@ tide_status tide_reserved_at(const tide_stack_facts *stacks, const tide_lifetime
     const tide_account *account = &layout.account;
     ret_reserved->allocated_bytes =
         account->asked_bytes + account->rounding_bytes + account->unsplit_bytes;
+    ret_reserved->pending_bytes = account->pending_bytes;
     tide_status status = find_buyers(&of, device, event);
     if (status == TIDE_OK) {
         status = count_segments(&of);

@@ -18,7 +18,8 @@ extern "C" {
 typedef enum tide_reserved_kind {
     TIDE_RESERVED_MAIN = 0, /* the stream with the handle 0 */
     TIDE_RESERVED_STREAMS,  /* other streams */
-    TIDE_RESERVED_POOLS,    /* private pools */
+    TIDE_RESERVED_POOLS,    /* private pools of CUDA graphs */
+    TIDE_RESERVED_OWN,      /* private pools that the program made for other purposes */
     TIDE_N_RESERVED
 } tide_reserved_kind;
 
@@ -36,6 +37,7 @@ typedef struct tide_reserved {
     int64_t event;           /* row; -1: before the first */
     int64_t bytes;           /* reserved in all */
     int64_t allocated_bytes; /* of them, in allocated blocks */
+    int64_t pending_bytes;   /* of them, in blocks whose free waits for another stream */
     tide_reserved_part parts[TIDE_N_RESERVED];
 } tide_reserved;
 

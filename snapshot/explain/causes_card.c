@@ -1,0 +1,224 @@
+/* Patterns of a failed request: what filled the card, or why the request is so large. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "snapshot/document/owners.h"
+#include "snapshot/explain/causes_internal.h"
+
+enum {
+    OTHERS_PERCENT = 10,     /* of the card, at least, that others hold */
+    WEIGHTS_PERCENT = 90,    /* of the allocated bytes, while a model is built */
+    BUILT_PERCENT = 30,      /* of the capacity, at least, allocated while a model is built */
+    LARGE_TIMES = 8,         /* the largest block: a request that no tensor explains */
+    LARGE_PERCENT = 50,      /* of the capacity, at least, of such a request */
+    MOST_TIMES = 1000,       /* that are counted */
+    ALLOCATOR_NAME_BYTES = 8 /* of "PyTorch", with its end */
+};
+
+#define GIB (INT64_C(1) << 30)
+#define OTHERS_LEAST (GIB + GIB / 2) /* bytes, at least, that others hold */
+#define CONTEXT_MOST GIB             /* bytes of one CUDA context, at most */
+#define LIMIT_LEAST (GIB / 4) /* bytes that were free beyond the request: a limit refused it */
+
+/* ---- who holds the card ---- */
+
+/* What libraries other than PyTorch hold in this process, and its context. The account counts the
+ * contexts of all processes, and may take other memory for one, so it counts up to one context. */
+static int64_t known_bytes(const tide_facts *facts) {
+    const tide_snapshot *snapshot = facts->snapshot;
+    const tide_snapshot_driver_account *account = tide_owners_account(snapshot, facts->device);
+    int64_t context = account != NULL && account->context_bytes > 0 ? account->context_bytes : 0;
+    int64_t bytes = context < CONTEXT_MOST ? context : CONTEXT_MOST;
+    for (size_t i = 0; i < snapshot->n_owners; i++) {
+        const tide_snapshot_owner *owner = &snapshot->owners[i];
+        bool is_library = strncmp(owner->name, "PyTorch", ALLOCATOR_NAME_BYTES) != 0;
+        bytes += owner->device == facts->device && is_library && owner->peak_bytes > 0
+                     ? owner->peak_bytes
+                     : 0;
+    }
+    return bytes;
+}
+
+int64_t tide_cause_others_bytes(const tide_facts *facts) {
+    const tide_failure *failure = &facts->failure;
+    if (failure->event < 0 || failure->free_bytes < 0 || failure->total_bytes <= 0 ||
+        failure->is_limited) {
+        return 0;
+    }
+    int64_t bytes = failure->total_bytes - failure->capacity_bytes - known_bytes(facts);
+    bool is_much = bytes > OTHERS_LEAST && bytes > failure->total_bytes / 100 * OTHERS_PERCENT;
+    bool would_fit = failure->margin_bytes + bytes >= 0;
+    bool is_most = bytes > failure->margin_bytes; /* more than what was free in pieces */
+    return is_much && would_fit && is_most ? bytes : 0;
+}
+
+bool tide_cause_is_limit(const tide_facts *facts) {
+    const tide_failure *failure = &facts->failure;
+    return failure->event >= 0 && failure->free_bytes - failure->asked_bytes > LIMIT_LEAST;
+}
+
+static tide_status say_others(const tide_facts *facts, int64_t held, tide_causes *to) {
+    char words[TIDE_CAUSE_TEXT];
+    char others[TIDE_BYTES_TEXT];
+    char total[TIDE_BYTES_TEXT];
+    char reserved[TIDE_BYTES_TEXT];
+    tide_text text = tide_text_in(words, sizeof(words));
+    tide_text_add(&text,
+                  "Something other than this process's allocator, such as another process, held "
+                  "%s of the card's %s. PyTorch had reserved %s here.",
+                  tide_bytes_format(held, others),
+                  tide_bytes_format(facts->failure.total_bytes, total),
+                  tide_bytes_format(facts->failure.reserved.bytes, reserved));
+    const tide_cause cause = {
+        .id = "other_process",
+        .tier = TIDE_TIER_ALL,
+        .share = 1 + (double)held / (double)facts->failure.total_bytes,
+        .bytes = held,
+        .words = words,
+        .cure = "end the other process (`nvidia-smi` lists it), or use another card "
+                "(`CUDA_VISIBLE_DEVICES`)"};
+    return tide_causes_add(to, &cause);
+}
+
+static tide_status say_limit(const tide_facts *facts, tide_causes *to) {
+    char words[TIDE_CAUSE_TEXT];
+    char free_bytes[TIDE_BYTES_TEXT];
+    char reserved[TIDE_BYTES_TEXT];
+    tide_text text = tide_text_in(words, sizeof(words));
+    tide_text_add(&text,
+                  "The card had %s free, more than the request needed: a limit on this process, "
+                  "which had reserved %s, refused it, and not the card.",
+                  tide_bytes_format(facts->failure.free_bytes, free_bytes),
+                  tide_bytes_format(facts->failure.reserved.bytes, reserved));
+    const tide_cause cause = {
+        .id = "process_limit",
+        .tier = TIDE_TIER_ALL,
+        .share = 1,
+        .bytes = -1,
+        .words = words,
+        .cure = "raise the limit of the process (`torch.cuda.set_per_process_memory_fraction`), or "
+                "leave it out"};
+    return tide_causes_add(to, &cause);
+}
+
+/* ---- what was asked for ---- */
+
+static bool is_weight(const tide_facts *facts, const tide_lifetime *block) {
+    return block->category == TIDE_PARAMETER ||
+           (tide_facts_traits(facts, block) & (TIDE_IN_MODULE_INIT | TIDE_IN_CONVERSION)) != 0;
+}
+
+static int64_t weight_bytes(const tide_facts *facts) {
+    int64_t bytes = 0;
+    for (size_t i = 0; i < facts->lifetimes->n_lifetimes; i++) {
+        const tide_lifetime *block = tide_facts_block(facts, (uint32_t)i);
+        bool is_alive = block->device == facts->device &&
+                        tide_lifetime_is_allocated(block, facts->failure.event);
+        bytes += is_alive && is_weight(facts, block) ? (int64_t)block->block_bytes : 0;
+    }
+    return bytes;
+}
+
+static tide_status say_weights(const tide_facts *facts, tide_causes *to) {
+    const tide_failure *failure = &facts->failure;
+    uint32_t traits = tide_stack_traits(&facts->stacks, failure->stack);
+    bool is_building = (traits & (TIDE_IN_MODULE_INIT | TIDE_IN_INIT | TIDE_IN_CONVERSION)) != 0 &&
+                       (traits & (TIDE_IN_OPTIMIZER | TIDE_IN_DEEPCOPY)) == 0;
+    if (!is_building || failure->allocated_bytes < failure->capacity_bytes / 100 * BUILT_PERCENT) {
+        return TIDE_OK;
+    }
+    int64_t weights = weight_bytes(facts);
+    if (weights < failure->allocated_bytes / 100 * WEIGHTS_PERCENT) {
+        return TIDE_OK;
+    }
+    char words[TIDE_CAUSE_TEXT];
+    char held[TIDE_BYTES_TEXT];
+    char all[TIDE_BYTES_TEXT];
+    tide_text text = tide_text_in(words, sizeof(words));
+    tide_text_add(&text,
+                  "The card filled up while the model was being built: %s of the %s allocated are "
+                  "weights.",
+                  tide_bytes_format(weights, held),
+                  tide_bytes_format(failure->allocated_bytes, all));
+    const tide_cause cause = {
+        .id = "weights_alone",
+        .tier = TIDE_TIER_ALL,
+        .share = 1.2,
+        .bytes = weights,
+        .words = words,
+        .cure = "build the model in half precision (`torch.set_default_dtype(torch.bfloat16)`, or "
+                "`torch_dtype=` where it is loaded), quantize it, or shard it over several cards",
+        .cost = "precision of the weights"};
+    return tide_causes_add(to, &cause);
+}
+
+/* Whether a Python function with this name is in a stack, inside the program's innermost line. */
+static bool calls(const tide_facts *facts, uint32_t stack, const char *name) {
+    uint32_t program = tide_stack_program(&facts->stacks, stack);
+    for (; stack != TIDE_NONE && stack != program; stack = facts->snapshot->stacks[stack].parent) {
+        const tide_frame_row *frame =
+            &facts->snapshot->frames[facts->snapshot->stacks[stack].frame];
+        if (strcmp(tide_snapshot_text(facts->snapshot, frame->function), name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static tide_status say_too_large(const tide_facts *facts, tide_causes *to) {
+    const tide_failure *failure = &facts->failure;
+    bool is_large = failure->largest_bytes > 0 &&
+                    failure->asked_bytes / LARGE_TIMES > failure->largest_bytes &&
+                    failure->asked_bytes > failure->capacity_bytes / 100 * LARGE_PERCENT;
+    if (!is_large || failure->free_bytes < 0) {
+        return TIDE_OK;
+    }
+    char words[TIDE_CAUSE_TEXT];
+    char asked[TIDE_BYTES_TEXT];
+    char largest[TIDE_BYTES_TEXT];
+    tide_text text = tide_text_in(words, sizeof(words));
+    bool is_cdist = calls(facts, failure->stack, "cdist");
+    int64_t times = failure->asked_bytes / failure->largest_bytes;
+    bool has_line = tide_stack_program(&facts->stacks, failure->stack) != TIDE_NONE;
+    tide_text_add(&text,
+                  "One request is for %s, %s%" PRId64 " times as much as the largest tensor that "
+                  "existed (%s)%s.",
+                  tide_bytes_format(failure->asked_bytes, asked), times > MOST_TIMES ? "over " : "",
+                  times > MOST_TIMES ? (int64_t)MOST_TIMES : times,
+                  tide_bytes_format(failure->largest_bytes, largest),
+                  is_cdist   ? ": `cdist` makes a distance for every pair of rows"
+                  : has_line ? ": an operator on that line pairs or broadcasts its inputs"
+                             : "");
+    const tide_cause cause = {
+        .id = "too_large_request",
+        .tier = TIDE_TIER_ALL,
+        .share = 1,
+        .bytes = failure->asked_bytes,
+        .words = words,
+        .cure = is_cdist ? "loop over chunks of rows, and reduce each chunk (a minimum, a top-k) "
+                           "before the next one"
+                : has_line
+                    ? "look at the shapes on that line, and compute in chunks along one "
+                      "dimension. For `a @ w` with a broadcast dimension, fold the batch "
+                      "dimensions first (`a.reshape(b, -1, k)`): otherwise `w` is copied for "
+                      "every element of the batch"
+                    : "look at the size that the program asks for",
+        .cost = is_cdist || has_line ? "a loop; the memory needed falls with the size of the chunk"
+                                     : ""};
+    return tide_causes_add(to, &cause);
+}
+
+tide_status tide_cause_card(const tide_facts *facts, tide_causes *to) {
+    if (facts->failure.event < 0) {
+        return TIDE_OK;
+    }
+    int64_t others = tide_cause_others_bytes(facts);
+    if (others > 0) {
+        return say_others(facts, others, to);
+    }
+    if (tide_cause_is_limit(facts)) {
+        return say_limit(facts, to);
+    }
+    TIDE_TRY(say_weights(facts, to));
+    return say_too_large(facts, to);
+}

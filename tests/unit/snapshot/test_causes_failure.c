@@ -1,0 +1,305 @@
+/* test_causes_failure.c - the causes of a failed request: each fires on its facts, and is silent
+ * where one of them is missing. The sentences about the failure have their figures.
+ */
+#include "causes_fixture.h"
+
+#include <string.h>
+
+#include "snapshot/explain/failure_words.h"
+
+#define FIRST (UINT64_C(1) << 40) /* an address */
+#define NEXT (UINT64_C(1) << 36)  /* from one segment to the next: 64 GiB */
+
+static recording made;
+
+static int start(void **state) {
+    (void)state;
+    begin_recording(&made);
+    return 0;
+}
+
+/* 3 segments of 6 GiB, each with a block of 100 MiB that stays: too few for a loop. */
+static void split_segments(void) {
+    begin_recording(&made);
+    for (uint64_t i = 0; i < 3; i++) {
+        buy(&made, FIRST + i * NEXT, 6 * GIB, AT_MAIN);
+        alloc(&made, FIRST + i * NEXT, 100 * MIB, AT_RUN);
+    }
+}
+
+/* ---- the card ---- */
+
+static void others(void **state) {
+    (void)state;
+    alloc_alone(&made, FIRST, 2 * GIB, AT_FORWARD);
+    fail_request(&made, 2 * GIB, GIB, AT_FORWARD); /* 21 of 24 GiB are not PyTorch's */
+    explained of;
+    explain(&made, &of);
+    const tide_cause *cause = cause_of(&of, "other_process");
+    assert_int_equal(cause->bytes, 21 * GIB);
+    assert_string_equal(of.causes.causes[0].id, "other_process");
+    assert_non_null(strstr(cause->words, "21.00 GiB of the card's 24.00 GiB"));
+    end_explained(&of);
+}
+
+/* The context and what libraries hold are known, and 10 % of a card are no other program. */
+static void no_others(void **state) {
+    (void)state;
+    alloc_alone(&made, FIRST, 20 * GIB, AT_FORWARD);
+    fail_request(&made, 2 * GIB, 2 * GIB - 1, AT_FORWARD);
+    assert_silent(&made, "other_process");
+    begin_recording(&made);
+    alloc_alone(&made, FIRST, 2 * GIB, AT_FORWARD);
+    fail_request(&made, 24 * GIB, GIB, AT_FORWARD); /* too much for the whole card */
+    assert_silent(&made, "other_process");
+    split_segments();
+    fail_request(&made, 7 * GIB, 3 * GIB, AT_MAIN); /* 3 GiB are others', 13.71 GiB in pieces */
+    assert_silent(&made, "other_process");
+}
+
+static void limit(void **state) {
+    (void)state;
+    alloc_alone(&made, FIRST, 7 * GIB, AT_FORWARD);
+    fail_request(&made, GIB, 16 * GIB, AT_FORWARD);
+    explained of;
+    explain(&made, &of);
+    assert_non_null(strstr(cause_of(&of, "process_limit")->words, "16.00 GiB free"));
+    assert_null(tide_causes_find(&of.causes, "fragmentation"));
+    end_explained(&of);
+    begin_recording(&made);
+    alloc_alone(&made, FIRST, 22 * GIB, AT_FORWARD);
+    fail_request(&made, GIB, GIB + GIB / 8, AT_FORWARD); /* rounding explains it */
+    assert_silent(&made, "process_limit");
+}
+
+/* A card that fills up under a model's constructor; `other` bytes are no weights. */
+static void fill_by_weights(uint64_t other) {
+    begin_recording(&made);
+    for (uint64_t i = 0; i < 22; i++) {
+        alloc_alone(&made, FIRST + i * NEXT, GIB, AT_BUILD);
+    }
+    if (other > 0) {
+        alloc_alone(&made, FIRST + 30 * NEXT, other, AT_RUN);
+    }
+    fail_request(&made, 2 * GIB, GIB, AT_BUILD);
+}
+
+static void weights(void **state) {
+    (void)state;
+    fill_by_weights(0);
+    explained of;
+    explain(&made, &of);
+    assert_int_equal(cause_of(&of, "weights_alone")->bytes, 22 * GIB);
+    end_explained(&of);
+    fill_by_weights(3 * GIB); /* 12 % */
+    assert_silent(&made, "weights_alone");
+    fill_by_weights(0);
+    made.rows[made.n - 1].stack = made.rows[0].stack + AT_FORWARD - AT_BUILD;
+    assert_silent(&made, "weights_alone"); /* the model is complete: the request is not its */
+}
+
+static void too_large(void **state) {
+    (void)state;
+    alloc_alone(&made, FIRST, 400 * MIB, AT_RUN);
+    fail_request(&made, 40 * GIB, 22 * GIB, AT_RUN);
+    explained of;
+    explain(&made, &of);
+    const tide_cause *cause = cause_of(&of, "too_large_request");
+    assert_non_null(strstr(cause->words, "40.00 GiB, 102 times"));
+    assert_non_null(strstr(cause->cure, "chunks"));
+    end_explained(&of);
+    made.rows[made.n - 1].requested_bytes = 3 * GIB; /* not half of the card */
+    assert_silent(&made, "too_large_request");
+    begin_recording(&made);
+    alloc_alone(&made, FIRST, 6 * GIB, AT_RUN); /* others are as large */
+    fail_request(&made, 40 * GIB, 17 * GIB, AT_RUN);
+    assert_silent(&made, "too_large_request");
+}
+
+static void distances(void **state) {
+    (void)state;
+    alloc_alone(&made, FIRST, MIB, AT_RUN);
+    fail_request(&made, 40 * GIB, 22 * GIB, AT_CDIST);
+    explained of;
+    explain(&made, &of);
+    const tide_cause *cause = cause_of(&of, "too_large_request");
+    assert_non_null(strstr(cause->words, "over 1000 times"));
+    assert_non_null(strstr(cause->words, "every pair of rows"));
+    end_explained(&of);
+}
+
+/* ---- fragmentation ---- */
+
+static void fragmentation(void **state) {
+    (void)state;
+    split_segments();
+    fail_request(&made, 7 * GIB, 6 * GIB, AT_MAIN);
+    explained of;
+    explain(&made, &of);
+    const tide_cause *cause = cause_of(&of, "fragmentation");
+    assert_non_null(strstr(cause->words, "17.71 GiB of the reserved memory were free"));
+    assert_non_null(strstr(cause->words, "at most 5.90 GiB"));
+    assert_non_null(strstr(cause->words, "3 blocks, most of them from run (model.py:5), stay"));
+    assert_string_equal(cause->setting, "expandable_segments:True");
+    assert_int_equal(of.causes.n_causes, 1);
+    end_explained(&of);
+}
+
+static void varying_sizes(void **state) {
+    (void)state;
+    for (uint64_t i = 0; i < 8; i++) {
+        alloc_alone(&made, FIRST + i * NEXT, (i + 1) * 100 * MIB, AT_FORWARD);
+        drop(&made, FIRST + i * NEXT, (i + 1) * 100 * MIB);
+    }
+    for (uint64_t i = 10; i < 13; i++) {
+        buy(&made, FIRST + i * NEXT, 5 * GIB, AT_MAIN);
+        alloc(&made, FIRST + i * NEXT, 100 * MIB, AT_RUN);
+    }
+    fail_request(&made, 7 * GIB, 6 * GIB, AT_MAIN);
+    explained of;
+    explain(&made, &of);
+    const tide_cause *cause = cause_of(&of, "fragmentation");
+    assert_non_null(strstr(cause->words, "change from pass to pass"));
+    assert_non_null(strstr(cause->cure, "pad"));
+    end_explained(&of);
+}
+
+static void no_fragmentation(void **state) {
+    (void)state;
+    split_segments(); /* 23.71 GiB would be free in one piece */
+    fail_request(&made, 23 * GIB + 256 * MIB, 6 * GIB, AT_MAIN);
+    assert_silent(&made, "fragmentation");
+    begin_recording(&made);
+    made.stream = 1; /* of another stream, whose cache the request cannot use */
+    for (uint64_t i = 0; i < 3; i++) {
+        buy(&made, FIRST + i * NEXT, 6 * GIB, AT_MAIN);
+        alloc(&made, FIRST + i * NEXT, 100 * MIB, AT_RUN);
+    }
+    made.stream = 0;
+    fail_request(&made, 7 * GIB, 6 * GIB, AT_MAIN);
+    assert_silent(&made, "fragmentation");
+}
+
+/* Blocks that wait for another stream are free only later. */
+static void pending(void **state) {
+    (void)state;
+    for (uint64_t i = 0; i < 20; i++) {
+        alloc_alone(&made, FIRST + i * NEXT, GIB, AT_RUN);
+    }
+    for (uint64_t i = 0; i < 10; i++) {
+        drop(&made, FIRST + i * NEXT, GIB);
+        made.rows[made.n - 1].action = TIDE_ACTION_FREE_REQUESTED;
+    }
+    fail_request(&made, 5 * GIB, 3 * GIB, AT_MAIN);
+    explained of;
+    explain(&made, &of);
+    assert_int_equal(of.facts.failure.reserved.pending_bytes, 10 * GIB);
+    assert_int_equal(of.facts.failure.margin_bytes, 8 * GIB);
+    assert_int_equal(of.facts.failure.usable_margin_bytes, -2 * (int64_t)GIB);
+    assert_null(tide_causes_find(&of.causes, "fragmentation"));
+    end_explained(&of);
+}
+
+/* ---- an exception ---- */
+
+/* A call allocates 20 GiB and fails; `frees`: the exception releases them. Then the program
+ * continues at a line. */
+static void fail_and_continue(bool frees, uint32_t stack) {
+    begin_recording(&made);
+    for (uint64_t i = 0; i < 20; i++) {
+        alloc_alone(&made, FIRST + i * NEXT, GIB, AT_FORWARD);
+    }
+    fail_request(&made, 5 * GIB, 4 * GIB, AT_FORWARD);
+    for (uint64_t i = 0; i < 20 && frees; i++) {
+        drop(&made, FIRST + i * NEXT, GIB);
+    }
+    for (uint64_t i = 20; i < 44; i++) {
+        alloc_alone(&made, FIRST + i * NEXT, 16 * MIB, stack);
+    }
+}
+
+static void exception(void **state) {
+    (void)state;
+    fail_and_continue(false, AT_RETRY);
+    explained of;
+    explain(&made, &of);
+    const tide_cause *cause = cause_of(&of, "exception_holds");
+    assert_int_equal(cause->bytes, 20 * GIB);
+    assert_non_null(strstr(cause->words, "main (train.py:10)"));
+    assert_non_null(strstr(cause->words, "continued at main (train.py:14)"));
+    end_explained(&of);
+    fail_and_continue(true, AT_RETRY);
+    assert_silent(&made, "exception_holds");
+    fail_and_continue(false, AT_RUN); /* the loop begins anew: the exception is over */
+    assert_silent(&made, "exception_holds");
+}
+
+/* ---- sentences ---- */
+
+static void assert_words(const char *headline, const char *margin) {
+    explained of;
+    char words[512];
+    tide_text text = tide_text_in(words, sizeof(words));
+    explain(&made, &of);
+    tide_failure_words_add(&of.facts, &text);
+    assert_string_equal(words, headline);
+    text = tide_text_in(words, sizeof(words));
+    tide_failure_words_add_margin(&of.facts, &of.causes, &text);
+    assert_string_equal(words, margin);
+    end_explained(&of);
+}
+
+static void sentences(void **state) {
+    (void)state;
+    assert_words("", "");
+    alloc_alone(&made, FIRST, 21 * GIB, AT_FORWARD);
+    fail_request(&made, 4 * GIB, 2 * GIB, AT_FORWARD);
+    assert_words("Out of memory at run (model.py:5): 4.00 GiB asked for, 2.00 GiB free beside the "
+                 "21.00 GiB that PyTorch had reserved of 24.00 GiB.",
+                 "The program needs more than the card has: 21.00 GiB were allocated and 4.00 GiB "
+                 "asked for, and PyTorch could have at most 23.00 GiB.");
+    fill_by_weights(0);
+    assert_words("Out of memory at main (train.py:10): 2.00 GiB asked for, 1.00 GiB free beside "
+                 "the 22.00 GiB that PyTorch had reserved of 24.00 GiB.",
+                 "Fragmentation plays no part: even in one piece, 1.00 GiB would be missing.");
+    buy(&made, FIRST + 50 * NEXT, GIB + 256 * MIB, AT_MAIN);
+    fail_request(&made, 2 * GIB, 0, AT_BUILD);
+    made.rows[made.n - 3] = made.rows[made.n - 2]; /* the segment precedes the first failure */
+    made.rows[made.n - 2] = made.rows[made.n - 1];
+    assert_words("Out of memory 2 times, first at main (train.py:10): 2.00 GiB asked for, 0 B "
+                 "free beside the 23.25 GiB that PyTorch had reserved of 24.00 GiB.",
+                 "Fragmentation plays no part: even in one piece, 768.00 MiB would be missing.");
+}
+
+static void margins(void **state) {
+    (void)state;
+    fill_by_weights(0);
+    made.rows[made.n - 1].block_bytes = 2 * GIB + 128 * MIB; /* free */
+    explained of;
+    char words[256];
+    tide_text text = tide_text_in(words, sizeof(words));
+    explain(&made, &of);
+    tide_failure_words_add_margin(&of.facts, &of.causes, &text);
+    assert_string_equal(words, "Fragmentation is not the cause: in one piece, only 128.00 MiB "
+                               "would have been left.");
+    end_explained(&of);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(others, start),
+        cmocka_unit_test_setup(no_others, start),
+        cmocka_unit_test_setup(limit, start),
+        cmocka_unit_test_setup(weights, start),
+        cmocka_unit_test_setup(too_large, start),
+        cmocka_unit_test_setup(distances, start),
+        cmocka_unit_test_setup(fragmentation, start),
+        cmocka_unit_test_setup(varying_sizes, start),
+        cmocka_unit_test_setup(no_fragmentation, start),
+        cmocka_unit_test_setup(pending, start),
+        cmocka_unit_test_setup(exception, start),
+        cmocka_unit_test_setup(sentences, start),
+        cmocka_unit_test_setup(margins, start),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
