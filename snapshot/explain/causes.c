@@ -7,6 +7,20 @@
 
 static tide_cause_rule *const RULES[] = {
     tide_cause_growth,
+    tide_cause_loaded,
+    tide_cause_double,
+    tide_cause_logits,
+    tide_cause_attention_weights,
+    tide_cause_attention_by_hand,
+    tide_cause_blow_up,
+    tide_cause_foreach,
+    tide_cause_ddp,
+    tide_cause_autocast,
+    tide_cause_lbfgs,
+    tide_cause_dense,
+    tide_cause_recomputed,
+    tide_cause_copy,
+    tide_cause_gradients_in_forward,
 };
 
 #define LEAST_SHARE 0.01        /* smaller causes are not named */

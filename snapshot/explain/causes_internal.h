@@ -23,5 +23,19 @@ const char *tide_cause_share(double share, char text[TIDE_SHARE_TEXT]);
 
 /* The patterns, by what they look at. */
 tide_cause_rule tide_cause_growth;
+tide_cause_rule tide_cause_loaded;
+tide_cause_rule tide_cause_logits;
+tide_cause_rule tide_cause_attention_weights;
+tide_cause_rule tide_cause_attention_by_hand;
+tide_cause_rule tide_cause_blow_up; /* after logits and attention_by_hand, which it repeats */
+tide_cause_rule tide_cause_foreach;
+tide_cause_rule tide_cause_ddp;
+tide_cause_rule tide_cause_autocast;
+tide_cause_rule tide_cause_lbfgs;
+tide_cause_rule tide_cause_dense;
+tide_cause_rule tide_cause_recomputed;
+tide_cause_rule tide_cause_double;
+tide_cause_rule tide_cause_copy; /* after growth, which may name the copies */
+tide_cause_rule tide_cause_gradients_in_forward;
 
 #endif
