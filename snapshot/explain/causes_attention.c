@@ -18,6 +18,8 @@ enum {
     WIDER = 2               /* scores are so many times as large as the function's smallest block */
 };
 
+static const char SOFTMAX[] = "SoftmaxBackward"; /* a node of autograd */
+
 /* ---- nn.MultiheadAttention ---- */
 
 static bool is_matrix(const tide_facts *facts, const tide_lifetime *block) {
@@ -204,11 +206,25 @@ static scores look_at(const tide_facts *facts, const tide_cause_blocks *of, uint
     return found;
 }
 
+/* Whether a backward pass of a softmax in the function made a block of that size: of a method of
+ * tensors, which has no frame of its own. */
+static bool has_softmax_node(const tide_facts *facts, const scores *of) {
+    for (size_t i = 0; i < facts->lifetimes->n_lifetimes; i++) {
+        const tide_lifetime *block = tide_facts_block(facts, (uint32_t)i);
+        if (block->block_bytes == of->size && block->device == facts->device &&
+            strncmp(tide_cause_node(facts, block), SOFTMAX, sizeof(SOFTMAX) - 1) == 0 &&
+            tide_cause_is_same_function(facts, tide_block_line(&facts->lines, block), of->line)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool are_scores(const tide_facts *facts, const scores *of) {
     bool is_wide = of->size >= WIDER * of->smallest;
     bool is_enough = of->n_lines >= LEAST_LINES || (of->n_blocks >= LEAST_SCORE_BLOCKS && is_wide);
-    return of->has_softmax && is_enough &&
-           (double)(of->size * of->n_blocks) >= LEAST_SCORES * (double)facts->peak_bytes;
+    bool is_large = (double)(of->size * of->n_blocks) >= LEAST_SCORES * (double)facts->peak_bytes;
+    return is_enough && is_large && (of->has_softmax || has_softmax_node(facts, of));
 }
 
 static tide_status say_scores(const tide_facts *facts, const scores *of, tide_causes *to) {

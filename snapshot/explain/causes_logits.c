@@ -270,19 +270,34 @@ tide_status tide_cause_logits(const tide_facts *facts, tide_causes *to) {
 
 /* ---- one line that makes far larger tensors than the rest ---- */
 
-/* The line of a large tensor that a module's own code makes; TIDE_NONE. */
+/* The program's line of a tensor that its own operator makes in a module's code, not a layer that
+ * it calls; TIDE_NONE. */
 static uint32_t line_of_large(const tide_facts *facts, const tide_lifetime *block) {
-    uint32_t node = tide_stack_program(&facts->stacks, block->stack);
-    bool is_below = (tide_stack_traits(&facts->stacks, node) & TIDE_IN_FORWARD) != 0;
+    uint32_t line = tide_stack_program(&facts->stacks, block->stack);
+    uint32_t at = block->stack != TIDE_NONE ? facts->stacks.python[block->stack] : TIDE_NONE;
+    bool is_below = (tide_stack_traits(&facts->stacks, line) & TIDE_IN_FORWARD) != 0;
     bool is_counted = (tide_facts_traits(facts, block) & TIDE_IN_ATTENTION) != 0;
-    return is_below && !is_counted ? node : TIDE_NONE;
+    while (is_below && at != line && at != TIDE_NONE) { /* functions between line and operator */
+        const tide_frame_row *row = &facts->snapshot->frames[facts->snapshot->stacks[at].frame];
+        is_below =
+            strstr(tide_snapshot_text(facts->snapshot, row->file), "torch/nn/modules/") == NULL;
+        at = facts->snapshot->stacks[at].parent;
+    }
+    return is_below && !is_counted ? line : TIDE_NONE;
 }
 
 static bool is_frame(const tide_facts *facts, uint32_t node, uint32_t frame) {
     return node != TIDE_NONE && facts->snapshot->stacks[node].frame == frame;
 }
 
-/* The largest block until the peak that another line made. */
+/* Whether the block is of the line's own operators, or of their backward pass. */
+static bool is_own_of(const tide_facts *facts, const tide_lifetime *block, uint32_t frame) {
+    return tide_block_is_backward(&facts->lines, block)
+               ? is_frame(facts, tide_block_line(&facts->lines, block), frame)
+               : is_frame(facts, line_of_large(facts, block), frame);
+}
+
+/* The largest block until the peak that others made. */
 static uint64_t largest_other(const tide_facts *facts, uint32_t frame) {
     uint64_t largest = 0;
     for (size_t i = 0; i < facts->lifetimes->n_lifetimes; i++) {
@@ -290,8 +305,7 @@ static uint64_t largest_other(const tide_facts *facts, uint32_t frame) {
         bool is_looked_at = block->device == facts->device &&
                             (int64_t)block->born <= facts->peak_event + 1 &&
                             block->block_bytes > largest;
-        if (is_looked_at && block->category != TIDE_WORKSPACE &&
-            !is_frame(facts, tide_block_line(&facts->lines, block), frame)) {
+        if (is_looked_at && block->category != TIDE_WORKSPACE && !is_own_of(facts, block, frame)) {
             largest = block->block_bytes;
         }
     }
