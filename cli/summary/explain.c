@@ -54,7 +54,7 @@ static tide_status say_all(const tide_summary_view *of, tide_error *error) {
                                                         compare a replay */
     }
     if (status == TIDE_OK) {
-        tide_say_unknown(of);
+        tide_say_unknown(of, &verdict);
         tide_summary_warnings(of);
         tide_say_unfinished(of->report, of->snapshot, NULL);
         tide_say_inexact(of);

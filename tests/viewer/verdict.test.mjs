@@ -17,7 +17,7 @@ const NO_CLI = existsSync(CLI) ? false : 'the command line is not built';
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const SHARED = join(process.env.TIDEMARK_SHARED ?? join(ROOT, '../shared'), 'pytorch-snapshots');
 const MAKE = join(ROOT, 'tests/golden/snapshots/make_training.py');
-const KEYS = ['no_history', 'cut', 'oom', 'oom_cause', 'cause', 'retries', 'filled'];
+const KEYS = ['no_history', 'cut', 'oom', 'cause', 'oom_cause', 'retries', 'filled', 'kinds', 'reserved'];
 const folder = temporaryFolder();
 
 /** The page's sentences, and those of the command line. */
