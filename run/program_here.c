@@ -356,7 +356,7 @@ static void judge(program_run *run) {
 
 static tide_status read_all(program_run *run, tide_error *error) {
     tide_run_of_program *known = &run->result->program;
-    int64_t last_step = -1;
+    int64_t n_passes = -1;
     TIDE_TRY(tide_left_read(&run->launch, &run->left, error));
     for (size_t i = 0; i < run->left.n_processes; i++) {
         TIDE_TRY(read_process(run, i, error));
@@ -372,9 +372,9 @@ static tide_status read_all(program_run *run, tide_error *error) {
         known->n_steps = run->left.processes[run->process].n_steps;
     }
     int64_t growth =
-        run->snapshot != NULL ? tide_left_growth(run->snapshot, run->device, NULL, &last_step) : 0;
+        run->snapshot != NULL ? tide_left_growth(run->snapshot, run->device, NULL, &n_passes) : 0;
     if (growth > 0) {
-        known->growing_step = last_step;
+        known->growing_passes = n_passes;
         known->growing_bytes = growth;
     }
     return TIDE_OK;

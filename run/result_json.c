@@ -40,7 +40,7 @@ static const tide_json_field FIELDS[] = {
                              memory.spill_step),
     TIDE_JSON_FIELD_OPTIONAL(tide_run_result, TIDE_JSON_FIELD_REAL, "loss", loss),
     OF_PROGRAM("steps_done", n_steps),
-    OF_PROGRAM("growing_step", growing_step),
+    OF_PROGRAM("growing_passes", growing_passes),
     OF_PROGRAM("growing_bytes", growing_bytes),
     OF_PROGRAM("margin_bytes", margin_bytes),
     OF_PROGRAM("inexact_calls", n_inexact),

@@ -124,12 +124,12 @@ enum { TIDE_RUN_BOUND_BYTES = 24 };
 
 /* The figures of a user's command; -1: unknown. */
 typedef struct tide_run_of_program {
-    int64_t n_steps;       /* steps of its optimizer */
-    int64_t growing_step;  /* step at which its peak still grew; -1: it did not grow, or unknown */
-    int64_t growing_bytes; /* growth of each step then; -1: as above */
-    int64_t margin_bytes;  /* bytes of the fullest card that no process ever used; only if
-                              completed */
-    int64_t n_inexact;     /* calls whose memory is not exactly known, and refused ones */
+    int64_t n_steps;        /* steps of its optimizer */
+    int64_t growing_passes; /* of the loop whose memory grew; -1: none grew, or unknown */
+    int64_t growing_bytes;  /* growth of each pass; -1: as above */
+    int64_t margin_bytes;   /* bytes of the fullest card that no process ever used; only if
+                               completed */
+    int64_t n_inexact;      /* calls whose memory is not exactly known, and refused ones */
     /* The forecast of a step's time on the fullest card, in ms, and its range
      * (programs/step_time/). If too much is guessed, only step_low_ms is known. Our own model on a
      * virtual card also has it. */
@@ -142,7 +142,7 @@ typedef struct tide_run_of_program {
 /* Of other workloads. */
 #define TIDE_RUN_NO_PROGRAM                                                                        \
     {                                                                                              \
-        .n_steps = -1, .growing_step = -1, .growing_bytes = -1, .margin_bytes = -1,                \
+        .n_steps = -1, .growing_passes = -1, .growing_bytes = -1, .margin_bytes = -1,              \
         .n_inexact = -1, .step_ms = -1.0, .step_low_ms = -1.0, .step_high_ms = -1.0,               \
         .n_launches = -1, .n_guessed = -1, .step_bound = ""                                        \
     }

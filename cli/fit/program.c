@@ -174,11 +174,11 @@ static void say_card(const card_search *at, tide_report *report) {
         tide_report_say(report, "basis", "%s: %s", card, basis);
         tide_report_say(report, "host", "%s: %s", card, result->program.host);
     }
-    if (result->program.growing_step >= 0) {
+    if (result->program.growing_passes >= 0) {
         tide_report_say(report, "growing",
-                        "%s: memory is still growing at step %" PRId64
-                        ", by %s a step: more steps may need more (--steps)",
-                        card, result->program.growing_step,
+                        "%s: memory still grows after %" PRId64
+                        " passes of a loop, by %s each time: more steps may need more (--steps)",
+                        card, result->program.growing_passes,
                         tide_report_bytes(report, result->program.growing_bytes));
     }
     if (result->program.n_inexact > 0) {

@@ -4,7 +4,6 @@
 
 #include "cli/ranks/internal.h"
 #include "common/text/plural.h"
-#include "snapshot/explain/growth.h"
 
 static const tide_digest_device *device_of(const tide_ranks *ranks, const tide_rank_fold *fold) {
     return ranks->ranks[fold->first].device;
@@ -75,14 +74,16 @@ static void say_first(tide_report *report, const tide_ranks *ranks) {
                                      : "");
 }
 
-/* With fewer steps, memory may rise for good reasons (docs/guide/explain.md). */
+enum { LEAST_STEPS = 5 };
+
+/* With fewer steps, memory may rise for good reasons. */
 static bool has_enough_steps(const tide_digest_device *device) {
     int64_t n_measured = 0;
     for (size_t i = 0; i < device->n_steps; i++) {
         bool is_warmup = strcmp(device->steps[i].name, "warmup") == 0;
         n_measured += is_warmup ? 0 : device->steps[i].n_steps;
     }
-    return n_measured >= TIDE_GROWTH_LEAST_STEPS;
+    return n_measured >= LEAST_STEPS;
 }
 
 static void say_growth(tide_report *report, const tide_ranks *ranks) {

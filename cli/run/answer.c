@@ -9,6 +9,10 @@
 #include "common/text/plural.h"
 #include "common/text/text.h"
 #include "programs/launch/left/peaks.h"
+#include "snapshot/explain/causes.h"
+#include "snapshot/explain/failure_words.h"
+#include "snapshot/explain/peak_lines.h"
+#include "snapshot/explain/peak_words.h"
 
 enum { LINE_BYTES = 2048 };
 
@@ -260,15 +264,51 @@ static void tell_peak(const tide_run_answer *of, tide_run_place at, bool is_told
     tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
 }
 
-/* The rule and the words are those of `tidemark explain`. */
-static void tell_growth(const tide_run_answer *of, tide_run_place at) {
-    char words[LINE_BYTES];
-    int64_t last_step = -1;
-    const tide_snapshot *snapshot = of->processes[at.process].snapshot;
-    tide_text text = tide_text_in(words, sizeof(words));
-    if (snapshot != NULL && tide_left_growth(snapshot, at.device, &text, &last_step) > 0) {
-        tide_cli_note(TIDE_COMMAND_RUN, "memory grows %s", words);
+static void tell_causes(const tide_facts *facts) {
+    char line[LINE_BYTES];
+    tide_text text = tide_text_in(line, sizeof(line));
+    tide_causes causes;
+    if (tide_causes_init(&causes, facts) == TIDE_OK) {
+        for (size_t i = 0; i < causes.n_causes && i < TIDE_MOST_CAUSES; i++) {
+            tide_cli_note(TIDE_COMMAND_RUN, "%s%s Cure: %s", i > 0 ? "Also: " : "",
+                          causes.causes[i].words, causes.causes[i].cure);
+        }
+        tide_failure_words_add_margin(facts, &causes, &text);
+        if (line[0] != '\0') {
+            tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
+        }
     }
+    tide_causes_fini(&causes);
+}
+
+static void tell_peak_lines(const tide_facts *facts) {
+    char line[LINE_BYTES];
+    tide_text text = tide_text_in(line, sizeof(line));
+    tide_peak_lines lines;
+    if (tide_peak_lines_init(&lines, facts) == TIDE_OK) {
+        tide_peak_words_add(facts, &lines, &text);
+        tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
+    }
+    tide_peak_lines_fini(&lines);
+}
+
+/* Rules, figures and words are those of `tidemark explain`. */
+static void tell_facts(const tide_run_answer *of, tide_run_place at) {
+    const tide_snapshot *snapshot = of->processes[at.process].snapshot;
+    tide_lifetimes lifetimes;
+    tide_facts facts;
+    if (snapshot == NULL ||
+        tide_lifetimes_init(&lifetimes, snapshot, tide_hostmem_default(), NULL) != TIDE_OK) {
+        return;
+    }
+    if (at.device < lifetimes.n_devices) {
+        if (tide_facts_init(&facts, snapshot, &lifetimes, at.device) == TIDE_OK) {
+            tell_causes(&facts);
+            tell_peak_lines(&facts);
+        }
+        tide_facts_fini(&facts);
+    }
+    tide_lifetimes_fini(&lifetimes);
 }
 
 static void tell_shares(const tide_run_answer *of, tide_run_place at) {
@@ -276,7 +316,7 @@ static void tell_shares(const tide_run_answer *of, tide_run_place at) {
     const tide_summary_device *device = summary_of(of, at);
     tide_text text = tide_text_in(line, sizeof(line));
     if (device != NULL) {
-        tide_run_say_shares(of->processes[at.process].snapshot, &device->peak, &text);
+        tide_run_say_shares(&device->peak, &text);
         tide_cli_note(TIDE_COMMAND_RUN, "at the peak: %s", line);
     }
 }
@@ -364,7 +404,7 @@ void tide_run_tell(const tide_run_answer *answer) {
     }
     tide_run_tell_spill(answer);
     tell_peak(answer, at, is_peak_told);
-    tell_growth(answer, at);
+    tell_facts(answer, at);
     tell_shares(answer, at);
     tide_run_tell_retries(answer, at);
     tide_run_tell_time(answer, at);

@@ -166,17 +166,17 @@ bool tide_run_reduced_large(const tide_run_answer *of, size_t process);
 /* places.c. " in step 1, in the forward pass, at forward (train.py:42)": where a row of the history
  * happened. Nothing for -1. */
 void tide_run_say_where(const tide_snapshot *snapshot, int64_t event, tide_text *to);
-/* Appends the line of the program that holds the most. Autograd's threads have no line. */
+/* Appends the line of the program that holds the most at the instant of the summary. Autograd's
+ * threads have no line. */
 void tide_run_say_largest(const tide_snapshot *snapshot, const tide_summary_peak *peak,
                           tide_text *to);
 
 /* Prints the requests that the card refused at first and that succeeded later, if any. */
 void tide_run_tell_retries(const tide_run_answer *of, tide_run_place at);
 
-/* shares.c. "3.2 GiB of activations, ...; the line that holds the most is ...": the allocated bytes
- * at the peak, or at the instant of the summary; the largest categories first. */
-void tide_run_say_shares(const tide_snapshot *snapshot, const tide_summary_peak *peak,
-                         tide_text *to);
+/* shares.c. "3.2 GiB of activations, ...": the allocated bytes at the peak, or at the instant of
+ * the summary; the largest categories first. */
+void tide_run_say_shares(const tide_summary_peak *peak, tide_text *to);
 
 enum { TIDE_RUN_MAX_FAILURES = 3 }; /* failed requests that are reported individually */
 

@@ -80,8 +80,8 @@ static tide_run_figures figures_of(const tide_run_answer *of) {
         figures.n_steps = process->left->n_steps > 0 ? (uint64_t)process->left->n_steps : 0;
         if (process->snapshot != NULL) {
             tide_text growth = tide_text_in(figures.growth, sizeof(figures.growth));
-            int64_t last_step = -1;
-            (void)tide_left_growth(process->snapshot, at.device, &growth, &last_step);
+            int64_t n_passes = -1;
+            (void)tide_left_growth(process->snapshot, at.device, &growth, &n_passes);
         }
     }
     return figures;

@@ -57,8 +57,7 @@ static void add_rest(const tide_split *split, bool *is_told, tide_text *to) {
     }
 }
 
-void tide_run_say_shares(const tide_snapshot *snapshot, const tide_summary_peak *peak,
-                         tide_text *to) {
+void tide_run_say_shares(const tide_summary_peak *peak, tide_text *to) {
     char bytes[TIDE_BYTES_TEXT];
     bool is_told[TIDE_MAX_CATEGORIES] = {false};
     const tide_split *split = &peak->by_category;
@@ -78,7 +77,6 @@ void tide_run_say_shares(const tide_snapshot *snapshot, const tide_summary_peak 
                       plain_name(split->shares[largest].label));
     }
     add_rest(split, is_told, to);
-    tide_run_say_largest(snapshot, peak, to);
     if (to->n_used == n_before) {
         tide_text_add(to, "nothing");
     }

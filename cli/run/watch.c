@@ -150,7 +150,8 @@ static tide_status tell_failure(const tide_left *left, size_t n_processes,
     TIDE_TRY(status);
     const tide_summary_peak *then = &summary->devices[at.device].peak;
     tell_request(left, n_processes, snapshot, event, &then->totals);
-    tide_run_say_shares(snapshot, then, &text);
+    tide_run_say_shares(then, &text);
+    tide_run_say_largest(snapshot, then, &text);
     tide_cli_note(TIDE_COMMAND_RUN, "it held %s; the snapshot is %s", line, path);
     tide_summary_destroy(summary);
     return TIDE_OK;

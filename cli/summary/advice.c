@@ -22,10 +22,3 @@ const char *tide_advice_stacks(const tide_summary_view *of) {
            : is_own_model(of)             ? "record it with call stacks"
                                           : "record with --stacks both and without --every";
 }
-
-const char *tide_advice_steps(const tide_summary_view *of) {
-    return tide_summary_is_of_pytorch(of)
-               ? ", and name each by torch.profiler.record_function('ProfilerStep#1')"
-           : is_own_model(of) ? ""
-                              : "; a program without an optimizer marks each by tidemark.step()";
-}

@@ -23,10 +23,9 @@ static const tide_option OPTIONS[] = {
 static const tide_option_table TABLE = {
     .command = "explain",
     .operands = "FILE",
-    .intro =
-        "Says in at most eight sentences where the memory of a run goes: whether it ran out\n"
-        "of memory and why, what fills the peak, what grows from step to step, what would\n"
-        "help, and what the file cannot show. FILE is a snapshot of tidemark's or PyTorch's.\n",
+    .intro = "Says in at most eight sentences where the memory of a run goes: whether it ran out\n"
+             "of memory and why, what grows, what fills the peak, what would help,\n"
+             "and what the file cannot show. FILE is a snapshot of tidemark's or PyTorch's.\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .min_operands = 1,
@@ -55,9 +54,7 @@ static tide_status say_all(const tide_summary_view *of, tide_error *error) {
                                                         compare a replay */
     }
     if (status == TIDE_OK) {
-        status = tide_say_unknown(of, &verdict);
-    }
-    if (status == TIDE_OK) {
+        tide_say_unknown(of, &verdict);
         tide_summary_warnings(of);
         tide_say_unfinished(of->report, of->snapshot, NULL);
         tide_say_inexact(of);

@@ -6,11 +6,18 @@
 #include "cli/words/snapshot_words.h"
 #include "common/text/plural.h"
 #include "common/text/text.h"
+#include "snapshot/explain/peak_lines.h"
+#include "snapshot/explain/peak_words.h"
+#include "snapshot/explain/reserved_words.h"
 #include "snapshot/explain/retries.h"
 #include "snapshot/analysis/user_frame.h"
 #include "snapshot/explain/user_lines.h"
 
-enum { WORDS_BYTES = 1024, SHOWN_LINES = 3 };
+enum {
+    WORDS_BYTES = 1024,
+    SHOWN_LINES = 3,
+    LEAST_UNKNOWN_PERCENT = 5 /* of the memory; less is not worth a sentence */
+};
 
 static bool has_history(const tide_summary_view *of) {
     for (size_t i = 0; i < of->snapshot->n_events; i++) {
@@ -74,6 +81,30 @@ static tide_status say_filled(const tide_summary_view *of) {
     return status;
 }
 
+static void say_words(const tide_summary_view *of, const char *key, tide_text *words) {
+    if (words->n_used > 0) {
+        tide_report_say(of->report, key, "%s", words->bytes);
+    }
+    *words = tide_text_in(words->bytes, words->n_room);
+}
+
+static tide_status say_peak(const tide_summary_view *of, const tide_verdict *verdict) {
+    char words[WORDS_BYTES];
+    tide_text text = tide_text_in(words, sizeof(words));
+    tide_peak_lines lines;
+    tide_status status = tide_peak_lines_init(&lines, &verdict->facts);
+    if (status == TIDE_OK) {
+        tide_peak_words_add(&verdict->facts, &lines, &text);
+        say_words(of, "filled", &text);
+        tide_peak_words_add_kinds(&verdict->facts, &lines, &text);
+        say_words(of, "kinds", &text);
+    }
+    tide_peak_lines_fini(&lines);
+    tide_reserved_words_add(&verdict->facts, &verdict->causes, &text);
+    say_words(of, "reserved", &text);
+    return status;
+}
+
 static void say_retries(const tide_summary_view *of) {
     int64_t n = tide_retries_count(of->snapshot, of->device_number);
     if (n > 0) {
@@ -84,68 +115,58 @@ static void say_retries(const tide_summary_view *of) {
     }
 }
 
-tide_status tide_say_verdict(const tide_summary_view *of, tide_verdict *verdict) {
+tide_status tide_say_verdict(const tide_summary_view *of, const tide_verdict *verdict) {
     say_no_history(of);
     tide_say_cut(of);
-    TIDE_TRY(tide_say_oom(of, verdict));
+    tide_say_causes(of, verdict);
     say_retries(of);
-    TIDE_TRY(say_filled(of));
-    tide_say_growth(of, verdict);
-    return TIDE_OK;
+    return of->is_peak && has_history(of) ? say_peak(of, verdict) : say_filled(of);
 }
 
 /* ---- data that the file lacks ---- */
 
-/* Bytes of the peak that were allocated before the recording, and others without a call stack. */
-static void count_unexplained(const tide_summary_view *of, int64_t *ret_older,
-                              int64_t *ret_without_stack) {
+/* Bytes of the peak that were allocated before the recording, and others whose place is not
+ * known. */
+static void count_unexplained(const tide_summary_view *of, const tide_verdict *verdict,
+                              int64_t *ret_older, int64_t *ret_without_stack) {
     const tide_summary_peak *peak = &of->device->peak;
     for (size_t i = 0; i < peak->n_blocks; i++) {
         const tide_lifetime *block = &peak->blocks[i];
-        if (tide_user_frame(of->snapshot, block->stack) == TIDE_NONE) {
-            *(block->born == 0 && block->stack == TIDE_NONE ? ret_older : ret_without_stack) +=
-                (int64_t)block->block_bytes;
-        }
+        tide_place_kind kind = tide_place_of(&verdict->facts, block).kind;
+        *ret_older += kind == TIDE_PLACE_BEFORE ? (int64_t)block->block_bytes : 0;
+        *ret_without_stack += kind == TIDE_PLACE_UNKNOWN ? (int64_t)block->block_bytes : 0;
     }
 }
 
-static void add_unexplained(const tide_summary_view *of, tide_text *to) {
+static void add_unexplained(const tide_summary_view *of, const tide_verdict *verdict,
+                            tide_text *to) {
     int64_t older = 0;
     int64_t without_stack = 0;
-    count_unexplained(of, &older, &without_stack);
-    if (older > 0) {
+    count_unexplained(of, verdict, &older, &without_stack);
+    int64_t least = of->device->peak.totals.allocated_bytes / 100 * LEAST_UNKNOWN_PERCENT;
+    if (older > least) {
         tide_text_add_item(to, "; ", "who allocated %s before %s (%s)",
                            tide_report_bytes(of->report, older),
                            of->is_cut ? "the events that were kept" : "the recording began",
                            tide_advice_older(of));
     }
-    if (without_stack > 0) {
+    if (without_stack > least) {
         tide_text_add_item(to, "; ", "which line allocated %s without a call stack (%s)",
                            tide_report_bytes(of->report, without_stack), tide_advice_stacks(of));
     }
 }
 
-static void add_steps(const tide_summary_view *of, tide_text *to) {
-    tide_text_add_item(to, "; ",
-                       "how the memory changes from step to step (record at least %d steps%s)",
-                       (int)TIDE_GROWTH_LEAST_STEPS, tide_advice_steps(of));
-}
-
-tide_status tide_say_unknown(const tide_summary_view *of, const tide_verdict *verdict) {
+void tide_say_unknown(const tide_summary_view *of, const tide_verdict *verdict) {
     char words[WORDS_BYTES];
     tide_text text = tide_text_in(words, sizeof(words));
     if (!has_history(of)) {
-        return TIDE_OK; /* reported by `no_history` */
+        return; /* reported by `no_history` */
     }
-    add_unexplained(of, &text);
-    if (!verdict->growth.is_known) {
-        add_steps(of, &text);
-    }
+    add_unexplained(of, verdict, &text);
     if (of->is_cut) {
         tide_text_add_item(&text, "; ", "what happened in the events that were lost");
     }
     if (words[0] != '\0') {
         tide_report_say(of->report, "unknown", "Not known from this file: %s.", words);
     }
-    return TIDE_OK;
 }

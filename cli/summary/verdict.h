@@ -7,21 +7,13 @@
 
 #include "cli/summary/view.h"
 #include "common/status.h"
-#include "snapshot/explain/growth.h"
-#include "snapshot/analysis/steps.h"
-
-/* Why the first request that failed did so. */
-typedef enum tide_oom_cause {
-    TIDE_OOM_OTHER = 0,    /* no failure, or its cause is unknown */
-    TIDE_OOM_TOO_LITTLE,   /* even in one piece, the free memory was too small */
-    TIDE_OOM_FRAGMENTATION /* in one piece, it would have been enough, and nothing grew */
-} tide_oom_cause;
+#include "snapshot/explain/causes.h"
+#include "snapshot/explain/facts.h"
 
 /* The data that several sentences need. */
 typedef struct tide_verdict {
-    tide_steps steps; /* that the recording names: growth needs no others */
-    tide_growth growth;
-    tide_oom_cause cause; /* of tide_say_verdict */
+    tide_facts facts;
+    tide_causes causes;
 } tide_verdict;
 
 /* The caller finishes it, also after a failure. */
@@ -29,27 +21,24 @@ TIDE_NODISCARD tide_status tide_verdict_init(tide_verdict *verdict, const tide_s
 void tide_verdict_fini(tide_verdict *verdict);
 
 /* Adds the sentences that follow only from the recording, the most urgent first: `no_history`,
- * `cut`, `oom` and `oom_cause`, `retries`, `filled`, `grows`. */
-TIDE_NODISCARD tide_status tide_say_verdict(const tide_summary_view *of, tide_verdict *verdict);
+ * `cut`, `oom`, `cause`, `oom_cause`, `retries`, `filled`, `kinds`, `reserved`. */
+TIDE_NODISCARD tide_status tide_say_verdict(const tide_summary_view *of,
+                                            const tide_verdict *verdict);
 
-/* Adds `help`: replays the recorded requests under other settings of the allocator, and reports
- * which of them survives, or needs the least memory. Adds nothing if the replay under the recorded
- * settings does not reproduce the recording. */
+/* Adds `help`: replays the recorded requests under other settings of the allocator, if the cause is
+ * fragmentation, or if much more is reserved than allocated. Adds nothing if the replay under the
+ * recorded settings does not reproduce the recording. */
 TIDE_NODISCARD tide_status tide_say_help(const tide_summary_view *of, const tide_verdict *verdict,
                                          tide_error *error);
 
 /* Adds `unknown`: what the file does not contain, and how to record it. */
-TIDE_NODISCARD tide_status tide_say_unknown(const tide_summary_view *of,
-                                            const tide_verdict *verdict);
+void tide_say_unknown(const tide_summary_view *of, const tide_verdict *verdict);
 
-/* How to record older memory and missing call stacks, and how to name steps, with the switches of
- * the file's recorder. */
+/* How to record older memory and missing call stacks, with the switches of the file's recorder. */
 const char *tide_advice_older(const tide_summary_view *of);
 const char *tide_advice_stacks(const tide_summary_view *of);
-const char *tide_advice_steps(const tide_summary_view *of);
 
-/* The parts of tide_say_verdict. tide_say_oom sets the cause. */
-TIDE_NODISCARD tide_status tide_say_oom(const tide_summary_view *of, tide_verdict *verdict);
-void tide_say_growth(const tide_summary_view *of, const tide_verdict *verdict);
+/* The part of tide_say_verdict that states the failure and the causes. */
+void tide_say_causes(const tide_summary_view *of, const tide_verdict *verdict);
 
 #endif

@@ -7,6 +7,10 @@
 #include "common/text/text.h"
 #include "replay/runs.h"
 
+enum { SPARE_PERCENT = 15 }; /* of the reserved memory, not allocated when most is reserved */
+
+#define LEAST_SPARE_BYTES (INT64_C(200) << 20)
+
 static void show_progress(void *ctx, size_t n_done, size_t n_total) {
     tide_progress_update(ctx, n_done, n_total);
 }
@@ -33,32 +37,17 @@ static bool fails_as_recorded(const tide_summary_view *of, const tide_replay_run
            base->oom_by_device[of->device_number].event == of->device->oom_event;
 }
 
-/* For a run that ran out of memory; its replay ends at its last recorded request. A setting helps
- * only against fragmentation: if memory grew, the program fails a little later. */
-static void say_survival(const tide_summary_view *of, const tide_verdict *verdict,
-                         const tide_replay_runs *runs, const tide_replay_entry *best) {
-    const tide_replay_need *need = &runs->needs[of->device_number];
+/* For a run that ran out of memory by fragmentation; its replay ends at its last recorded
+ * request. */
+static void say_survival(const tide_summary_view *of, const tide_replay_runs *runs,
+                         const tide_replay_entry *best) {
     const tide_replay_figures *figures = &best->replay->by_device[of->device_number];
-    if (!fails_as_recorded(of, runs)) {
-        return;
-    }
-    if (figures->n_ooms == 0 && verdict->cause == TIDE_OOM_FRAGMENTATION) {
+    if (fails_as_recorded(of, runs) && figures->n_ooms == 0) {
         tide_report_say(of->report, "help",
                         "It would help to set %s: with it all recorded requests are served, in %s "
                         "of reserved memory (replayed; what the program asks for after its failure "
                         "is not recorded).",
                         best->name, tide_report_bytes(of->report, figures->peak_reserved_bytes));
-    } else if (figures->n_ooms > 0 && need->limit_bytes != UINT64_MAX) {
-        tide_report_say(of->report, "help",
-                        "No setting of the allocator helps: %zu were replayed, and at best (%s) "
-                        "the recorded requests need %s; the program itself must ask for less.",
-                        runs->n_entries, runs->entries[need->entry].name,
-                        tide_report_bytes(of->report, (int64_t)need->limit_bytes));
-    } else if (figures->n_ooms > 0) {
-        tide_report_say(of->report, "help",
-                        "No setting of the allocator helps: %zu were replayed, and under each of "
-                        "them a request fails; the program itself must ask for less.",
-                        runs->n_entries);
     }
 }
 
@@ -91,9 +80,17 @@ static void say_saving(const tide_summary_view *of, const tide_replay_runs *runs
     }
 }
 
-/* Whether the device has requests that can be replayed. */
-static bool has_requests(const tide_summary_view *of) {
-    return of->device->counts[TIDE_ACTION_ALLOC] > 0 || of->device->n_oom > 0;
+/* Whether a setting can be the cure: of fragmentation, or of much memory that is reserved and not
+ * allocated. If anything else filled the memory, the program would fail a little later. */
+static bool can_help(const tide_summary_view *of, const tide_verdict *verdict) {
+    const tide_reserved *reserved = &verdict->facts.reserved;
+    int64_t spare = reserved->bytes - reserved->allocated_bytes;
+    if (of->device->counts[TIDE_ACTION_ALLOC] == 0) {
+        return false;
+    }
+    return of->device->n_oom > 0
+               ? tide_causes_find(&verdict->causes, "fragmentation") != NULL
+               : spare > reserved->bytes / 100 * SPARE_PERCENT && spare > LEAST_SPARE_BYTES;
 }
 
 tide_status tide_say_help(const tide_summary_view *of, const tide_verdict *verdict,
@@ -101,7 +98,7 @@ tide_status tide_say_help(const tide_summary_view *of, const tide_verdict *verdi
     const tide_replay_runs_options options = {.start = TIDE_REPLAY_START_AUTO,
                                               .limit_bytes = UINT64_MAX};
     tide_replay_runs runs = {.snapshot = of->snapshot};
-    if (!has_requests(of)) {
+    if (!can_help(of, verdict)) {
         return TIDE_OK;
     }
     tide_status status = tide_replay_runs_init(&runs, of->snapshot, &options, error);
@@ -113,7 +110,7 @@ tide_status tide_say_help(const tide_summary_view *of, const tide_verdict *verdi
         tide_replay_runs_rank(&runs, of->device_number, order);
         const tide_replay_entry *best = &runs.entries[order[0]];
         if (of->device->n_oom > 0) {
-            say_survival(of, verdict, &runs, best);
+            say_survival(of, &runs, best);
         } else {
             say_saving(of, &runs, best);
         }

@@ -344,10 +344,11 @@ void tide_sweep_say_program(const tide_sweep *sweep, tide_report *report) {
             continue;
         }
         n_inexact += row->result.program.n_inexact > 0;
-        if (row->result.program.growing_step >= 0) {
+        if (row->result.program.growing_passes >= 0) {
             tide_report_say(report, "growing",
-                            "%s: memory is still growing at step %" PRId64 ", by %s a step",
-                            row->name, row->result.program.growing_step,
+                            "%s: memory still grows after %" PRId64
+                            " passes of a loop, by %s each time",
+                            row->name, row->result.program.growing_passes,
                             tide_report_bytes(report, row->result.program.growing_bytes));
         }
     }

@@ -23,7 +23,7 @@ static const size_t FIGURES[] = {
     offsetof(tide_run_result, device_used_before_bytes),
     offsetof(tide_run_result, host_peak_bytes),
     offsetof(tide_run_result, program.n_steps),
-    offsetof(tide_run_result, program.growing_step),
+    offsetof(tide_run_result, program.growing_passes),
     offsetof(tide_run_result, program.growing_bytes),
     offsetof(tide_run_result, program.margin_bytes),
     offsetof(tide_run_result, program.n_inexact),

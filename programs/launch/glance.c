@@ -117,12 +117,12 @@ static tide_status look(tide_glance *glance, const tide_snapshot *snapshot,
     }
     for (size_t i = 0; i < lifetimes->n_devices; i++) {
         const tide_device_lifetimes *from = &lifetimes->devices[i];
-        int64_t last_step = -1;
+        int64_t n_passes = -1;
         devices[i] = (tide_glance_device){
             .now = from->end,
             .allocated_peak_bytes = from->max[TIDE_MAX_ALLOCATED].bytes,
             .reserved_peak_bytes = from->max[TIDE_MAX_RESERVED].bytes,
-            .growth_bytes = tide_left_growth_from(snapshot, lifetimes, i, NULL, &last_step),
+            .growth_bytes = tide_left_growth_from(snapshot, lifetimes, i, NULL, &n_passes),
             .n_failures = from->counts[TIDE_ACTION_OOM]};
         TIDE_TRY(add_shares(&glance->arena, snapshot, lifetimes, i, &devices[i]));
     }

@@ -51,6 +51,12 @@ static bool ends_in_py(const char *file) {
     return n >= 3 && strcmp(file + n - 3, ".py") == 0;
 }
 
+const char *tide_file_package(const char *file, size_t *ret_n_bytes) {
+    const char *package = package_of(file);
+    *ret_n_bytes = package != NULL ? strcspn(package, "/") : 0;
+    return package;
+}
+
 bool tide_file_is_python(const char *file) {
     static const char *const TYPED[] = {"<stdin>", "<console>", "<ipython-input"};
     for (size_t i = 0; i < sizeof(TYPED) / sizeof(TYPED[0]); i++) {
@@ -104,9 +110,7 @@ bool tide_frame_is_user(const tide_snapshot *snapshot, uint32_t frame) {
            (is_named_own(snapshot, file) || (package_of(file) == NULL && !is_below_program(file)));
 }
 
-/* Whether a frame is in a package that a program uses for its model, such as a library of layers.
- */
-static bool is_model_library(const tide_snapshot *snapshot, uint32_t frame) {
+bool tide_frame_is_model_library(const tide_snapshot *snapshot, uint32_t frame) {
     char file[TIDE_PATH_TEXT];
     tide_path_text(tide_snapshot_text(snapshot, snapshot->frames[frame].file), file);
     const char *package = package_of(file);
@@ -119,7 +123,7 @@ uint32_t tide_library_frame(const tide_snapshot *snapshot, uint32_t stack) {
         if (tide_frame_is_user(snapshot, frame)) {
             return TIDE_NONE;
         }
-        if (is_model_library(snapshot, frame)) {
+        if (tide_frame_is_model_library(snapshot, frame)) {
             return frame;
         }
     }
@@ -228,7 +232,7 @@ static unsigned look_at(const tide_snapshot *snapshot, uint32_t frame) {
     bool is_outside = !is_allocator(function) && !is_aside(file) && !is_tool(file);
     bool has_python = tide_file_is_python(file) || starts_with(function, "_PyEval_");
     return (has_python ? HAS_PYTHON : 0U) | (is_python_of_plumbing(file) ? IS_PLUMBING : 0U) |
-           (is_outside && is_model_library(snapshot, frame) ? IS_LIBRARY : 0U) |
+           (is_outside && tide_frame_is_model_library(snapshot, frame) ? IS_LIBRARY : 0U) |
            (is_gradient(function) ? IS_GRADIENT : 0U) |
            (is_outside && is_native(function, file) ? IS_NATIVE : 0U) |
            (is_outside ? IS_OUTSIDE : 0U);

@@ -22,10 +22,18 @@ extern "C" {
  * ("<stdin>"). The folders of `file` end in '/'. */
 bool tide_file_is_python(const char *file);
 
+/* The name of the installed package that a source file is in, as a part of `file`; NULL: in none.
+ */
+const char *tide_file_package(const char *file, size_t *ret_n_bytes);
+
 /* Whether a frame is Python code of the program: outside of the standard library and of every
  * installed package (site-packages, dist-packages). All code under the snapshot's `user_path` is
  * the program's own, wherever that folder is. */
 bool tide_frame_is_user(const tide_snapshot *snapshot, uint32_t frame);
+
+/* Whether a frame is Python code of a package that a program uses for its model, such as a library
+ * of layers: not of PyTorch, nor of a package around the training loop. */
+bool tide_frame_is_model_library(const tide_snapshot *snapshot, uint32_t frame);
 
 /* The frame that represents a stack: its first user frame; else its first in a library that is not
  * plumbing like PyTorch; in threads of autograd, the operation whose gradient is computed; in

@@ -6,9 +6,30 @@
 #include "snapshot/explain/user_line.h"
 
 static tide_cause_rule *const RULES[] = {
-    tide_cause_card,                                                 /* the whole failure */
-    tide_cause_exception,     tide_cause_process, tide_cause_growth, /* growth and fragmentation */
-    tide_cause_fragmentation, tide_cause_rebuilt,                    /* the peak */
+    /* the whole failure */
+    tide_cause_card,
+    tide_cause_exception,
+    tide_cause_process,
+    /* growth and fragmentation */
+    tide_cause_growth,
+    tide_cause_fragmentation,
+    tide_cause_double,
+    /* the peak */
+    tide_cause_rebuilt,
+    tide_cause_loaded,
+    tide_cause_logits,
+    tide_cause_attention_weights,
+    tide_cause_attention_by_hand,
+    tide_cause_blow_up,
+    tide_cause_foreach,
+    tide_cause_ddp,
+    tide_cause_autocast,
+    tide_cause_lbfgs,
+    tide_cause_dense,
+    tide_cause_recomputed,
+    tide_cause_copy,
+    tide_cause_gradients_in_forward,
+    /* reserved memory */
     tide_cause_reserved,
 };
 

@@ -4,19 +4,20 @@
 #include "common/map.h"
 #include "common/text/plural.h"
 #include "snapshot/explain/causes_internal.h"
+#include "snapshot/explain/growth_words.h"
 
 enum {
-    LEAST_OF_GRAPH = 3,    /* blocks a pass, and places, of a graph that survives */
-    COPIED_PERCENT = 50,   /* of the bytes, in copies of a model */
-    CYCLE_PERCENT = 30,    /* of the bytes, made in the backward pass, in a reference cycle */
-    ALL_KEPT_PERCENT = 60, /* of what the backward pass makes, kept by a reference cycle */
-    GRADIENT_PERCENT = 20  /* of the bytes, made in the backward pass, of a hook on gradients */
+    LEAST_OF_GRAPH = 3,   /* blocks a pass, and places, of a graph that survives */
+    COPIED_PERCENT = 50,  /* of the bytes, in copies of a model */
+    CYCLE_PERCENT = 30,   /* of the bytes, gradients in a reference cycle */
+    GRADIENT_PERCENT = 20 /* of the bytes, made in the backward pass, of a hook on gradients */
 };
 
 /* What the kept blocks of one growth are. */
 typedef struct kept {
     int64_t bytes;
     int64_t backward_bytes, copied_bytes;
+    int64_t gradient_bytes;    /* of the backward pass, outside of every module: gradients */
     size_t n_forward, n_other; /* made inside a call of a module, and outside */
     size_t n_inside;           /* made in a forward pass by a library's line */
     size_t n_places;           /* distinct stacks, modules and nodes */
@@ -68,6 +69,9 @@ static void look_at_block(const tide_facts *facts, const tide_lifetime *block, k
                      python != tide_stack_program(&facts->stacks, block->stack);
     ret->bytes += (int64_t)block->block_bytes;
     ret->backward_bytes += is_backward ? (int64_t)block->block_bytes : 0;
+    ret->gradient_bytes += is_backward && tide_module_of(&facts->scopes, block->scope) == TIDE_NONE
+                               ? (int64_t)block->block_bytes
+                               : 0;
     ret->copied_bytes += is_copy ? (int64_t)block->block_bytes : 0;
     ret->n_forward += is_forward;
     ret->n_other += !is_forward;
@@ -126,80 +130,6 @@ static bool is_graph(const tide_growth_fact *fact, const kept *of) {
 
 /* ---- words ---- */
 
-/* Named steps in an iteration, if they are a whole number above 1; else 0. */
-static size_t steps_of(const tide_facts *facts, const tide_growth_fact *fact) {
-    const tide_loop *loop = fact->loop;
-    const int64_t *times = facts->snapshot->events.time_ns;
-    int64_t from = times[loop->starts[0]];
-    int64_t to = times[loop->starts[loop->n_starts - 1]];
-    size_t n = 0;
-    for (size_t i = 0; i < facts->snapshot->n_scopes; i++) {
-        const tide_scope_row *row = &facts->snapshot->scopes[i];
-        n += row->kind == TIDE_SCOPE_STEP && row->begin_ns >= from && row->begin_ns < to;
-    }
-    double each = (double)n / (double)(loop->n_starts - 1);
-    size_t whole = (size_t)(each + 0.5);
-    double away = each > (double)whole ? each - (double)whole : (double)whole - each;
-    return each >= 1.8 && away < 0.45 ? whole : 0;
-}
-
-static void add_rhythm(const tide_facts *facts, const tide_growth_fact *fact, tide_text *to) {
-    const char *round = fact->loop->is_one_line ? "pass" : "iteration";
-    size_t n_steps = fact->has_backward && !fact->loop->is_one_line ? steps_of(facts, fact) : 0;
-    const char *ending = fact->every == 2 ? "nd" : fact->every == 3 ? "rd" : "th";
-    if (n_steps > 1 && fact->every == 1) {
-        tide_text_add(to, "about once in %zu steps", n_steps);
-    } else if (fact->every > 1) {
-        tide_text_add(to, "on every %zu%s %s", fact->every, ending, round);
-    } else {
-        tide_text_add(to, "on each %s", round);
-    }
-}
-
-/* "validate (c01.py:13-15)" */
-static void add_loop(const tide_facts *facts, const tide_loop *loop, tide_text *to) {
-    const char *function = tide_snapshot_text(facts->snapshot, loop->function);
-    const char *file = tide_snapshot_text(facts->snapshot, loop->file);
-    const char *slash = strrchr(file, '/');
-    const char *name = slash != NULL ? slash + 1 : file;
-    bool has_function = function[0] != '\0' && function[0] != '<';
-    if (has_function) {
-        tide_text_add(to, "%s (", function);
-    }
-    tide_text_add(to, "%s:%d", name, (int)loop->first_line);
-    if (loop->last_line > loop->first_line) {
-        tide_text_add(to, "-%d", (int)loop->last_line);
-    }
-    tide_text_add(to, "%s", has_function ? ")" : "");
-}
-
-/* "The loop at validate (c01.py:13-15) keeps 1.29 GiB on each iteration, 7.75 GiB so far" */
-static void add_kept(const tide_facts *facts, const tide_growth_fact *fact, tide_text *to) {
-    char rate[TIDE_BYTES_TEXT];
-    char bytes[TIDE_BYTES_TEXT];
-    tide_text_add(to, "The loop at ");
-    add_loop(facts, fact->loop, to);
-    tide_text_add(to, " keeps %s ", tide_bytes_format(fact->rate_bytes, rate));
-    add_rhythm(facts, fact, to);
-    tide_text_add(to, ", %s in %zu so far", tide_bytes_format(fact->bytes, bytes), fact->n_keeping);
-}
-
-/* ", 99 % of it allocated at validate (c01.py:14)"; nothing if no line is known. */
-static void add_line(const tide_facts *facts, const tide_growth_fact *fact, tide_text *to) {
-    char place[TIDE_PLACE_TEXT];
-    char share[TIDE_SHARE_TEXT];
-    if (fact->line == TIDE_NONE) {
-        return;
-    }
-    (void)tide_cause_place(facts, fact->line, place);
-    if (fact->line_share > 0.995) {
-        tide_text_add(to, ", allocated at %s", place);
-    } else {
-        tide_text_add(to, ", %s of it allocated at %s", tide_cause_share(fact->line_share, share),
-                      place);
-    }
-}
-
 /* The larger of what is kept and of what the peak has of it, over the peak. */
 static double share_of(const tide_facts *facts, const tide_growth_fact *fact) {
     int64_t at_peak = 0;
@@ -220,6 +150,21 @@ static tide_cause begin(const tide_facts *facts, const tide_growth_fact *fact, c
                         .bytes = fact->bytes};
 }
 
+/* Steps that a program in C names: what they keep is known, and not why. */
+static tide_status say_steps(const tide_facts *facts, const tide_growth_fact *fact,
+                             tide_causes *to) {
+    char words[TIDE_CAUSE_TEXT];
+    tide_text text = tide_text_in(words, sizeof(words));
+    tide_cause cause = begin(facts, fact, "kept_by_steps");
+    tide_growth_add_kept(facts, fact, &text);
+    tide_growth_add_line(facts, fact, &text);
+    tide_text_add(&text, ".");
+    cause.words = words;
+    cause.cure = "release what a step allocates before the next step begins, or allocate it once "
+                 "and use it again";
+    return tide_causes_add(to, &cause);
+}
+
 /* ---- loops without a backward pass ---- */
 
 static tide_status say_graph(const tide_facts *facts, const tide_growth_fact *fact,
@@ -227,12 +172,12 @@ static tide_status say_graph(const tide_facts *facts, const tide_growth_fact *fa
     char words[TIDE_CAUSE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
     tide_cause cause = begin(facts, fact, "graph_kept");
-    add_kept(facts, fact, &text);
-    add_line(facts, fact, &text);
+    tide_growth_add_kept(facts, fact, &text);
+    tide_growth_add_line(facts, fact, &text);
     tide_text_add(&text,
                   ". It runs the model forward and never backward, so the autograd graph of "
                   "every %s stays alive.",
-                  fact->loop->is_one_line ? "pass" : "iteration");
+                  tide_growth_round(fact));
     cause.words = words;
     cause.cure = "run the loop under `with torch.no_grad():` and keep numbers instead of tensors "
                  "(`total += loss.item()`). In a training loop over a stream, `.detach()` the "
@@ -248,8 +193,8 @@ static tide_status say_results(const tide_facts *facts, const tide_growth_fact *
     tide_cause cause = begin(facts, fact, "results_collected");
     size_t n = (fact->n_blocks + fact->n_keeping / 2) / fact->n_keeping;
     const tide_lifetime *last = tide_facts_block(facts, fact->blocks[fact->n_blocks - 1]);
-    add_kept(facts, fact, &text);
-    add_line(facts, fact, &text);
+    tide_growth_add_kept(facts, fact, &text);
+    tide_growth_add_line(facts, fact, &text);
     tide_text_add(&text,
                   ": %zu %s of up to %s each time, and nothing else of it. Results are "
                   "collected on the card, not graphs.",
@@ -281,8 +226,8 @@ static tide_status say_copies(const tide_facts *facts, const tide_growth_fact *f
     char words[TIDE_CAUSE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
     tide_cause cause = begin(facts, fact, "model_copies");
-    add_kept(facts, fact, &text);
-    add_line(facts, fact, &text);
+    tide_growth_add_kept(facts, fact, &text);
+    tide_growth_add_line(facts, fact, &text);
     tide_text_add(&text, ": copies of a whole model%s%s%s are never released.",
                   of->copier[0] != '\0' ? " (" : "", of->copier, of->copier[0] != '\0' ? ")" : "");
     cause.words = words;
@@ -292,34 +237,19 @@ static tide_status say_copies(const tide_facts *facts, const tide_growth_fact *f
     return tide_causes_add(to, &cause);
 }
 
-/* What the backward pass allocates in the complete passes of the loop. */
-static int64_t backward_bytes_of(const tide_facts *facts, const tide_growth_fact *fact) {
-    const tide_loop *loop = fact->loop;
-    int64_t bytes = 0;
-    for (size_t i = 0; i < facts->lifetimes->n_lifetimes; i++) {
-        const tide_lifetime *block = tide_facts_block(facts, (uint32_t)i);
-        bool is_in = block->born > loop->starts[0] &&
-                     block->born <= loop->starts[loop->n_starts - 1] &&
-                     block->device == facts->device;
-        bytes +=
-            is_in && tide_block_is_backward(&facts->lines, block) ? (int64_t)block->block_bytes : 0;
-    }
-    return bytes;
-}
-
 static tide_status say_cycle(const tide_facts *facts, const tide_growth_fact *fact, const kept *of,
                              tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
     char share[TIDE_SHARE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
     tide_cause cause = begin(facts, fact, "create_graph_cycle");
-    add_kept(facts, fact, &text);
+    tide_growth_add_kept(facts, fact, &text);
     tide_text_add(&text,
-                  ", %s of it made in the backward pass, which keeps nearly all that it "
-                  "makes: so does a backward pass with `create_graph=True`. The gradients "
-                  "hold the graph and the graph holds the gradients, a reference cycle that "
-                  "only Python's garbage collector ends.",
-                  tide_cause_share((double)of->backward_bytes / (double)of->bytes, share));
+                  ", %s of it gradients that the backward pass of earlier iterations made. A "
+                  "backward pass with `create_graph=True` leaves such gradients: the gradient "
+                  "holds the graph and the graph holds the gradient, a reference cycle that only "
+                  "Python's garbage collector ends.",
+                  tide_cause_share((double)of->gradient_bytes / (double)of->bytes, share));
     cause.words = words;
     cause.cure = "use `torch.autograd.grad(loss, params, create_graph=True)` and do not store its "
                  "result in `.grad`, or set `p.grad = None` for all parameters at the end of an "
@@ -333,7 +263,7 @@ static tide_status say_held(const tide_facts *facts, const tide_growth_fact *fac
     tide_text text = tide_text_in(words, sizeof(words));
     tide_cause cause = begin(facts, fact, "activations_held");
     bool has_gradient = of->backward_bytes > of->bytes / 100 * GRADIENT_PERCENT;
-    add_kept(facts, fact, &text);
+    tide_growth_add_kept(facts, fact, &text);
     tide_text_add(&text,
                   ": the output of %s%s%s%s%s%s. The backward pass of that iteration is "
                   "over, so autograd does not need them. The program holds them, for "
@@ -354,8 +284,8 @@ static tide_status say_kept_graph(const tide_facts *facts, const tide_growth_fac
     char words[TIDE_CAUSE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
     tide_cause cause = begin(facts, fact, "training_graph_kept");
-    add_kept(facts, fact, &text);
-    add_line(facts, fact, &text);
+    tide_growth_add_kept(facts, fact, &text);
+    tide_growth_add_line(facts, fact, &text);
     tide_text_add(&text, ", after the backward pass of that iteration is over: a tensor that is "
                          "kept from iteration to iteration, such as a loss in a list or a running "
                          "sum, holds its graph.");
@@ -370,12 +300,12 @@ static tide_status say_training(const tide_facts *facts, const tide_growth_fact 
     if (of->copied_bytes > of->bytes / 100 * COPIED_PERCENT) {
         return say_copies(facts, fact, of, to);
     }
-    if (of->backward_bytes > of->bytes / 100 * CYCLE_PERCENT &&
-        of->backward_bytes > backward_bytes_of(facts, fact) / 100 * ALL_KEPT_PERCENT) {
+    if (of->gradient_bytes > of->bytes / 100 * CYCLE_PERCENT) {
         return say_cycle(facts, fact, of, to);
     }
-    if (of->backward_bytes > of->bytes / 100 * GRADIENT_PERCENT ||
-        2 * of->n_inside > fact->n_blocks) {
+    bool is_held = of->backward_bytes > of->bytes / 100 * GRADIENT_PERCENT ||
+                   2 * of->n_inside > fact->n_blocks;
+    if (is_held && of->n_modules > 0) {
         return say_held(facts, fact, of, to);
     }
     return say_kept_graph(facts, fact, to);
@@ -397,8 +327,7 @@ static tide_status say_replaced(const tide_facts *facts, const tide_growth_fact 
     tide_text_add(&text,
                   "%s makes a tensor anew on each %s, %s larger than the last one (%zu "
                   "times so far), and needs the old and the new one at the same time.",
-                  tide_cause_place(facts, fact->line, place),
-                  fact->loop->is_one_line ? "pass" : "iteration",
+                  tide_cause_place(facts, fact->line, place), tide_growth_round(fact),
                   tide_bytes_format(fact->rate_bytes, rate), fact->n_passes);
     cause.words = words;
     cause.cure = is_cache ? "this is a cache that grows with the length: allocate it once at its "
@@ -432,17 +361,25 @@ static tide_status say_filled(const tide_facts *facts, const tide_growth_fact *f
     return tide_causes_add(to, &cause);
 }
 
+static tide_status say(const tide_facts *facts, const tide_growth_fact *fact, tide_causes *to) {
+    kept of;
+    TIDE_TRY(look_at(facts, fact, &of));
+    if (fact->loop->is_steps) {
+        return say_steps(facts, fact, to);
+    }
+    if (fact->kind == TIDE_GROWTH_FILLS) {
+        return say_filled(facts, fact, to);
+    }
+    if (fact->kind == TIDE_GROWTH_REPLACES) {
+        return say_replaced(facts, fact, &of, to);
+    }
+    return fact->has_backward ? say_training(facts, fact, &of, to)
+                              : say_forward(facts, fact, &of, to);
+}
+
 tide_status tide_cause_growth(const tide_facts *facts, tide_causes *to) {
     for (size_t i = 0; i < facts->growth.n_facts; i++) {
-        const tide_growth_fact *fact = &facts->growth.facts[i];
-        kept of;
-        TIDE_TRY(look_at(facts, fact, &of));
-        tide_status status = fact->kind == TIDE_GROWTH_FILLS ? say_filled(facts, fact, to)
-                             : fact->kind == TIDE_GROWTH_REPLACES
-                                 ? say_replaced(facts, fact, &of, to)
-                             : fact->has_backward ? say_training(facts, fact, &of, to)
-                                                  : say_forward(facts, fact, &of, to);
-        TIDE_TRY(status);
+        TIDE_TRY(say(facts, &facts->growth.facts[i], to));
     }
     return TIDE_OK;
 }

@@ -32,6 +32,10 @@ static tide_status derive(tide_facts *facts) {
     TIDE_TRY(
         tide_block_lines_init(&facts->lines, &facts->stacks, &facts->scopes, facts->lifetimes));
     TIDE_TRY(tide_loops_init(&facts->loops, &facts->stacks));
+    if (!facts->stacks.has_python) {
+        TIDE_TRY(
+            tide_loops_add_steps(&facts->loops, facts->snapshot, facts->lifetimes, facts->device));
+    }
     const tide_growth_input input = {facts->lifetimes, &facts->loops, &facts->lines, facts->device};
     TIDE_TRY(tide_growth_init(&facts->growth, &input));
     TIDE_TRY(find_peak(facts));
@@ -61,4 +65,10 @@ void tide_facts_fini(tide_facts *facts) {
         facts->mem->release(facts->mem->ctx, facts->peak);
         *facts = (tide_facts){.mem = NULL};
     }
+}
+
+const char *tide_facts_source(const tide_facts *facts, uint32_t frame) {
+    (void)facts;
+    (void)frame;
+    return "";
 }

@@ -26,9 +26,10 @@ static bool is_buffer(const tide_snapshot *snapshot, uint8_t category) {
 bool tide_growth_counts(const tide_growth_look *look, const tide_lifetime *block) {
     const tide_block_lines *lines = look->input->lines;
     uint32_t traits = tide_stack_traits(lines->stacks, block->stack);
-    return block->device == look->input->device && block->category != TIDE_PARAMETER &&
-           block->category != TIDE_OPTIMIZER_STATE && block->category != TIDE_WORKSPACE &&
-           block->category != TIDE_WEIGHT_COPY &&
+    return block->device == look->input->device &&
+           (block->stack != TIDE_NONE || block->scope != TIDE_NONE) &&
+           block->category != TIDE_PARAMETER && block->category != TIDE_OPTIMIZER_STATE &&
+           block->category != TIDE_WORKSPACE && block->category != TIDE_WEIGHT_COPY &&
            !is_buffer(lines->stacks->snapshot, block->category) &&
            (traits & (TIDE_IN_MODULE_INIT | TIDE_IN_OPTIMIZER)) == 0;
 }
@@ -151,7 +152,7 @@ static tide_status look_at(tide_growth_look *look, tide_growth *to) {
         return TIDE_OK;
     }
     look_at_blocks(look);
-    bool is_step = look->has_forward || look->has_backward;
+    bool is_step = look->has_forward || look->has_backward || look->loop->is_steps;
     if (!is_step && !look->ran_out) {
         return TIDE_OK;
     }

@@ -35,12 +35,12 @@ typedef struct tide_growth_fact {
     tide_growth_kind kind;
     const tide_loop *loop; /* borrowed */
     bool has_forward, has_backward;
-    size_t n_passes;     /* complete passes of the loop */
-    size_t n_keeping;    /* passes that keep blocks; of REPLACES, all */
-    size_t every;        /* blocks are kept on each of so many passes; 1: on every pass */
-    int64_t bytes;       /* kept by all of these passes; of REPLACES, the growth since the first */
-    int64_t rate_bytes;  /* median of the passes that keep */
-    uint32_t *blocks;    /* owned; indices of lifetimes, ascending */
+    size_t n_passes;    /* complete passes of the loop */
+    size_t n_keeping;   /* passes that keep blocks; of REPLACES, all */
+    size_t every;       /* blocks are kept on each of so many passes; 1: on every pass */
+    int64_t bytes;      /* kept by all of these passes; of REPLACES, the growth since the first */
+    int64_t rate_bytes; /* median of the passes that keep */
+    uint32_t *blocks;   /* owned; indices of lifetimes, ascending */
     size_t n_blocks;
     uint32_t line;     /* node of the stack tree: the deepest line of the program below which at
                           least 85 % of the bytes were allocated; TIDE_NONE */

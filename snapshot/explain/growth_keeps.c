@@ -12,13 +12,16 @@ enum {
     LEAST_KEEPING = 4,   /* passes that keep blocks .. */
     LEAST_OF_MANY = 3,   /* .. of a loop with at least this many passes: */
     MANY_PASSES = 12,
-    MANY_KEEPING = 8,      /* then the first need not be an early pass */
-    REGULAR_PERCENT = 60,  /* of the gaps between keeping passes are equal */
-    LEAST_PERCENT = 1,     /* of the peak, in all passes together */
-    THIN_PERCENT = 10,     /* passes with less of the median keep nothing */
-    FILLED_PERCENT = 50,   /* of the peak, in a loop that fills the device .. */
-    FREED_PERCENT = 5,     /* .. and frees at most this share of it */
-    LEAST_FAILED_ROWS = 50 /* the request fails at most so many rows after the last pass begins */
+    MANY_KEEPING = 8,       /* then the first need not be an early pass */
+    REGULAR_PERCENT = 60,   /* of the gaps between keeping passes are equal */
+    LEAST_PERCENT = 1,      /* of the peak, in all passes together */
+    LEAST_QUEUED = 2,       /* passes whose blocks were freed late show a queue */
+    THIN_PERCENT = 10,      /* passes with less of the median keep nothing */
+    FILLED_PERCENT = 50,    /* of the peak, in a loop that fills the device .. */
+    FREED_PERCENT = 5,      /* .. and frees at most this share of it */
+    OUTLIVING_PERCENT = 70, /* of what a loop on one line keeps is alive .. */
+    LEAST_LATER_ROWS = 10,  /* .. half its length later, and at least so many rows */
+    LEAST_FAILED_ROWS = 50  /* the request fails at most so many rows after the last pass begins */
 };
 
 typedef struct keeper {
@@ -162,8 +165,35 @@ static bool is_early(const keeper *of, uint32_t gap) {
     return of->keeping[0] <= (latest > gap ? latest : gap) || of->n_keeping >= MANY_KEEPING;
 }
 
+/* Whether blocks of earlier passes survived two whole passes and were freed later: then the newest
+ * passes replace the oldest, as in a queue of fixed length, and nothing grows. */
+static bool is_queue(const keeper *of) {
+    const tide_growth_look *look = of->look;
+    size_t n = 0;
+    size_t last = SIZE_MAX;
+    for (size_t i = look->first; i < look->end; i++) {
+        const tide_lifetime *block = &look->input->lifetimes->lifetimes[i];
+        uint64_t value = 0;
+        if (block->born > look->starts[of->keeping[0]]) {
+            break; /* born in a keeping pass, as are all that follow */
+        }
+        if (block->freed == TIDE_LIFETIME_FOREVER || !tide_growth_counts(look, block) ||
+            !tide_map_find(&of->surviving, place_of(of, block), &value) ||
+            (value & UINT32_MAX) < LEAST_SURVIVING) {
+            continue;
+        }
+        size_t pass = tide_growth_starts_until(look, block->born - 1);
+        size_t freed = block->freed > 0 ? tide_growth_starts_until(look, block->freed - 1) : 0;
+        if (freed >= pass + 2 && pass != last) {
+            last = pass;
+            n++;
+        }
+    }
+    return n >= LEAST_QUEUED;
+}
+
 /* Whether the keeping passes are many, regular, spread and recent. *ret_every: the gap. */
-static bool is_growth(const keeper *of, uint32_t *ret_every) {
+static bool is_growth(const keeper *of, bool is_step, uint32_t *ret_every) {
     size_t n_equal = 0;
     size_t n_passes = of->look->n_passes;
     size_t least = n_passes >= MANY_PASSES ? LEAST_OF_MANY : LEAST_KEEPING;
@@ -174,7 +204,7 @@ static bool is_growth(const keeper *of, uint32_t *ret_every) {
     *ret_every = gap;
     size_t n_later = n_passes - 1 - of->keeping[of->n_keeping - 1];
     return 100 * n_equal >= REGULAR_PERCENT * (of->n_keeping - 1) && is_spread(of) &&
-           n_later <= gap + 1 && is_early(of, gap);
+           n_later <= gap + 1 && is_early(of, gap) && (!is_step || !is_queue(of));
 }
 
 /* ---- the fact ---- */
@@ -232,17 +262,40 @@ static int64_t drop_others(keeper *of) {
     return bytes;
 }
 
+/* Whether what a loop on one line keeps outlives it: else the line collects results that it frees
+ * when it ends, such as a list of outputs. A failed request ends the program first. */
+static bool outlives(const keeper *of) {
+    const tide_growth_look *look = of->look;
+    const tide_loop *loop = look->loop;
+    int64_t bytes = 0;
+    int64_t later_bytes = 0;
+    size_t half = (loop->end - look->starts[0]) / 2;
+    size_t later = loop->end + (half > LEAST_LATER_ROWS ? half : LEAST_LATER_ROWS);
+    size_t last = look->input->lines->stacks->snapshot->n_events - 1;
+    if (!loop->is_one_line || look->ran_out || loop->end > last) {
+        return true;
+    }
+    for (size_t i = 0; i < of->n; i++) {
+        const tide_lifetime *block = &look->input->lifetimes->lifetimes[of->blocks[i]];
+        bool is_later = block->freed > (later < last ? later : last) + 1;
+        bytes += (int64_t)block->block_bytes;
+        later_bytes += is_later ? (int64_t)block->block_bytes : 0;
+    }
+    return later_bytes >= bytes / 100 * OUTLIVING_PERCENT;
+}
+
 static tide_status decide(keeper *of, tide_growth *to, bool *ret_found) {
     const tide_growth_look *look = of->look;
     uint32_t every = 1;
-    bool is_step = look->has_forward || look->has_backward;
+    bool is_step = look->has_forward || look->has_backward || look->loop->is_steps;
     drop_rare(of);
     find_keeping(of);
-    if (!is_growth(of, &every)) {
+    if (!is_growth(of, is_step, &every)) {
         return TIDE_OK;
     }
     int64_t bytes = drop_others(of);
-    if (bytes < look->peak_bytes / 100 * LEAST_PERCENT || (!is_step && !fills(of, bytes))) {
+    if (bytes < look->peak_bytes / 100 * LEAST_PERCENT || (!is_step && !fills(of, bytes)) ||
+        !outlives(of)) {
         return TIDE_OK;
     }
     tide_growth_fact fact = {.kind = is_step ? TIDE_GROWTH_KEEPS : TIDE_GROWTH_FILLS,

@@ -26,6 +26,7 @@
 
 #include "common/hostmem.h"
 #include "common/status.h"
+#include "snapshot/analysis/lifetimes.h"
 #include "snapshot/document/snapshot.h"
 #include "snapshot/explain/stack_facts.h"
 
@@ -41,6 +42,7 @@ typedef struct tide_loop {
     uint32_t depth;                /* number of visible frames around its function */
     uint32_t node;                 /* of the stack tree: a line of the loop */
     bool is_one_line;              /* known from repeated stacks: the number of passes is a guess */
+    bool is_steps;                 /* of the steps that the program names, not seen in stacks */
     uint32_t *starts;              /* owned; row of the first allocation of each pass, ascending */
     size_t n_starts;
     size_t end; /* the row after its last */
@@ -56,6 +58,11 @@ typedef struct tide_loops {
 /* The loops of all allocations of the snapshot. The caller calls fini, also after a failure. */
 TIDE_NODISCARD tide_status tide_loops_init(tide_loops *loops, const tide_stack_facts *facts);
 void tide_loops_fini(tide_loops *loops);
+
+/* Adds the complete named steps of a device, without warm-up, as one loop: for recordings whose
+ * stacks have no Python, such as those of programs in C. Adds nothing if there are too few. */
+TIDE_NODISCARD tide_status tide_loops_add_steps(tide_loops *loops, const tide_snapshot *snapshot,
+                                                const tide_lifetimes *lifetimes, size_t device);
 
 #ifdef __cplusplus
 }

@@ -11,27 +11,27 @@ void tide_place_sizes_fini(tide_place_sizes *sizes) {
 }
 
 static tide_status place_of(tide_place_sizes *sizes, const tide_lifetime *block,
-                            tide_place **ret_place) {
+                            tide_sized_place **ret_place) {
     const tide_scope_facts *scopes = &sizes->facts->scopes;
     uint64_t scope =
         ((uint64_t)tide_module_of(scopes, block->scope) << 32) | tide_node_of(scopes, block->scope);
     uint64_t key = tide_hash_u64(scope + 1) ^ tide_hash_u64(block->stack + UINT64_C(1));
     uint64_t index = sizes->n_places;
     if (!tide_map_find(&sizes->index_of, key, &index)) {
-        tide_place *grown = tide_hostmem_grow(sizes->facts->mem, sizes->places, &sizes->room,
-                                              sizes->n_places + 1, sizeof(*grown));
+        tide_sized_place *grown = tide_hostmem_grow(sizes->facts->mem, sizes->places, &sizes->room,
+                                                    sizes->n_places + 1, sizeof(*grown));
         if (grown == NULL) {
             return TIDE_NO_MEMORY;
         }
         sizes->places = grown;
         TIDE_TRY(tide_map_put(&sizes->index_of, key, index));
-        sizes->places[sizes->n_places++] = (tide_place){.stack = block->stack};
+        sizes->places[sizes->n_places++] = (tide_sized_place){.stack = block->stack};
     }
     *ret_place = &sizes->places[index];
     return TIDE_OK;
 }
 
-static void add_size(tide_place *to, uint64_t n_bytes) {
+static void add_size(tide_sized_place *to, uint64_t n_bytes) {
     for (size_t i = 0; i < to->n_sizes; i++) {
         if (to->sizes[i] == n_bytes) {
             return;
@@ -44,7 +44,7 @@ static void add_size(tide_place *to, uint64_t n_bytes) {
 
 tide_status tide_place_sizes_add(tide_place_sizes *sizes, const tide_lifetime *block,
                                  uint64_t round) {
-    tide_place *place = NULL;
+    tide_sized_place *place = NULL;
     TIDE_TRY(place_of(sizes, block, &place));
     place->bytes += (int64_t)block->block_bytes;
     if (round == 0 || place->round != round) {

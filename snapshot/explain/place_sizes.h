@@ -17,17 +17,17 @@ extern "C" {
 
 enum { TIDE_MOST_PLACE_SIZES = 64 }; /* of one place, that are counted */
 
-typedef struct tide_place {
+typedef struct tide_sized_place {
     uint64_t sizes[TIDE_MOST_PLACE_SIZES]; /* distinct requests, in bytes */
     size_t n_sizes;
     int64_t bytes;  /* whole blocks */
     uint32_t stack; /* of the first block */
     uint64_t round; /* of the last block */
-} tide_place;
+} tide_sized_place;
 
 typedef struct tide_place_sizes {
-    const tide_facts *facts; /* borrowed */
-    tide_place *places;      /* owned */
+    const tide_facts *facts;  /* borrowed */
+    tide_sized_place *places; /* owned */
     size_t n_places, room;
     tide_map index_of; /* place -> its index */
 } tide_place_sizes;

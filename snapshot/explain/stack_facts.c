@@ -5,6 +5,7 @@
 #include "common/assert.h"
 #include "snapshot/analysis/path_text_friend.h"
 #include "snapshot/analysis/user_frame.h"
+#include "snapshot/explain/launcher.h"
 
 /* A frame has the trait if its file contains `file` and its function contains `function`; a
  * function that begins with '$' is the end of the name. NULL fits everything. Native recordings
@@ -145,16 +146,18 @@ tide_status tide_stack_facts_init(tide_stack_facts *facts, const tide_snapshot *
     facts->python = tide_hostmem_array(mem, snapshot->n_stacks, sizeof(*facts->python));
     bool has_room = of_frame != NULL && is_program != NULL && facts->traits != NULL &&
                     facts->visible != NULL && facts->program != NULL && facts->python != NULL;
+    tide_status status = has_room ? TIDE_OK : TIDE_NO_MEMORY;
     if (has_room) {
         for (uint32_t i = 0; i < snapshot->n_frames; i++) {
             of_frame[i] = traits_of_frame(snapshot, i);
             is_program[i] = tide_frame_is_user(snapshot, i);
         }
+        status = tide_launcher_mark(snapshot, mem, is_program);
         find(facts, of_frame, is_program);
     }
     mem->release(mem->ctx, of_frame);
     mem->release(mem->ctx, is_program);
-    return has_room ? TIDE_OK : TIDE_NO_MEMORY;
+    return status;
 }
 
 void tide_stack_facts_fini(tide_stack_facts *facts) {

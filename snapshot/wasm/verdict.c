@@ -5,8 +5,8 @@
 #include "snapshot/wasm/engine_internal.h"
 
 /* The keys of these sentences in the report, in the order of tide_say_verdict. */
-static const char *const KEYS[] = {"no_history", "cut",    "oom",  "oom_cause",
-                                   "retries",    "filled", "grows"};
+static const char *const KEYS[] = {"no_history", "cut",    "oom",   "cause",   "oom_cause",
+                                   "retries",    "filled", "kinds", "reserved"};
 
 /* Whether the page can show the device: the first, and those with events or blocks. */
 static bool is_shown(const tide_snapshot *snapshot, const tide_lifetimes *lifetimes,

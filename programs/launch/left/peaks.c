@@ -1,8 +1,8 @@
 #include "programs/launch/left/peaks.h"
 
 #include "common/hostmem.h"
-#include "snapshot/explain/growth.h"
-#include "snapshot/analysis/steps.h"
+#include "snapshot/explain/facts.h"
+#include "snapshot/explain/growth_words.h"
 
 /* The larger of a statistic and the history's peak. */
 static int64_t peak_of(int64_t stated_bytes, const tide_summary *summary, size_t device,
@@ -36,34 +36,31 @@ size_t tide_left_fullest_device(const tide_left *process, const tide_summary *su
 }
 
 int64_t tide_left_growth_from(const tide_snapshot *snapshot, const tide_lifetimes *lifetimes,
-                              size_t device, tide_text *to, int64_t *ret_step) {
-    tide_steps steps;
-    tide_growth growth;
-    int64_t bytes_per_step = 0;
-    *ret_step = -1;
-    if (tide_steps_init(&steps, snapshot, lifetimes, device) != TIDE_OK) {
-        return 0;
-    }
-    if (tide_growth_init(&growth, snapshot, lifetimes, &steps) == TIDE_OK && growth.n_lines > 0) {
-        bytes_per_step = growth.bytes_per_step;
-        *ret_step = steps.steps[growth.last_step].number;
+                              size_t device, tide_text *to, int64_t *ret_passes) {
+    tide_facts facts;
+    int64_t bytes = 0;
+    *ret_passes = -1;
+    if (tide_facts_init(&facts, snapshot, lifetimes, device) == TIDE_OK &&
+        facts.growth.n_facts > 0) {
+        const tide_growth_fact *fact = &facts.growth.facts[0];
+        bytes = tide_growth_each(fact);
+        *ret_passes = (int64_t)fact->n_passes;
         if (to != NULL) {
-            tide_growth_add(&growth, snapshot, &steps, to);
+            tide_growth_add_words(&facts, fact, to);
         }
     }
-    tide_growth_fini(&growth);
-    tide_steps_fini(&steps);
-    return bytes_per_step;
+    tide_facts_fini(&facts);
+    return bytes;
 }
 
 int64_t tide_left_growth(const tide_snapshot *snapshot, size_t device, tide_text *to,
-                         int64_t *ret_step) {
+                         int64_t *ret_passes) {
     tide_lifetimes lifetimes;
-    *ret_step = -1;
+    *ret_passes = -1;
     if (tide_lifetimes_init(&lifetimes, snapshot, tide_hostmem_default(), NULL) != TIDE_OK) {
         return 0;
     }
-    int64_t growth = tide_left_growth_from(snapshot, &lifetimes, device, to, ret_step);
+    int64_t growth = tide_left_growth_from(snapshot, &lifetimes, device, to, ret_passes);
     tide_lifetimes_fini(&lifetimes);
     return growth;
 }

@@ -27,16 +27,16 @@ int64_t tide_left_reserved_peak(const tide_left *process, const tide_summary *su
 /* The device with the highest peak of reserved bytes; 0: the process used none. */
 size_t tide_left_fullest_device(const tide_left *process, const tide_summary *summary);
 
-/* How many bytes each further step needs, by the rule of snapshot/explain/growth.h. 0: memory does
- * not grow, or this is unknown, or there is no host memory. *ret_step: the number of the last
- * measured step, -1 with 0. `to` (may be NULL) gets the place of the growth: "by 6.00 MiB a step at
- * ..". */
+/* How many bytes each further pass of the loop that grows most needs, by the rule of
+ * snapshot/explain/growth.h. 0: memory does not grow, or there is no host memory. *ret_passes: the
+ * complete passes so far, -1 with 0. `to` (may be NULL) gets the words: "by 6.00 MiB on each
+ * iteration of the loop at ..". */
 int64_t tide_left_growth(const tide_snapshot *snapshot, size_t device, tide_text *to,
-                         int64_t *ret_step);
+                         int64_t *ret_passes);
 
 /* The same from lifetimes that the caller made of the snapshot. */
 int64_t tide_left_growth_from(const tide_snapshot *snapshot, const tide_lifetimes *lifetimes,
-                              size_t device, tide_text *to, int64_t *ret_step);
+                              size_t device, tide_text *to, int64_t *ret_passes);
 
 /* The row of the last failed allocation; -1: none, or `snapshot` is NULL. */
 int64_t tide_left_last_failure(const tide_snapshot *snapshot);

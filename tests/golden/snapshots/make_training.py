@@ -29,7 +29,11 @@ def frame(name, file="", line=0):
 ALLOCATOR = [frame("torch::unwind::unwind()"), frame("c10::cuda::CUDACachingAllocator::Native::malloc(void**)"),
              frame("at::empty(c10::ArrayRef<long>)")]
 CALL = frame("_call_impl", PACKAGES + "torch/nn/modules/module.py", 1750)
-MAIN = [frame("train", "/home/me/train.py", 30), frame("<module>", "/home/me/train.py", 50)]
+def train(line):
+    return [frame("train", "/home/me/train.py", line), frame("<module>", "/home/me/train.py", 50)]
+
+
+MAIN = train(30)
 ENGINE = [frame("torch::autograd::Engine::thread_main(std::shared_ptr<void>)"), frame("clone")]
 
 
@@ -103,7 +107,7 @@ class Run:
 
     def optimizer(self, is_first):
         step = [frame("step", PACKAGES + "torch/optim/adamw.py", 220),
-                frame("wrapper", PACKAGES + "torch/optim/optimizer.py", 493)] + MAIN
+                frame("wrapper", PACKAGES + "torch/optim/optimizer.py", 493)] + train(31)
         self.note("Optimizer.step#AdamW.step", "START")
         if is_first:
             for _ in range(4):
@@ -123,7 +127,7 @@ class Run:
         self.drop(loss, ENGINE)
         self.optimizer(number == 0)
         if "leak" in self.words:
-            self.take(6 * MIB, [frame("append_loss", "/home/me/metrics.py", 17)] + MAIN)
+            self.take(6 * MIB, [frame("append_loss", "/home/me/metrics.py", 17)] + train(32))
         self.note(f"ProfilerStep#{number}", "END")
         return gradients
 

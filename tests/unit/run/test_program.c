@@ -133,7 +133,7 @@ static void what_is_known_of_a_command_survives_as_json(void **state) {
     tide_run_result back;
     tide_run_result_init(&result);
     result.program = (tide_run_of_program){
-        .n_steps = 3, .growing_step = 2, .growing_bytes = 77, .margin_bytes = 5, .n_inexact = 1};
+        .n_steps = 3, .growing_passes = 2, .growing_bytes = 77, .margin_bytes = 5, .n_inexact = 1};
     cJSON *json = tide_run_result_to_json(&result);
     assert_int_equal(tide_run_result_from_json(json, &back, NULL), TIDE_OK);
     assert_memory_equal(&back.program, &result.program, sizeof(result.program));

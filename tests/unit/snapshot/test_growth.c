@@ -1,5 +1,5 @@
-/* test_growth.c - when memory counts as growing from step to step: lines that keep blocks of most
- * steps, and runs that must not count.
+/* test_growth.c - when memory counts as growing from one pass of a loop to the next: programs whose
+ * passes keep blocks, and healthy programs that must not count.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,53 +10,68 @@
 
 #include <cmocka.h>
 
-#include "snapshot/explain/growth.h"
+#include "snapshot/explain/facts.h"
+#include "snapshot/explain/growth_words.h"
 #include "support/made_snapshot.h"
 
-enum { MAX_ROWS = 512, MAX_STEPS = 32, FRAME_TRAIN = 0, FRAME_OPTIMIZER, N_FRAMES };
+enum { MAX_ROWS = 1024 };
 
 #define MIB (UINT64_C(1) << 20)
 
-static const char *const STRINGS[] = {
-    "step",      "train",   "/me/train.py", "/opt/lib/python3.11/site-packages/torch/optim/adam.py",
-    "optimizer", "forward", "backward",     "ProfilerStep#1"};
-enum { STEP, TRAIN, TRAIN_FILE, OPTIMIZER_FILE, OPTIMIZER, FORWARD, BACKWARD, PROFILER };
+enum { MAIN = 0, CALL, APPLY, ADAM, MAIN_FILE, MODULE_FILE, ADAM_FILE, EVALUATE, EMPTY };
 
-/* A run of steps, each with at least one row. Stack 0 is a line of the program, stack 1 an
- * optimizer's code that this line called, stack 2 another way to the same line. */
+static const char *const STRINGS[] = {
+    "main",
+    "Module._call_impl",
+    "torch::autograd::generated::MulBackward0::apply(std::vector)",
+    "Adam.step",
+    "/me/train.py",
+    "/opt/lib/python3.11/site-packages/torch/nn/modules/module.py",
+    "/opt/lib/python3.11/site-packages/torch/optim/adam.py",
+    "evaluate",
+    "",
+};
+
+/* The program:
+ *      8  for batch in loader:                    the lines of the loop
+ *      9      loss = model(batch)
+ *     10      loss.backward()
+ *     11      optimizer.step()
+ *     12      kept.append(...)
+ */
+enum { INPUT = 0, CALLER, FORWARD, BACKWARD, STEPPER, OPTIMIZER, KEEP, AFTER, N_STACKS };
+
+static const tide_frame_row FRAMES[] = {
+    {.function = MAIN, .file = MAIN_FILE, .line = 8},
+    {.function = MAIN, .file = MAIN_FILE, .line = 9},
+    {.function = CALL, .file = MODULE_FILE, .line = 1700},
+    {.function = APPLY, .file = EMPTY, .line = 0},
+    {.function = MAIN, .file = MAIN_FILE, .line = 11},
+    {.function = ADAM, .file = ADAM_FILE, .line = 90},
+    {.function = MAIN, .file = MAIN_FILE, .line = 12},
+    {.function = MAIN, .file = MAIN_FILE, .line = 15},
+};
+
+static const tide_stack_row STACKS[N_STACKS] = {
+    [INPUT] = {.parent = TIDE_NONE, .frame = 0},   [CALLER] = {.parent = TIDE_NONE, .frame = 1},
+    [FORWARD] = {.parent = CALLER, .frame = 2},    [BACKWARD] = {.parent = TIDE_NONE, .frame = 3},
+    [STEPPER] = {.parent = TIDE_NONE, .frame = 4}, [OPTIMIZER] = {.parent = STEPPER, .frame = 5},
+    [KEEP] = {.parent = TIDE_NONE, .frame = 6},    [AFTER] = {.parent = TIDE_NONE, .frame = 7},
+};
+
 typedef struct run {
     tide_event events[MAX_ROWS];
     size_t n;
-    tide_scope_row scopes[2 * MAX_STEPS];
-    size_t n_scopes, n_steps;
     uint64_t next;
+    uint64_t held[64]; /* of programs that free later */
+    bool is_inference;
 } run;
-
-static const tide_frame_row FRAMES[] = {{.function = TRAIN, .file = TRAIN_FILE, .line = 7},
-                                        {.function = STEP, .file = OPTIMIZER_FILE, .line = 9}};
-static const tide_stack_row STACKS[] = {{.parent = TIDE_NONE, .frame = FRAME_TRAIN},
-                                        {.parent = 0, .frame = FRAME_OPTIMIZER},
-                                        {.parent = 0, .frame = FRAME_TRAIN}};
-
-static void begin_step(run *of) {
-    of->scopes[of->n_scopes] = (tide_scope_row){.name = STEP,
-                                                .begin_ns = (int64_t)of->n_steps,
-                                                .duration_ns = 1,
-                                                .device_begin_ns = -1,
-                                                .device_duration_ns = -1,
-                                                .parent = TIDE_NONE,
-                                                .index = (int32_t)of->n_steps,
-                                                .kind = TIDE_SCOPE_STEP};
-    of->n_scopes++;
-    of->n_steps++;
-}
 
 static tide_event *add(run *of, tide_action action, uint64_t address, uint64_t n_bytes) {
     assert_true(of->n < MAX_ROWS);
     tide_event *row = &of->events[of->n];
     *row = made_event(action, address, n_bytes, n_bytes);
     row->time_ns = (int64_t)of->n++;
-    row->scope = (uint32_t)of->n_scopes - 1;
     return row;
 }
 
@@ -67,211 +82,239 @@ static uint64_t alloc(run *of, uint64_t n_bytes, uint32_t stack) {
 }
 
 static void release(run *of, uint64_t address, uint64_t n_bytes) {
-    add(of, TIDE_ACTION_FREE_REQUESTED, address, n_bytes);
-    add(of, TIDE_ACTION_FREE_COMPLETED, address, n_bytes);
+    add(of, TIDE_ACTION_FREE, address, n_bytes);
 }
 
-/* The result of the rule; its words go to `text`. */
-static tide_growth found;
+/* What a healthy pass does; `pass` adds what the program of the case does at its end. */
+static void healthy(run *of) {
+    uint64_t input = alloc(of, 2 * MIB, INPUT);
+    uint64_t activation = alloc(of, 20 * MIB, FORWARD);
+    if (!of->is_inference) {
+        uint64_t gradient = alloc(of, 20 * MIB, BACKWARD);
+        release(of, gradient, 20 * MIB);
+    }
+    release(of, activation, 20 * MIB);
+    release(of, input, 2 * MIB);
+}
 
-static int64_t grows(run *of, char text[256]) {
+/* ---- programs; each adds a pass ---- */
+
+static void frees_all(run *of, size_t pass) {
+    (void)pass;
+    healthy(of);
+}
+
+static void keeps(run *of, size_t pass) {
+    (void)pass;
+    healthy(of);
+    alloc(of, 6 * MIB, KEEP);
+}
+
+static void keeps_since_two(run *of, size_t pass) {
+    healthy(of);
+    if (pass >= 2) {
+        alloc(of, 4 * MIB, KEEP);
+    }
+}
+
+static void keeps_every_third(run *of, size_t pass) {
+    healthy(of);
+    if (pass % 3 == 0) {
+        alloc(of, 6 * MIB, KEEP);
+    }
+}
+
+static void keeps_at_first(run *of, size_t pass) {
+    healthy(of);
+    if (pass < 4) {
+        alloc(of, 6 * MIB, KEEP);
+    }
+}
+
+static void keeps_little(run *of, size_t pass) {
+    if (pass == 0) {
+        alloc(of, 900 * MIB, AFTER);
+    }
+    healthy(of);
+    alloc(of, 512, KEEP);
+}
+
+static void makes_state(run *of, size_t pass) {
+    (void)pass;
+    healthy(of);
+    alloc(of, 8 * MIB, OPTIMIZER);
+}
+
+static void replaces(run *of, size_t pass) {
+    uint64_t n_bytes = (pass + 1) * 10 * MIB;
+    healthy(of);
+    uint64_t next = alloc(of, n_bytes, KEEP);
+    if (pass > 0) {
+        release(of, of->held[0], n_bytes - 10 * MIB);
+    }
+    of->held[0] = next;
+}
+
+static void varies(run *of, size_t pass) {
+    uint64_t n_bytes = (1 + pass * 7 % 5) * 10 * MIB;
+    healthy(of);
+    if (pass > 0) {
+        release(of, of->held[0], of->held[1]);
+    }
+    of->held[0] = alloc(of, n_bytes, KEEP);
+    of->held[1] = n_bytes;
+}
+
+/* The last n results. */
+static void queues(run *of, size_t pass, size_t n) {
+    healthy(of);
+    if (pass >= n) {
+        release(of, of->held[pass % n], 6 * MIB);
+    }
+    of->held[pass % n] = alloc(of, 6 * MIB, KEEP);
+}
+
+static void queues_five(run *of, size_t pass) {
+    queues(of, pass, 5);
+}
+
+static void queues_ten(run *of, size_t pass) {
+    queues(of, pass, 10);
+}
+
+static void only_loads(run *of, size_t pass) {
+    (void)pass;
+    alloc(of, 2 * MIB, INPUT);
+    alloc(of, 6 * MIB, KEEP);
+}
+
+/* ---- the rule ---- */
+
+typedef struct judged {
+    tide_snapshot *snapshot;
+    tide_lifetimes lifetimes;
+    tide_facts facts;
+} judged;
+
+static void judge(run *of, judged *ret) {
     const made_tables tables = {.strings = STRINGS,
                                 .n_strings = sizeof(STRINGS) / sizeof(STRINGS[0]),
-                                .scopes = of->scopes,
-                                .n_scopes = of->n_scopes,
                                 .frames = FRAMES,
-                                .n_frames = N_FRAMES,
+                                .n_frames = sizeof(FRAMES) / sizeof(FRAMES[0]),
                                 .stacks = STACKS,
-                                .n_stacks = 3,
+                                .n_stacks = N_STACKS,
                                 .n_devices = 1};
-    tide_snapshot *snapshot = made_snapshot(NULL, &tables, of->events, of->n);
-    tide_lifetimes lifetimes;
-    tide_steps steps;
-    tide_text to = tide_text_in(text, 256);
-    assert_int_equal(tide_lifetimes_init(&lifetimes, snapshot, tide_hostmem_default(), NULL),
-                     TIDE_OK);
-    assert_int_equal(tide_steps_init(&steps, snapshot, &lifetimes, 0), TIDE_OK);
-    assert_int_equal(tide_growth_init(&found, snapshot, &lifetimes, &steps), TIDE_OK);
-    tide_growth_add(&found, snapshot, &steps, &to);
-    int64_t bytes_per_step = found.bytes_per_step;
-    tide_growth_fini(&found);
-    tide_steps_fini(&steps);
-    tide_lifetimes_fini(&lifetimes);
-    tide_snapshot_destroy(snapshot);
-    return bytes_per_step;
+    ret->snapshot = made_snapshot(NULL, &tables, of->events, of->n);
+    assert_int_equal(
+        tide_lifetimes_init(&ret->lifetimes, ret->snapshot, tide_hostmem_default(), NULL), TIDE_OK);
+    assert_int_equal(tide_facts_init(&ret->facts, ret->snapshot, &ret->lifetimes, 0), TIDE_OK);
 }
 
-/* Each of these is a program; `step` is the number of the step. */
-static void keeps(run *of, size_t step) {
-    (void)step;
-    alloc(of, 6 * MIB, 0);
+static void forget(judged *of) {
+    tide_facts_fini(&of->facts);
+    tide_lifetimes_fini(&of->lifetimes);
+    tide_snapshot_destroy(of->snapshot);
 }
 
-static void keeps_after_two(run *of, size_t step) {
-    release(of, alloc(of, 30 * MIB, 2), 30 * MIB);
-    if (step >= 2) {
-        alloc(of, 4 * MIB, 0);
-    }
-}
+typedef struct expectation {
+    void (*pass)(run *of, size_t pass);
+    size_t n_passes;
+    bool is_inference;
+    const char *words; /* "": nothing grows */
+} expectation;
 
-static void repeats(run *of, size_t step) {
-    (void)step;
-    release(of, alloc(of, 30 * MIB, 0), 30 * MIB);
-}
-
-static void goes_up(run *of, size_t step) {
-    uint64_t n_bytes = (step + 1) * 10 * MIB;
-    release(of, alloc(of, n_bytes, 0), n_bytes);
-}
-
-static uint64_t before; /* of the two programs below */
-
-/* The result of the last step stays until the next one, and is larger each time. */
-static void replaces(run *of, size_t step) {
-    uint64_t next = alloc(of, (step + 1) * 10 * MIB, 0);
-    if (before != 0) {
-        release(of, before, step * 10 * MIB);
-    }
-    before = next;
-}
-
-static void makes_state(run *of, size_t step) {
-    (void)step;
-    alloc(of, 8 * MIB, 1);
-}
-
-static void keeps_every_third(run *of, size_t step) {
-    repeats(of, step);
-    if (step % 3 == 0) {
-        alloc(of, 6 * MIB, 0);
-    }
-}
-
-static void keeps_little(run *of, size_t step) {
-    if (step == 0) {
-        alloc(of, 500 * MIB, 2);
-    }
-    alloc(of, 512, 0);
-}
-
-static uint64_t ring[5];
-
-static void keeps_the_last_five(run *of, size_t step) {
-    if (ring[step % 5] != 0) {
-        release(of, ring[step % 5], 6 * MIB);
-    }
-    ring[step % 5] = alloc(of, 6 * MIB, 0);
-}
-
-static void growth_is_told_by_rule(void **state) {
+static void growth_follows_the_rule(void **state) {
     (void)state;
-    static const struct {
-        void (*step)(run *of, size_t step);
-        size_t n_steps;
-        int64_t bytes_per_step;
-        const char *words;
-    } CASES[] = {
-        {keeps, 8, 6 * MIB,
-         "by 6.00 MiB a step at train (train.py:7), in 8 of 8 steps since step 0"},
-        {keeps, 5, 6 * MIB,
-         "by 6.00 MiB a step at train (train.py:7), in 5 of 5 steps since step 0"},
-        {keeps, 4, 0, ""},
-        {keeps_after_two, 8, 4 * MIB,
-         "by 4.00 MiB a step at train (train.py:7), in 6 of 6 steps since step 2"},
-        {repeats, 8, 0, ""},
-        {goes_up, 8, 0, ""},
-        {replaces, 8, 0, ""},
-        {makes_state, 8, 0, ""},
-        {keeps_every_third, 24, 0, ""},
-        {keeps_little, 20, 0, ""},
-        {keeps_the_last_five, 16, 0, ""},
+    static const expectation CASES[] = {
+        {frees_all, 12, false, ""},
+        {keeps, 8, false,
+         "by 6.00 MiB on each iteration of the loop at main (train.py:8-12), in 8 so far, "
+         "allocated "
+         "at main (train.py:12)"},
+        {keeps, 8, true,
+         "by 6.00 MiB on each iteration of the loop at main (train.py:8-12), in 8 so far, "
+         "allocated "
+         "at main (train.py:12)"},
+        {keeps, 3, false, ""}, /* too few passes */
+        {keeps_since_two, 8, false,
+         "by 4.00 MiB on each iteration of the loop at main (train.py:8-12), in 6 so far, "
+         "allocated "
+         "at main (train.py:12)"},
+        {keeps_every_third, 24, false,
+         "by 6.00 MiB on every 3rd iteration of the loop at main (train.py:8-12), in 8 so far, "
+         "allocated at main (train.py:12)"},
+        {keeps_at_first, 24, false, ""},
+        {keeps_little, 20, false, ""},
+        {makes_state, 12, false, ""},
+        {replaces, 12, false,
+         "by 10.00 MiB on each iteration of the loop at main (train.py:8-12), in 12 so far, "
+         "allocated at main (train.py:12)"},
+        {varies, 16, false, ""},
+        {queues_five, 16, false, ""},
+        {queues_ten, 30, false, ""},
+        {only_loads, 16, false, ""},
     };
     for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
         static run of;
-        char text[256] = "";
+        char text[512] = "";
+        judged it;
+        tide_text to = tide_text_in(text, sizeof(text));
         memset(&of, 0, sizeof(of));
-        memset(ring, 0, sizeof(ring));
-        before = 0;
-        for (size_t step = 0; step < CASES[i].n_steps; step++) {
-            begin_step(&of);
-            CASES[i].step(&of, step);
+        of.is_inference = CASES[i].is_inference;
+        for (size_t pass = 0; pass < CASES[i].n_passes; pass++) {
+            CASES[i].pass(&of, pass);
         }
-        int64_t growth = grows(&of, text);
-        if (growth != CASES[i].bytes_per_step || strcmp(text, CASES[i].words) != 0) {
-            fail_msg("case %zu: %lld, \"%s\"", i, (long long)growth, text);
+        alloc(&of, 512, INPUT); /* the begin of one more pass */
+        judge(&of, &it);
+        if (it.facts.growth.n_facts > 0) {
+            tide_growth_add_words(&it.facts, &it.facts.growth.facts[0], &to);
         }
+        if (strcmp(text, CASES[i].words) != 0 || it.facts.growth.n_facts > 1) {
+            fail_msg("case %zu: %zu facts, \"%s\"", i, it.facts.growth.n_facts, text);
+        }
+        forget(&it);
     }
 }
 
-static void parameters_and_gradients_do_not_count(void **state) {
+static void state_of_a_healthy_program_does_not_count(void **state) {
     (void)state;
-    static const uint8_t CATEGORIES[] = {TIDE_PARAMETER, TIDE_GRADIENT, TIDE_OPTIMIZER_STATE,
-                                         TIDE_WORKSPACE};
+    static const uint8_t CATEGORIES[] = {TIDE_PARAMETER, TIDE_OPTIMIZER_STATE, TIDE_WORKSPACE,
+                                         TIDE_WEIGHT_COPY};
     for (size_t i = 0; i < sizeof(CATEGORIES); i++) {
         static run of;
-        char text[256] = "";
+        judged it;
         memset(&of, 0, sizeof(of));
-        for (size_t step = 0; step < 8; step++) {
-            begin_step(&of);
-            alloc(&of, 6 * MIB, 0);
+        for (size_t pass = 0; pass < 8; pass++) {
+            keeps(&of, pass);
             of.events[of.n - 1].category = CATEGORIES[i];
         }
-        assert_int_equal(grows(&of, text), 0);
+        judge(&of, &it);
+        assert_int_equal(it.facts.growth.n_facts, 0);
+        forget(&it);
     }
 }
 
-/* The document of a recorded program without an optimizer: its steps are calls of a module. */
-static void calls_are_no_steps(void **state) {
+/* A loop without forward and backward counts only if it filled the device. */
+static void a_filled_device_is_a_fact(void **state) {
     (void)state;
-    static const uint32_t PHASES[] = {TIDE_NONE, BACKWARD, OPTIMIZER, FORWARD};
-    static const bool IS_TOLD[] = {false, false, true, true};
-    for (size_t i = 0; i < sizeof(PHASES) / sizeof(PHASES[0]); i++) {
-        tide_snapshot *snapshot = NULL;
-        tide_lifetimes lifetimes;
-        tide_steps steps;
-        static run of;
-        memset(&of, 0, sizeof(of));
-        for (size_t step = 0; step < 8; step++) {
-            begin_step(&of);
-            alloc(&of, 6 * MIB, 0);
-        }
-        if (PHASES[i] != TIDE_NONE) {
-            of.scopes[of.n_scopes++] = (tide_scope_row){.name = PHASES[i],
-                                                        .begin_ns = 9,
-                                                        .duration_ns = 1,
-                                                        .device_begin_ns = -1,
-                                                        .device_duration_ns = -1,
-                                                        .parent = (uint32_t)of.n_steps - 1,
-                                                        .index = -1,
-                                                        .kind = TIDE_SCOPE_PHASE};
-        }
-        const made_tables tables = {.strings = STRINGS,
-                                    .n_strings = sizeof(STRINGS) / sizeof(STRINGS[0]),
-                                    .scopes = of.scopes,
-                                    .n_scopes = of.n_scopes,
-                                    .frames = FRAMES,
-                                    .n_frames = N_FRAMES,
-                                    .stacks = STACKS,
-                                    .n_stacks = 3,
-                                    .n_devices = 1};
-        snapshot = made_snapshot(NULL, &tables, of.events, of.n);
-        snapshot->run.implementation = "pytorch";
-        assert_int_equal(tide_lifetimes_init(&lifetimes, snapshot, tide_hostmem_default(), NULL),
-                         TIDE_OK);
-        assert_int_equal(tide_steps_init(&steps, snapshot, &lifetimes, 0), TIDE_OK);
-        assert_int_equal(tide_growth_init(&found, snapshot, &lifetimes, &steps), TIDE_OK);
-        assert_int_equal(found.is_known, IS_TOLD[i]);
-        assert_int_equal(found.n_lines > 0, IS_TOLD[i]);
-        tide_growth_fini(&found);
-        tide_steps_fini(&steps);
-        tide_lifetimes_fini(&lifetimes);
-        tide_snapshot_destroy(snapshot);
+    static run of;
+    judged it;
+    memset(&of, 0, sizeof(of));
+    for (size_t pass = 0; pass < 16; pass++) {
+        only_loads(&of, pass);
     }
+    tide_event *failed = add(&of, TIDE_ACTION_OOM, 0, 6 * MIB);
+    failed->stack = KEEP;
+    judge(&of, &it);
+    assert_int_equal(it.facts.growth.n_facts, 1);
+    assert_int_equal(it.facts.growth.facts[0].kind, TIDE_GROWTH_FILLS);
+    assert_int_equal(it.facts.failure.event, (int64_t)of.n - 1);
+    forget(&it);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(growth_is_told_by_rule),
-                                       cmocka_unit_test(parameters_and_gradients_do_not_count),
-                                       cmocka_unit_test(calls_are_no_steps)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(growth_follows_the_rule),
+                                       cmocka_unit_test(state_of_a_healthy_program_does_not_count),
+                                       cmocka_unit_test(a_filled_device_is_a_fact)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

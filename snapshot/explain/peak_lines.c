@@ -1,0 +1,140 @@
+#include "snapshot/explain/peak_lines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/map.h"
+#include "snapshot/analysis/user_frame.h"
+#include "snapshot/explain/user_line.h"
+#include "snapshot/explain/user_lines.h"
+
+static const char AUTOGRAD[] = "torch::autograd::";
+
+static const char *function_of(const tide_snapshot *snapshot, uint32_t frame) {
+    return tide_snapshot_text(snapshot, snapshot->frames[frame].function);
+}
+
+/* "PowBackward0" of "torch::autograd::generated::PowBackward0::apply(...)". */
+static void add_operation(const char *function, tide_text *to) {
+    const char *end = strstr(function, "::apply");
+    const char *start = end != NULL ? end : function + strlen(function);
+    end = start;
+    while (start > function && start[-1] != ':') {
+        start--;
+    }
+    tide_text_add(to, "%.*s", (int)(end - start), start);
+}
+
+/* The frame that represents a stack without a line of the program: of a library of models, or an
+ * operation, never Python code of PyTorch. TIDE_NONE. */
+static uint32_t frame_of(const tide_snapshot *snapshot, uint32_t stack) {
+    uint32_t frame = tide_user_frame(snapshot, stack);
+    const char *file =
+        frame != TIDE_NONE ? tide_snapshot_text(snapshot, snapshot->frames[frame].file) : "";
+    bool is_other = tide_file_is_python(file) && !tide_frame_is_model_library(snapshot, frame);
+    return is_other ? TIDE_NONE : frame;
+}
+
+tide_place tide_place_of(const tide_facts *facts, const tide_lifetime *block) {
+    uint32_t line = tide_block_line(&facts->lines, block);
+    uint32_t frame = line == TIDE_NONE && block->stack != TIDE_NONE
+                         ? frame_of(facts->snapshot, block->stack)
+                         : TIDE_NONE;
+    uint32_t node = tide_node_of(&facts->scopes, block->scope);
+    if (line != TIDE_NONE) {
+        return (tide_place){TIDE_PLACE_LINE, facts->snapshot->stacks[line].frame};
+    }
+    if (frame != TIDE_NONE) {
+        bool is_operation =
+            strncmp(function_of(facts->snapshot, frame), AUTOGRAD, sizeof(AUTOGRAD) - 1) == 0;
+        return (tide_place){is_operation ? TIDE_PLACE_OPERATION : TIDE_PLACE_FRAME, frame};
+    }
+    if (node != TIDE_NONE) {
+        return (tide_place){TIDE_PLACE_NODE, node};
+    }
+    return (tide_place){block->born == 0 ? TIDE_PLACE_BEFORE : TIDE_PLACE_UNKNOWN, TIDE_NONE};
+}
+
+void tide_place_add(const tide_facts *facts, const tide_place *place, tide_text *to) {
+    switch (place->kind) {
+    case TIDE_PLACE_LINE:
+    case TIDE_PLACE_FRAME:
+        tide_user_line_add_frame(facts->snapshot, place->index, to);
+        break;
+    case TIDE_PLACE_OPERATION:
+        add_operation(function_of(facts->snapshot, place->index), to);
+        break;
+    case TIDE_PLACE_NODE:
+        tide_text_add(to, "%s", tide_snapshot_text(facts->snapshot, place->index));
+        break;
+    case TIDE_PLACE_BEFORE:
+        tide_text_add(to, "%s", tide_user_lines_before(facts->snapshot));
+        break;
+    case TIDE_PLACE_UNKNOWN:
+        tide_text_add(to, "an unknown line");
+        break;
+    }
+}
+
+static int by_bytes(const void *left, const void *right) {
+    const tide_peak_line *a = left;
+    const tide_peak_line *b = right;
+    if (a->bytes != b->bytes) {
+        return a->bytes < b->bytes ? 1 : -1;
+    }
+    if (a->place.kind != b->place.kind) {
+        return a->place.kind < b->place.kind ? -1 : 1;
+    }
+    return a->place.index < b->place.index ? -1 : a->place.index > b->place.index;
+}
+
+static void count(const tide_facts *facts, const tide_lifetime *block, tide_peak_line *to) {
+    int64_t bytes = (int64_t)block->block_bytes;
+    to->bytes += bytes;
+    to->backward_bytes += tide_block_is_backward(&facts->lines, block) ? bytes : 0;
+    to->by_category[block->category] += bytes;
+    to->n_blocks++;
+}
+
+static tide_status add(tide_peak_lines *lines, const tide_facts *facts, tide_map *index_of,
+                       const tide_lifetime *block) {
+    tide_place place = tide_place_of(facts, block);
+    uint64_t key = ((uint64_t)place.kind << 32) | place.index;
+    uint64_t index = lines->n_lines;
+    if (!tide_map_find(index_of, key, &index)) {
+        tide_peak_line *grown = tide_hostmem_grow(lines->mem, lines->lines, &lines->room,
+                                                  lines->n_lines + 1, sizeof(*grown));
+        if (grown == NULL) {
+            return TIDE_NO_MEMORY;
+        }
+        lines->lines = grown;
+        TIDE_TRY(tide_map_put(index_of, key, index));
+        lines->lines[lines->n_lines++] = (tide_peak_line){.place = place};
+    }
+    count(facts, block, &lines->lines[index]);
+    lines->bytes += (int64_t)block->block_bytes;
+    lines->by_category[block->category] += (int64_t)block->block_bytes;
+    return TIDE_OK;
+}
+
+tide_status tide_peak_lines_init(tide_peak_lines *lines, const tide_facts *facts) {
+    tide_map index_of;
+    tide_status status = TIDE_OK;
+    *lines = (tide_peak_lines){.mem = facts->mem};
+    tide_map_init(&index_of, facts->mem);
+    for (size_t i = 0; i < facts->n_peak && status == TIDE_OK; i++) {
+        status = add(lines, facts, &index_of, tide_facts_block(facts, facts->peak[i]));
+    }
+    tide_map_fini(&index_of);
+    if (lines->n_lines > 0) {
+        qsort(lines->lines, lines->n_lines, sizeof(*lines->lines), by_bytes);
+    }
+    return status;
+}
+
+void tide_peak_lines_fini(tide_peak_lines *lines) {
+    if (lines->mem != NULL) {
+        lines->mem->release(lines->mem->ctx, lines->lines);
+        *lines = (tide_peak_lines){.mem = lines->mem};
+    }
+}

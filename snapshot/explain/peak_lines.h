@@ -1,0 +1,68 @@
+/* peak_lines.h - the memory at the peak by the place that allocated it: the one grouping of all
+ * commands, whose figures they all print.
+ *
+ * A block belongs to its line of the program (block_lines.h). A block without one belongs to the
+ * frame that represents its stack (a library's line, an operation), to the operation of autograd
+ * that made it, or to what is known of it otherwise.
+ */
+#ifndef TIDE_SNAPSHOT_PEAK_LINES_H
+#define TIDE_SNAPSHOT_PEAK_LINES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/status.h"
+#include "common/text/text.h"
+#include "snapshot/explain/facts.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum tide_place_kind {
+    TIDE_PLACE_LINE = 0,  /* of the program */
+    TIDE_PLACE_FRAME,     /* of a library; no line of the program is known */
+    TIDE_PLACE_OPERATION, /* of autograd, by the frame of its node */
+    TIDE_PLACE_NODE,      /* of autograd, by name */
+    TIDE_PLACE_BEFORE,    /* allocated before the recording */
+    TIDE_PLACE_UNKNOWN    /* without a call stack */
+} tide_place_kind;
+
+/* What a block is counted as. */
+typedef struct tide_place {
+    tide_place_kind kind;
+    uint32_t index; /* LINE, FRAME, OPERATION: frame; NODE: string; otherwise TIDE_NONE */
+} tide_place;
+
+tide_place tide_place_of(const tide_facts *facts, const tide_lifetime *block);
+
+/* Adds "LM.forward (c15.py:15)", "NllLossBackward0", "from before the recording", "an unknown
+ * line". */
+void tide_place_add(const tide_facts *facts, const tide_place *place, tide_text *to);
+
+/* The blocks of one place. */
+typedef struct tide_peak_line {
+    tide_place place;
+    int64_t bytes;          /* whole blocks */
+    int64_t backward_bytes; /* of them, allocated by the backward pass */
+    size_t n_blocks;
+    int64_t by_category[TIDE_MAX_CATEGORIES]; /* bytes */
+} tide_peak_line;
+
+typedef struct tide_peak_lines {
+    const tide_hostmem *mem; /* borrowed */
+    tide_peak_line *lines;   /* owned; largest first */
+    size_t n_lines, room;
+    int64_t bytes;                            /* of all */
+    int64_t by_category[TIDE_MAX_CATEGORIES]; /* of all */
+} tide_peak_lines;
+
+/* The caller calls fini, also after a failure. */
+TIDE_NODISCARD tide_status tide_peak_lines_init(tide_peak_lines *lines, const tide_facts *facts);
+void tide_peak_lines_fini(tide_peak_lines *lines);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,111 @@
+/* test_peak_words.c - the sentence of the peak: the line that each block belongs to.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "peak_program.h"
+
+static peak_program program;
+
+static int clear(void **state) {
+    (void)state;
+    memset(&program, 0, sizeof(program));
+    return 0;
+}
+
+/* A block of the backward pass without a module: its place is the node of autograd. */
+static void peak_is_by_line(void **state) {
+    char lines[PEAK_TEXT];
+    char kinds[PEAK_TEXT];
+    (void)state;
+    uint32_t line = peak_module(&program, peak_at(&program, 9), "LM.forward", USER, 15);
+    uint32_t phase = peak_scope(&program, NONE, TIDE_SCOPE_PHASE, "backward");
+    uint32_t node = peak_scope(&program, phase, TIDE_SCOPE_OPERATOR, "LogSoftmaxBackward0");
+    peak_put(&program, 50, peak_at(&program, 3), NONE, TIDE_PARAMETER);
+    peak_put(&program, 400, line, NONE, TIDE_ACTIVATION);
+    peak_put(&program, 200, NONE, node, TIDE_TEMPORARY);
+    peak_sentences(&program, lines, kinds);
+    assert_string_equal(lines, "The peak, 650.00 MiB, is 400.00 MiB of activations at LM.forward "
+                               "(train.py:15); 200.00 MiB of temporaries in LogSoftmaxBackward0; "
+                               "50.00 MiB of weights at main (train.py:3).");
+    assert_string_equal(kinds, "By kind: 400.00 MiB of activations, 200.00 MiB of temporaries, "
+                               "50.00 MiB of weights.");
+}
+
+/* Blocks of the backward pass belong to the line of their module's forward call. */
+static void backward_belongs_to_its_line(void **state) {
+    char lines[PEAK_TEXT];
+    char kinds[PEAK_TEXT];
+    (void)state;
+    uint32_t line = peak_module(&program, peak_at(&program, 9), "Net.forward", USER, 30);
+    uint32_t layer = peak_scope(&program, NONE, TIDE_SCOPE_LAYER, "a");
+    uint32_t phase = peak_scope(&program, NONE, TIDE_SCOPE_PHASE, "backward");
+    uint32_t module = peak_scope(&program, phase, TIDE_SCOPE_LAYER, "a");
+    peak_put(&program, 10, line, layer, TIDE_ACTIVATION);
+    peak_put(&program, 90, NONE, module, TIDE_TEMPORARY);
+    peak_sentences(&program, lines, kinds);
+    assert_string_equal(lines, "All of the peak, 100.00 MiB, is at Net.forward (train.py:30), "
+                               "mostly its backward pass.");
+}
+
+/* A command in a bin folder starts a library from one line: the library's lines count. */
+static void launcher_swallows_no_lines(void **state) {
+    char lines[PEAK_TEXT];
+    char kinds[PEAK_TEXT];
+    (void)state;
+    uint32_t command = peak_call(&program, NONE, "<module>", "/opt/bin/tune.py", 8);
+    uint32_t click = peak_call(&program, command, "invoke",
+                               "/opt/lib/python3.11/site-packages/click/core.py", 1500);
+    uint32_t first =
+        peak_call(&program, click, "load", "/opt/lib/python3.11/site-packages/tunes/model.py", 40);
+    uint32_t second =
+        peak_call(&program, click, "fit", "/opt/lib/python3.11/site-packages/tunes/loop.py", 70);
+    peak_put(&program, 60, first, NONE, TIDE_PARAMETER);
+    peak_put(&program, 40, second, NONE, TIDE_ACTIVATION);
+    peak_sentences(&program, lines, kinds);
+    assert_string_equal(lines, "The peak, 100.00 MiB, is 60.00 MiB of weights at load "
+                               "(model.py:40); 40.00 MiB of activations at fit (loop.py:70).");
+}
+
+/* A script of the user's that calls a library keeps its own lines. */
+static void script_keeps_its_lines(void **state) {
+    char lines[PEAK_TEXT];
+    char kinds[PEAK_TEXT];
+    (void)state;
+    uint32_t inner = peak_call(&program, peak_at(&program, 9), "fit",
+                               "/opt/lib/python3.11/site-packages/tunes/loop.py", 70);
+    peak_put(&program, 100, inner, NONE, TIDE_ACTIVATION);
+    peak_sentences(&program, lines, kinds);
+    assert_string_equal(lines, "All of the peak, 100.00 MiB, is at main (train.py:9).");
+}
+
+/* Blocks without a call stack, and a remainder of many lines. */
+static void rest_is_elsewhere(void **state) {
+    char lines[PEAK_TEXT];
+    char kinds[PEAK_TEXT];
+    (void)state;
+    peak_put(&program, 60, NONE, NONE, TIDE_UNKNOWN);
+    for (int i = 0; i < 40; i++) {
+        peak_put(&program, 1, peak_at(&program, 100 + i), NONE, TIDE_UNKNOWN);
+    }
+    peak_sentences(&program, lines, kinds);
+    assert_string_equal(lines, "The peak, 100.00 MiB, is 60.00 MiB at an unknown line; 40.00 MiB "
+                               "elsewhere.");
+    assert_string_equal(kinds, "");
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, clear)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(peak_is_by_line),
+        TEST(backward_belongs_to_its_line),
+        TEST(launcher_swallows_no_lines),
+        TEST(script_keeps_its_lines),
+        TEST(rest_is_elsewhere),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
