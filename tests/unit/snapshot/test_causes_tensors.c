@@ -94,6 +94,21 @@ static void blow_up_fires(void **state) {
     peak_has(&program, "blow_up", "2 tensors of pairwise (train.py:500) make up 400.00 MiB");
 }
 
+/* The backward pass of the line's operator makes more of them. */
+static void blow_up_counts_the_backward_pass(void **state) {
+    (void)state;
+    uint32_t line = peak_module(&program, peak_at(&program, 9), "Net.forward", USER, 40);
+    uint32_t layer = peak_scope(&program, NONE, TIDE_SCOPE_LAYER, "pairs");
+    uint32_t phase = peak_scope(&program, NONE, TIDE_SCOPE_PHASE, "backward");
+    uint32_t module = peak_scope(&program, phase, TIDE_SCOPE_LAYER, "pairs");
+    peak_put(&program, 200, line, layer, TIDE_ACTIVATION);
+    for (int i = 0; i < 40; i++) {
+        peak_free(&program, peak_put(&program, 2, peak_at(&program, 7), NONE, TIDE_TEMPORARY));
+    }
+    peak_put(&program, 300, NONE, module, TIDE_TEMPORARY);
+    peak_has(&program, "blow_up", "2 tensors of Net.forward (train.py:40) make up 500.00 MiB");
+}
+
 /* Layers that one line calls are no operators of the line. */
 static void blow_up_is_silent_on_layers(void **state) {
     (void)state;
@@ -188,6 +203,7 @@ int main(void) {
         TEST(double_width_fires),
         TEST(double_width_is_silent_on_joined_halves),
         TEST(blow_up_fires),
+        TEST(blow_up_counts_the_backward_pass),
         TEST(blow_up_is_silent_on_layers),
         TEST(blow_up_is_silent_among_large_tensors),
         TEST(attention_weights_fire),
