@@ -123,6 +123,22 @@ static void rest_is_elsewhere(void **state) {
     assert_string_equal(kinds, "");
 }
 
+/* Neither does a thread of a library take them away. */
+static void script_keeps_its_lines_beside_threads(void **state) {
+    char lines[PEAK_TEXT];
+    char kinds[PEAK_TEXT];
+    (void)state;
+    uint32_t inner = peak_call(&program, peak_at(&program, 9), "fit",
+                               "/opt/lib/python3.11/site-packages/tunes/loop.py", 70);
+    uint32_t thread =
+        peak_call(&program, NONE, "fetch", "/opt/lib/python3.11/site-packages/tunes/loader.py", 20);
+    peak_put(&program, 20, inner, NONE, TIDE_ACTIVATION);
+    peak_put(&program, 80, thread, NONE, TIDE_INPUT);
+    peak_sentences(&program, lines, kinds);
+    assert_string_equal(lines, "The peak, 100.00 MiB, is 80.00 MiB of inputs at fetch "
+                               "(loader.py:20); 20.00 MiB of activations at main (train.py:9).");
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, clear)
 
 int main(void) {
@@ -133,6 +149,7 @@ int main(void) {
         TEST(pytorch_is_never_named),
         TEST(launcher_swallows_no_lines),
         TEST(script_keeps_its_lines),
+        TEST(script_keeps_its_lines_beside_threads),
         TEST(rest_is_elsewhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
