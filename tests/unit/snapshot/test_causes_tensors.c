@@ -153,15 +153,19 @@ static void attention_weights_are_silent_without_weights(void **state) {
 }
 
 /* Scores on two lines of a function, by a product and what `last` is. */
-static void compute_scores(const char *function, const char *last) {
-    uint32_t product = peak_module(&program, peak_at(&program, 9), function, USER, 60);
-    uint32_t line = peak_module(&program, peak_at(&program, 9), function, USER, 61);
+static void compute_scores_in(const char *function, const char *file, const char *last) {
+    uint32_t product = peak_module(&program, peak_at(&program, 9), function, file, 60);
+    uint32_t line = peak_module(&program, peak_at(&program, 9), function, file, 61);
     uint32_t inner = peak_call(&program, line, last, TORCH "nn/functional.py", 2100);
     uint32_t layer = peak_scope(&program, NONE, TIDE_SCOPE_LAYER, "attn");
     peak_put(&program, 100, peak_at(&program, 3), NONE, TIDE_PARAMETER);
     peak_put(&program, 10, product, layer, TIDE_ACTIVATION);
     peak_put(&program, 50, product, layer, TIDE_ACTIVATION);
     peak_put(&program, 50, inner, layer, TIDE_ACTIVATION);
+}
+
+static void compute_scores(const char *function, const char *last) {
+    compute_scores_in(function, USER, last);
 }
 
 static void attention_by_hand_fires(void **state) {
@@ -179,6 +183,16 @@ static void attention_by_hand_needs_a_softmax(void **state) {
     clear(NULL);
     compute_scores("Router.forward", "softmax");
     peak_lacks(&program, "attention_by_hand");
+}
+
+/* Also in a library of models. */
+static void attention_by_hand_is_known_in_libraries(void **state) {
+    (void)state;
+    compute_scores_in("eager_attention_forward",
+                      "/opt/lib/python3.11/site-packages/transformers/gpt2.py", "softmax");
+    peak_has(&program, "attention_by_hand",
+             "at eager_attention_forward (gpt2.py:60), "
+             "eager_attention_forward (gpt2.py:61).");
 }
 
 /* A method of tensors has no frame: the node of its backward pass shows it. */
@@ -207,6 +221,7 @@ int main(void) {
         TEST(attention_weights_are_silent_without_weights),
         TEST(attention_by_hand_fires),
         TEST(attention_by_hand_needs_a_softmax),
+        TEST(attention_by_hand_is_known_in_libraries),
         TEST(attention_by_hand_knows_softmax_by_its_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
