@@ -14,6 +14,7 @@ enum {
     LEAST_LINES = 2,        /* of the function that make scores, */
     LEAST_SCORE_BLOCKS = 4, /* or scores alive at the peak */
     SOFTMAX_FRAMES = 4,     /* innermost frames that may be the softmax */
+    MOST_FUNCTIONS = 16,    /* of attention that are looked at */
     FUNCTION_LINES = 2,     /* innermost lines of the program that may be in the attention */
     WIDER = 2               /* scores are so many times as large as the function's smallest block */
 };
@@ -111,48 +112,84 @@ static bool is_attention_name(const char *name) {
     return false;
 }
 
-/* The line of the program in a function of attention that made a block: its innermost line, or the
- * caller of that. A name of a class counts: "Attention.forward". TIDE_NONE: it is in none. */
-static uint32_t attention_line(const tide_facts *facts, const tide_lifetime *block) {
-    uint32_t node = tide_stack_program(&facts->stacks, block->stack);
+/* What a frame's function is; bits. */
+enum {
+    IS_ATTENTION = 1, /* by its name: "Attention.forward"; no constructor */
+    IS_LIBRARY = 2    /* the same, in a library of models */
+};
+
+/* Blocks that functions of attention made in a forward pass. */
+typedef struct attention {
+    tide_cause_blocks of;
+    uint32_t *lines;   /* owned; of each block, node: a line of its function of attention */
+    uint8_t *of_frame; /* owned; of each frame, bits */
+} attention;
+
+static uint8_t look_at_frame(const tide_snapshot *snapshot, uint32_t frame) {
+    const char *function = tide_snapshot_text(snapshot, snapshot->frames[frame].function);
+    if (!is_attention_name(function) || strstr(function, "__init__") != NULL) {
+        return 0;
+    }
+    return IS_ATTENTION | (tide_frame_is_model_library(snapshot, frame) ? IS_LIBRARY : 0);
+}
+
+/* The line of a function of attention that made a block: the innermost line of the program or its
+ * caller, or else the innermost line of a library of models. TIDE_NONE. */
+static uint32_t line_of(const tide_facts *facts, const attention *to, const tide_lifetime *block) {
+    const tide_stack_row *stacks = facts->snapshot->stacks;
+    uint32_t program = tide_stack_program(&facts->stacks, block->stack);
+    uint32_t node = program;
     for (int i = 0; i < FUNCTION_LINES && node != TIDE_NONE; i++) {
-        const tide_frame_row *row = &facts->snapshot->frames[facts->snapshot->stacks[node].frame];
-        const char *function = tide_snapshot_text(facts->snapshot, row->function);
-        if (is_attention_name(function) && strstr(function, "__init__") == NULL) {
+        if ((to->of_frame[stacks[node].frame] & IS_ATTENTION) != 0) {
             return node;
         }
         node = tide_stack_program_caller(&facts->stacks, node);
     }
-    return TIDE_NONE;
-}
-
-/* The same for model libraries, whose code is not the program's: their innermost frame. */
-static uint32_t library_line(const tide_facts *facts, const tide_lifetime *block) {
-    uint32_t program = tide_stack_program(&facts->stacks, block->stack);
-    for (uint32_t at = block->stack; at != TIDE_NONE && at != program;
-         at = facts->snapshot->stacks[at].parent) {
-        uint32_t frame = facts->snapshot->stacks[at].frame;
-        const char *function =
-            tide_snapshot_text(facts->snapshot, facts->snapshot->frames[frame].function);
-        if (is_attention_name(function) && tide_frame_is_model_library(facts->snapshot, frame)) {
-            return at;
+    for (node = block->stack; node != TIDE_NONE && node != program; node = stacks[node].parent) {
+        if ((to->of_frame[stacks[node].frame] & IS_LIBRARY) != 0) {
+            return node;
         }
     }
     return TIDE_NONE;
 }
 
-static uint32_t line_of(const tide_facts *facts, const tide_lifetime *block) {
-    if (block->stack == TIDE_NONE || tide_block_is_backward(&facts->lines, block)) {
-        return TIDE_NONE;
-    }
-    uint32_t own = attention_line(facts, block);
-    return own != TIDE_NONE ? own : library_line(facts, block);
+static bool is_candidate(const tide_facts *facts, const tide_lifetime *block) {
+    return (double)block->block_bytes >= LEAST_BLOCK * (double)facts->peak_bytes &&
+           block->category != TIDE_WORKSPACE && block->stack != TIDE_NONE &&
+           !tide_cause_is_state(facts, block) && !tide_block_is_backward(&facts->lines, block);
 }
 
-static bool is_of_attention(const tide_facts *facts, const tide_lifetime *block) {
-    return (double)block->block_bytes >= LEAST_BLOCK * (double)facts->peak_bytes &&
-           block->category != TIDE_WORKSPACE && !tide_cause_is_state(facts, block) &&
-           line_of(facts, block) != TIDE_NONE;
+static tide_status attention_init(attention *to, const tide_facts *facts) {
+    const tide_snapshot *snapshot = facts->snapshot;
+    size_t n = 0;
+    *to = (attention){.of = {.mem = facts->mem}};
+    TIDE_TRY(tide_cause_blocks_init(&to->of, facts, is_candidate));
+    to->lines = tide_hostmem_array(facts->mem, to->of.n_blocks, sizeof(*to->lines));
+    to->of_frame = tide_hostmem_array(facts->mem, snapshot->n_frames, sizeof(*to->of_frame));
+    if (to->lines == NULL || to->of_frame == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (uint32_t i = 0; i < snapshot->n_frames; i++) {
+        to->of_frame[i] = look_at_frame(snapshot, i);
+    }
+    for (size_t i = 0; i < to->of.n_blocks; i++) {
+        uint32_t line = line_of(facts, to, tide_facts_block(facts, to->of.blocks[i]));
+        if (line != TIDE_NONE) {
+            to->lines[n] = line;
+            to->of.blocks[n++] = to->of.blocks[i];
+        }
+    }
+    to->of.n_blocks = n;
+    return TIDE_OK;
+}
+
+static void attention_fini(attention *to) {
+    const tide_hostmem *mem = to->of.mem;
+    if (mem != NULL) {
+        mem->release(mem->ctx, to->lines);
+        mem->release(mem->ctx, to->of_frame);
+        tide_cause_blocks_fini(&to->of);
+    }
 }
 
 /* What one function of attention makes. */
@@ -185,11 +222,11 @@ static void add_line(const tide_facts *facts, uint32_t node, scores *of) {
 }
 
 /* The scores of the function that a line is in. */
-static scores look_at(const tide_facts *facts, const tide_cause_blocks *of, uint32_t line) {
+static scores look_at(const tide_facts *facts, const attention *from, uint32_t line) {
     scores found = {.line = line, .smallest = UINT64_MAX};
-    for (size_t i = 0; i < of->n_blocks; i++) {
-        const tide_lifetime *block = tide_facts_block(facts, of->blocks[i]);
-        uint32_t own = line_of(facts, block);
+    for (size_t i = 0; i < from->of.n_blocks; i++) {
+        const tide_lifetime *block = tide_facts_block(facts, from->of.blocks[i]);
+        uint32_t own = from->lines[i];
         if (!tide_cause_is_same_function(facts, own, line)) {
             continue;
         }
@@ -255,25 +292,38 @@ static tide_status say_scores(const tide_facts *facts, const scores *of, tide_ca
     return tide_causes_add(to, &cause);
 }
 
-tide_status tide_cause_attention_by_hand(const tide_facts *facts, tide_causes *to) {
-    tide_cause_blocks of;
-    tide_status status = tide_cause_blocks_init(&of, facts, is_of_attention);
+/* The function with the most scores; its line is TIDE_NONE if there is none. */
+static scores best_of(const tide_facts *facts, const attention *from) {
     scores best = {.line = TIDE_NONE};
-    uint32_t seen = TIDE_NONE; /* frame of the last function, which most blocks share */
-    for (size_t i = 0; status == TIDE_OK && i < of.n_blocks; i++) {
-        uint32_t line = line_of(facts, tide_facts_block(facts, of.blocks[i]));
-        if (seen != TIDE_NONE && tide_cause_is_same_function(facts, seen, line)) {
+    uint32_t seen[MOST_FUNCTIONS];
+    size_t n_seen = 0;
+    for (size_t i = 0; i < from->of.n_blocks && n_seen < MOST_FUNCTIONS; i++) {
+        bool is_seen = false;
+        for (size_t j = 0; j < n_seen && !is_seen; j++) {
+            is_seen = tide_cause_is_same_function(facts, seen[j], from->lines[i]);
+        }
+        if (is_seen) {
             continue;
         }
-        seen = line;
-        scores next = look_at(facts, &of, line);
+        seen[n_seen++] = from->lines[i];
+        scores next = look_at(facts, from, from->lines[i]);
         if (are_scores(facts, &next) && next.size * next.n_blocks > best.size * best.n_blocks) {
             best = next;
         }
     }
-    if (status == TIDE_OK && best.line != TIDE_NONE) {
+    return best;
+}
+
+tide_status tide_cause_attention_by_hand(const tide_facts *facts, tide_causes *to) {
+    attention from;
+    tide_status status = attention_init(&from, facts);
+    scores best = {.line = TIDE_NONE};
+    if (status == TIDE_OK) {
+        best = best_of(facts, &from);
+    }
+    if (best.line != TIDE_NONE) {
         status = say_scores(facts, &best, to);
     }
-    tide_cause_blocks_fini(&of);
+    attention_fini(&from);
     return status;
 }

@@ -322,27 +322,32 @@ static bool is_replaced(const tide_facts *facts, uint32_t frame) {
     return false;
 }
 
-static tide_status say_blow_up(const tide_facts *facts, const tide_lifetime *smallest, size_t n,
-                               int64_t bytes, uint64_t other, tide_causes *to) {
+/* The large tensors of one line. */
+typedef struct blow_up {
+    uint32_t node; /* the line */
+    size_t n;
+    int64_t bytes;
+    uint64_t smallest, other; /* bytes: of them, and the largest of other lines */
+} blow_up;
+
+static tide_status say_blow_up(const tide_facts *facts, const blow_up *of, tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
     char place[TIDE_PLACE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
-    uint32_t node = tide_stack_program(&facts->stacks, smallest->stack);
-    const char *source = tide_facts_source(facts, facts->snapshot->stacks[node].frame);
+    const char *source = tide_facts_source(facts, facts->snapshot->stacks[of->node].frame);
     bool is_mask = strstr(source, "scaled_dot_product_attention") != NULL;
-    tide_cause cause = tide_cause_of_peak(facts, "blow_up", bytes);
-    if (n == 1) {
+    tide_cause cause = tide_cause_of_peak(facts, "blow_up", of->bytes);
+    if (of->n == 1) {
         tide_text_add(&text, "One tensor");
     } else {
-        tide_text_add(&text, "%zu tensors", n);
+        tide_text_add(&text, "%zu tensors", of->n);
     }
-    tide_text_add(&text, " of %s make%s up ", tide_cause_place(facts, node, place),
-                  n == 1 ? "s" : "");
-    tide_cause_add_bytes(facts, bytes, &text);
+    tide_text_add(&text, " of %s make%s up ", tide_cause_place(facts, of->node, place),
+                  of->n == 1 ? "s" : "");
+    tide_cause_add_bytes(facts, of->bytes, &text);
     tide_text_add(&text,
-                  ". %s at least %" PRIu64 " times as large as any other tensor of the "
-                  "program.",
-                  n == 1 ? "It is" : "Each is", smallest->block_bytes / other);
+                  ". %s at least %" PRIu64 " times as large as any other tensor of the program.",
+                  of->n == 1 ? "It is" : "Each is", of->smallest / of->other);
     if (is_mask) {
         tide_text_add(&text, " A fused attention needs none of this size: a mask that is expanded "
                              "to heads x length x length is converted to the type of the queries.");
@@ -357,29 +362,43 @@ static tide_status say_blow_up(const tide_facts *facts, const tide_lifetime *sma
     return tide_causes_add(to, &cause);
 }
 
+/* The large tensors of a line: those of its operators, and of their backward pass. */
+static blow_up gather(const tide_facts *facts, const large_tensors *from, uint32_t node) {
+    blow_up found = {.node = node, .smallest = UINT64_MAX};
+    uint32_t frame = facts->snapshot->stacks[node].frame;
+    for (size_t i = 0; i < from->n; i++) {
+        uint64_t bytes = from->blocks[i]->block_bytes;
+        if (is_own_of(facts, from->blocks[i], frame)) {
+            found.n++;
+            found.bytes += (int64_t)bytes;
+            found.smallest = bytes < found.smallest ? bytes : found.smallest;
+        }
+    }
+    return found;
+}
+
 tide_status tide_cause_blow_up(const tide_facts *facts, tide_causes *to) {
     large_tensors of = find_large(facts);
+    if (facts->lifetimes->n_lifetimes < LEAST_LIFETIMES || tide_causes_find(to, "logits") != NULL ||
+        tide_causes_find(to, "attention_by_hand") != NULL) {
+        return TIDE_OK;
+    }
     for (size_t i = 0; i < of.n; i++) {
-        uint32_t node = line_of_large(facts, of.blocks[i]);
-        const tide_lifetime *smallest = NULL;
-        int64_t bytes = 0;
-        size_t n = 0;
-        uint32_t frame = node != TIDE_NONE ? facts->snapshot->stacks[node].frame : TIDE_NONE;
-        for (size_t j = 0; node != TIDE_NONE && j < of.n; j++) {
-            bool is_same = is_frame(facts, line_of_large(facts, of.blocks[j]), frame);
-            smallest = is_same ? of.blocks[j] : smallest;
-            bytes += is_same ? (int64_t)of.blocks[j]->block_bytes : 0;
-            n += is_same;
-        }
-        if (n == 0 || (double)bytes < LEAST_BLOW_UP * (double)facts->peak_bytes ||
-            facts->lifetimes->n_lifetimes < LEAST_LIFETIMES || is_replaced(facts, frame)) {
+        uint32_t node = tide_block_is_backward(&facts->lines, of.blocks[i])
+                            ? TIDE_NONE
+                            : line_of_large(facts, of.blocks[i]);
+        if (node == TIDE_NONE) {
             continue;
         }
-        uint64_t other = largest_other(facts, frame);
-        bool is_named = tide_causes_find(to, "logits") != NULL ||
-                        tide_causes_find(to, "attention_by_hand") != NULL;
-        if (other > 0 && smallest->block_bytes >= LARGER * other && !is_named) {
-            return say_blow_up(facts, smallest, n, bytes, other, to);
+        uint32_t frame = facts->snapshot->stacks[node].frame;
+        blow_up found = gather(facts, &of, node);
+        if ((double)found.bytes < LEAST_BLOW_UP * (double)facts->peak_bytes ||
+            is_replaced(facts, frame)) {
+            continue;
+        }
+        found.other = largest_other(facts, frame);
+        if (found.other > 0 && found.smallest >= LARGER * found.other) {
+            return say_blow_up(facts, &found, to);
         }
     }
     return TIDE_OK;

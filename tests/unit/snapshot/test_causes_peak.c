@@ -232,6 +232,7 @@ static void embed(uint64_t used, const char *other) {
         peak_free(&program, peak_put(&program, 200, NONE, head, TIDE_TEMPORARY));
     }
     peak_put(&program, 200, NONE, node, TIDE_GRADIENT);
+    peak_put(&program, 1, peak_at(&program, 9), NONE, TIDE_TEMPORARY);
 }
 
 static void dense_gradient_fires(void **state) {

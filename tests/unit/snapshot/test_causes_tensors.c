@@ -94,13 +94,25 @@ static void blow_up_fires(void **state) {
     peak_has(&program, "blow_up", "2 tensors of pairwise (train.py:500) make up 400.00 MiB");
 }
 
+/* The backward pass of the line's operator makes more of them. */
+static void blow_up_counts_the_backward_pass(void **state) {
+    (void)state;
+    uint32_t line = peak_module(&program, peak_at(&program, 9), "Net.forward", USER, 40);
+    uint32_t layer = peak_scope(&program, NONE, TIDE_SCOPE_LAYER, "pairs");
+    uint32_t phase = peak_scope(&program, NONE, TIDE_SCOPE_PHASE, "backward");
+    uint32_t module = peak_scope(&program, phase, TIDE_SCOPE_LAYER, "pairs");
+    peak_put(&program, 200, line, layer, TIDE_ACTIVATION);
+    for (int i = 0; i < 40; i++) {
+        peak_free(&program, peak_put(&program, 2, peak_at(&program, 7), NONE, TIDE_TEMPORARY));
+    }
+    peak_put(&program, 300, NONE, module, TIDE_TEMPORARY);
+    peak_has(&program, "blow_up", "2 tensors of Net.forward (train.py:40) make up 500.00 MiB");
+}
+
 /* Layers that one line calls are no operators of the line. */
 static void blow_up_is_silent_on_layers(void **state) {
     (void)state;
-    uint32_t line = peak_module(&program, peak_at(&program, 9), "Net.forward", USER, 40);
-    uint32_t layer = peak_module(&program, line, "Conv2d.forward", TORCH "nn/modules/conv.py", 500);
-    peak_put(&program, 400, layer, NONE, TIDE_ACTIVATION);
-    pair("pairwise", USER, 2);
+    pair("Conv2d.forward", TORCH "nn/modules/conv.py", 2);
     peak_lacks(&program, "blow_up");
 }
 
@@ -141,15 +153,19 @@ static void attention_weights_are_silent_without_weights(void **state) {
 }
 
 /* Scores on two lines of a function, by a product and what `last` is. */
-static void compute_scores(const char *function, const char *last) {
-    uint32_t product = peak_module(&program, peak_at(&program, 9), function, USER, 60);
-    uint32_t line = peak_module(&program, peak_at(&program, 9), function, USER, 61);
+static void compute_scores_in(const char *function, const char *file, const char *last) {
+    uint32_t product = peak_module(&program, peak_at(&program, 9), function, file, 60);
+    uint32_t line = peak_module(&program, peak_at(&program, 9), function, file, 61);
     uint32_t inner = peak_call(&program, line, last, TORCH "nn/functional.py", 2100);
     uint32_t layer = peak_scope(&program, NONE, TIDE_SCOPE_LAYER, "attn");
     peak_put(&program, 100, peak_at(&program, 3), NONE, TIDE_PARAMETER);
     peak_put(&program, 10, product, layer, TIDE_ACTIVATION);
     peak_put(&program, 50, product, layer, TIDE_ACTIVATION);
     peak_put(&program, 50, inner, layer, TIDE_ACTIVATION);
+}
+
+static void compute_scores(const char *function, const char *last) {
+    compute_scores_in(function, USER, last);
 }
 
 static void attention_by_hand_fires(void **state) {
@@ -167,6 +183,16 @@ static void attention_by_hand_needs_a_softmax(void **state) {
     clear(NULL);
     compute_scores("Router.forward", "softmax");
     peak_lacks(&program, "attention_by_hand");
+}
+
+/* Also in a library of models. */
+static void attention_by_hand_is_known_in_libraries(void **state) {
+    (void)state;
+    compute_scores_in("eager_attention_forward",
+                      "/opt/lib/python3.11/site-packages/transformers/gpt2.py", "softmax");
+    peak_has(&program, "attention_by_hand",
+             "at eager_attention_forward (gpt2.py:60), "
+             "eager_attention_forward (gpt2.py:61).");
 }
 
 /* A method of tensors has no frame: the node of its backward pass shows it. */
@@ -188,12 +214,14 @@ int main(void) {
         TEST(double_width_fires),
         TEST(double_width_is_silent_on_joined_halves),
         TEST(blow_up_fires),
+        TEST(blow_up_counts_the_backward_pass),
         TEST(blow_up_is_silent_on_layers),
         TEST(blow_up_is_silent_among_large_tensors),
         TEST(attention_weights_fire),
         TEST(attention_weights_are_silent_without_weights),
         TEST(attention_by_hand_fires),
         TEST(attention_by_hand_needs_a_softmax),
+        TEST(attention_by_hand_is_known_in_libraries),
         TEST(attention_by_hand_knows_softmax_by_its_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,6 +51,32 @@ static void backward_belongs_to_its_line(void **state) {
                                "mostly its backward pass.");
 }
 
+/* A thread of autograd in a file of PyTorch has frames of C++ alone. */
+static void operation_is_named_by_its_frame(void **state) {
+    char lines[PEAK_TEXT];
+    char kinds[PEAK_TEXT];
+    (void)state;
+    uint32_t engine = peak_call(&program, NONE, "torch::autograd::Engine::thread_main(...)", "", 0);
+    uint32_t node =
+        peak_call(&program, engine, "torch::autograd::generated::PowBackward0::apply(...)", "", 0);
+    peak_put(&program, 100, node, NONE, TIDE_GRADIENT);
+    peak_sentences(&program, lines, kinds);
+    assert_string_equal(lines, "All of the peak, 100.00 MiB, is in PowBackward0.");
+}
+
+/* Frames of PyTorch's Python code are no place. */
+static void pytorch_is_never_named(void **state) {
+    char lines[PEAK_TEXT];
+    char kinds[PEAK_TEXT];
+    (void)state;
+    uint32_t spawn =
+        peak_call(&program, NONE, "main", "/opt/lib/python3.11/multiprocessing/spawn.py", 9);
+    uint32_t storage = peak_call(&program, spawn, "_new_shared", TORCH "storage.py", 419);
+    peak_put(&program, 100, storage, NONE, TIDE_UNKNOWN);
+    peak_sentences(&program, lines, kinds);
+    assert_string_equal(lines, "All of the peak, 100.00 MiB, is at an unknown line.");
+}
+
 /* A command in a bin folder starts a library from one line: the library's lines count. */
 static void launcher_swallows_no_lines(void **state) {
     char lines[PEAK_TEXT];
@@ -97,14 +123,33 @@ static void rest_is_elsewhere(void **state) {
     assert_string_equal(kinds, "");
 }
 
+/* Neither does a thread of a library take them away. */
+static void script_keeps_its_lines_beside_threads(void **state) {
+    char lines[PEAK_TEXT];
+    char kinds[PEAK_TEXT];
+    (void)state;
+    uint32_t inner = peak_call(&program, peak_at(&program, 9), "fit",
+                               "/opt/lib/python3.11/site-packages/tunes/loop.py", 70);
+    uint32_t thread =
+        peak_call(&program, NONE, "fetch", "/opt/lib/python3.11/site-packages/tunes/loader.py", 20);
+    peak_put(&program, 20, inner, NONE, TIDE_ACTIVATION);
+    peak_put(&program, 80, thread, NONE, TIDE_INPUT);
+    peak_sentences(&program, lines, kinds);
+    assert_string_equal(lines, "The peak, 100.00 MiB, is 80.00 MiB of inputs at fetch "
+                               "(loader.py:20); 20.00 MiB of activations at main (train.py:9).");
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, clear)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(peak_is_by_line),
         TEST(backward_belongs_to_its_line),
+        TEST(operation_is_named_by_its_frame),
+        TEST(pytorch_is_never_named),
         TEST(launcher_swallows_no_lines),
         TEST(script_keeps_its_lines),
+        TEST(script_keeps_its_lines_beside_threads),
         TEST(rest_is_elsewhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
