@@ -144,6 +144,30 @@ static void names_mean_the_form_of_the_programs_version(void **state) {
     }
 }
 
+/* As libraries/stub_friend.h makes them: the newest version of these two is not served. */
+__attribute__((section("tide_vc_not_served"))) int cuDeviceGetUuid_v4(void);
+__attribute__((section("tide_vc_not_served"))) int cuOfTheMoon_v2(void);
+int cuDeviceGetUuid_v4(void) {
+    return 801;
+}
+int cuOfTheMoon_v2(void) {
+    return 801;
+}
+
+static void a_version_that_is_served_comes_first(void **state) {
+    (void)state;
+    void *found = NULL;
+    void *served = NULL;
+    int is_missing = 77;
+    assert_int_equal(cuGetProcAddress_v2("cuDeviceGetUuid", &found, 13000, 0, &is_missing), OK);
+    assert_int_equal(cuGetProcAddress_v2("cuDeviceGetUuid_v2", &served, 13000, 0, &is_missing), OK);
+    assert_non_null(served);
+    assert_ptr_equal(found, served);
+    assert_int_equal(cuGetProcAddress_v2("cuOfTheMoon", &found, 13000, 0, &is_missing), OK);
+    assert_non_null(found);
+    assert_int_equal(is_missing, 0);
+}
+
 static int begin(void **state) {
     (void)state;
     void *address = NULL;
@@ -165,6 +189,8 @@ int main(void) {
         cmocka_unit_test(a_graph_of_the_same_shape_is_taken),
         cmocka_unit_test(another_shape_is_refused_with_the_reason),
         cmocka_unit_test(the_driver_says_the_same),
-        cmocka_unit_test(names_mean_the_form_of_the_programs_version)};
+        cmocka_unit_test(names_mean_the_form_of_the_programs_version),
+        cmocka_unit_test(a_version_that_is_served_comes_first),
+    };
     return cmocka_run_group_tests(tests, begin, end);
 }

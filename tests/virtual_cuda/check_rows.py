@@ -1,35 +1,26 @@
-"""Writes and verifies the tables of programs/virtual_cuda/libraries against NVIDIA's headers and an installed PyTorch.
+"""Verifies the rows of programs/virtual_cuda/libraries against the prototypes of data/cuda_api.
 
-  make_tables.py --site-packages DIR            adds a row for every function that torch needs and no table has
-  make_tables.py --site-packages DIR --check    verifies every row, and that no function is missing; writes nothing
-  make_tables.py --runtime DIR ...              verifies only our runtime and driver, with the headers of another CUDA
+check_list.py calls check_rows(). Alone, with the headers of another CUDA in these folders:
 
-Existing rows are kept: a person decides what a function does; this program proposes and verifies. --headers DIR may
-name further folders of headers.
+  check_rows.py --runtime DIR ...    verifies the runtime and the driver that are written by hand
 """
 import argparse
 import re
 import sys
 from pathlib import Path
 
-from check_list import has_row, needed_by, rows
-from prototypes import Argument, Prototype, read_core, read_prototypes
-
 ROOT = Path(__file__).resolve().parents[2]
-TABLES = ROOT / "programs" / "virtual_cuda" / "libraries"
-# The table of a name, by its beginning; the first that fits.
-LIBRARIES = {
-    "cublasLt": "cublaslt", "cublas": "cublas", "cudnn": "cudnn", "cufft": "cufft", "cusolver": "cusolver",
-    "cusparseLt": "cusparselt", "cusparse": "cusparse", "curand": "curand", "cupti": "cupti", "nccl": "nccl",
-    "cuFile": "cufile", "nvshmem": "nvshmem", "nvjpeg": "nvjpeg", "nvrtc": "nvrtc", "nvtx": "nvtx", "nvml": "nvml",
-    "cuda": "cudart", "__cuda": "cudart", "cu": "driver",
-}
-FUNCTION = re.compile(r"(\w+), (.*)\)$")
+sys.path.append(str(ROOT / "data" / "cuda_api"))
+from headers import Group, read_group  # noqa: E402
+from table import Argument, Prototype, parse, read_tables  # noqa: E402
+
+CARD = ROOT / "programs" / "virtual_cuda"
+LIVE = ROOT / "programs" / "live" / "entries"
+FUNCTION = re.compile(r"^, (.*)\)$")
 EFFECT = re.compile(r'(\w+)(?:\((-?\d+)(?:, (\d+|""))?((?:, \w+)*)\))?')
 # The numbers in a work area's effect that are integer-class arguments.
 ARGUMENTS = {"WORK_AREA": (4, 5), "WORK_AREAS": (4, 5, 6), "WORK_AREA_TYPED": (3, 4, 5), "WORK_AREAS_TYPED": (3, 4, 5, 6)}
-# By how a value travels and its size; M8 is cuFile's pair of two statuses, where 0 means success. For a launch log's
-# effect: by place, the meaning of an argument, from its name in the header.
+# For a launch log's effect: by place, the meaning of an argument, from its name in the header.
 PRODUCT = ("transa", "transb", "m", "n", "k")
 LOGGED = {
     "PRODUCT": PRODUCT,
@@ -47,58 +38,7 @@ LOGGED = {
 }
 # The type of all three matrices, by the letter of a function's name.
 LETTERS = {"S": "FP32", "D": "FP64", "C": "COMPLEX64", "Z": "COMPLEX128"}
-RETURNS = {"I4": "STATUS", "M8": "STATUS", "V0": "VOID", "I8": "SIZE", "P8": "POINTER"}
 N_WORDS = 28
-
-
-def library_of(name: str) -> str:
-    return next((table for start, table in LIBRARIES.items() if name.startswith(start)), "")
-
-
-def is_handle_output(argument: Argument) -> bool:
-    return argument.type.travels == "P" and argument.type.target == "p" and not argument.type.is_const
-
-
-def asks_for_work_area(prototype: Prototype, argument: Argument) -> bool:
-    return argument.type.target == "i" and (
-        re.search(r"bufferSize|WorkspaceSize|GetWorkspace|workEstimation|ReserveSpaceSize|CompressedSize", prototype.name) is not None
-        and re.search(r"work|size|bytes|buffer", argument.name, re.I) is not None)
-
-
-def effect_of(prototype: Prototype, argument: Argument) -> str:
-    """What the function probably does to this argument; a person reads it before it is committed."""
-    kind, i = argument.type, argument.register
-    if kind.travels != "P" or kind.is_const or kind.target in "oc":
-        return ""
-    if kind.target == "p":
-        return f"CREATES({i})" if re.search(r"Create|Init|create", prototype.name) else f"OUTPUT({i}, 8)"
-    if kind.target == "v":
-        return f"WRITES({i})"
-    if asks_for_work_area(prototype, argument):
-        return f"WORKSPACE({i}, {kind.target_bytes})"
-    if kind.target == "f" and argument.name not in ("result", "a", "b", "c", "s"):
-        return f"WRITES({i})"
-    return f"OUTPUT({i}, {kind.target_bytes})"
-
-
-def derive(prototype: Prototype) -> str:
-    integers = prototype.integers()
-    if re.search(r"Destroy|destroyDescr", prototype.name) and integers and integers[0].type.target in "ov":
-        effects = "DESTROYS(0)"
-    else:
-        effects = " ".join(filter(None, (effect_of(prototype, a) for a in integers.values())))
-    returns = RETURNS.get(f"{prototype.returns.travels}{prototype.returns.n_bytes}", "")
-    if not returns or any(a.type.travels == "M" for a in prototype.arguments):
-        return f"HAND_WRITTEN({prototype.name})"
-    return wrapped(f"FUNCTION({prototype.name}, {returns}, {effects or 'HARMLESS'})")
-
-
-def wrapped(row: str) -> str:
-    """Rows over 100 columns continue on the next line, as a table's reader expects them."""
-    if len(row) <= 100:
-        return row
-    at = row.index(", ", row.index(", ") + 1) + 1
-    return row[:at] + "\n        " + row[at:]
 
 
 def check_target(name: str, effect: str, argument: Argument, size: int | None) -> list[str]:
@@ -134,13 +74,11 @@ def check_logged(prototype: Prototype, effect: str, words: list[str]) -> list[st
     return faults
 
 
-def verify(prototype: Prototype, returns: str, effects: str) -> list[str]:
+def verify(prototype: Prototype, effects: str) -> list[str]:
     name, faults, named, refused = prototype.name, [], set(), False
     integers = prototype.integers()
-    kind = f"{prototype.returns.travels}{prototype.returns.n_bytes}"
-    expected = "TEXT" if kind == "P8" and prototype.returns.is_const and prototype.returns.target_bytes == 1 else RETURNS.get(kind)
-    if returns != expected:
-        faults.append(f"{name}: returns {returns}, by the header {expected}")
+    if prototype.result in ("FLOATING", "STRUCTURE"):
+        faults.append(f"{name}: its result travels in other registers: it must be written by hand")
     if any(a.type.travels == "M" for a in prototype.arguments) and not effects.startswith("REFUSED"):
         faults.append(f"{name}: passes a structure by value and must be written by hand")
     if sum(a.type.travels == "F" for a in prototype.arguments) > 8:
@@ -212,19 +150,44 @@ def written_type(text: str) -> str:
     return "I4" if re.search(r"\b(int|unsigned|int32_t|uint32_t)\b", text) else "M"
 
 
+def written_words(parameters: str) -> list[str]:
+    return [written_type(p) for p in parameters.split(",") if p.strip() not in ("", "void")]
+
+
+def verify_parameters(name: str, ours: list[str], prototypes: dict[str, Prototype]) -> list[str]:
+    """Unread arguments at the end may be omitted."""
+    if name not in prototypes:
+        return []
+    theirs = [f"{a.type.travels}{a.type.n_bytes}" if a.type.travels != "M" else "M" for a in prototypes[name].arguments]
+    if ours == theirs[:len(ours)]:
+        return []
+    return [f"{name}: is written with {' '.join(ours)}, by the header {' '.join(theirs)}"]
+
+
 def verify_by_hand(prototypes: dict[str, Prototype]) -> list[str]:
-    """The declarations in our C files against the headers. Unread arguments at the end may be omitted."""
-    text = "".join(f.read_text() for f in sorted(TABLES.parent.rglob("*.c")))
+    """The declarations in the virtual card's C files."""
+    text = "".join(f.read_text() for f in sorted(CARD.rglob("*.c")))
     faults = []
-    for found in re.finditer(r"^TIDE_VC_EXPORT int (\w+)\(([^)]*)\)[;\s]", text, re.M):
-        prototype = prototypes.get(found[1])
-        ours = [written_type(parameter) for parameter in found[2].split(",") if parameter.strip() != "void"]
-        if prototype is None:
-            continue
-        theirs = [f"{a.type.travels}{a.type.n_bytes}" if a.type.travels != "M" else "M" for a in prototype.arguments]
-        if ours != theirs[:len(ours)]:
-            faults.append(f"{found[1]}: is written with {' '.join(ours)}, by the header {' '.join(theirs)}")
+    for found in re.finditer(r"^TIDE_VC_EXPORT ([\w *]+?)\b(\w+)\(([^)]*)\)[;\s]", text, re.M):
+        faults += verify_parameters(found[2], written_words(found[3]), prototypes)
+        if found[2] in prototypes and (found[1].strip() == "void") != (prototypes[found[2]].result == "VOID"):
+            faults.append(f"{found[2]}: returns {found[1].strip()}, by the header {prototypes[found[2]].declaration.split('(')[0]}")
     return faults
+
+
+def verify_live(prototypes: dict[str, Prototype]) -> list[str]:
+    """The stand-ins of the live recorder, each for a function of CUDA that returns a status."""
+    text = "".join(f.read_text() for f in sorted(LIVE.glob("*.c")))
+    faults, n = [], 0
+    for found in re.finditer(r"^TIDE_LIVE_STAND_IN\((\w+),([^{]*?)\) \{$", text, re.M):
+        name, parameters, n = found[1], re.sub(r"\([^()]*\)", "", found[2].replace("(*", "*(")), n + 1
+        ours = written_words(parameters)
+        if name not in prototypes:
+            faults.append(f"{name}: the live recorder stands in for it, and no table of data/cuda_api has it")
+        elif prototypes[name].result != "STATUS" or len(ours) != len(prototypes[name].arguments):
+            faults.append(f"{name}: the stand-in has {len(ours)} arguments, by the header {prototypes[name].declaration}")
+        faults += verify_parameters(name, ours, prototypes)
+    return faults if n > 0 else ["programs/live/entries: no stand-in was found"]
 
 
 # Functions whose arguments changed with CUDA 12 or 13. What ours do is right for either: they ask for the runtime's
@@ -237,8 +200,13 @@ CHANGED = {
 IN_BOTH_FORMS = {"cudaGraphExecUpdate", "cudaMemPrefetchAsync"}
 
 
+RUNTIME = Group(["cuda.h", "cuda_runtime_api.h"], ("__CUDA_RUNTIME_H__",))
+
+
 def check_runtime(includes: list[Path]) -> int:
-    prototypes = read_core(sorted(rows()), includes)
+    found = read_group(RUNTIME, r"(?:__)?cu(?:da)?[A-Z]\w+", includes, set())
+    prototypes = {d.name: parse("", (d.name, "VOID" if d.words.startswith("V0") else "STATUS", "0", f"{d.returns} ({d.parameters})", d.words))
+                  for d in found}
     faults = [f for f in verify_by_hand(prototypes) if f.split(":")[0] not in CHANGED | IN_BOTH_FORMS]
     for fault in faults:
         print(fault, file=sys.stderr)
@@ -246,45 +214,22 @@ def check_runtime(includes: list[Path]) -> int:
     return 1 if faults or len(prototypes) < 150 else 0
 
 
-def write_missing(missing: list[str], prototypes: dict[str, Prototype]) -> None:
-    for name in missing:
-        table = TABLES / f"{library_of(name)}.def"
-        if not table.exists():
-            table.write_text(f"/* {table.name} - what the virtual card answers: see stub_friend.h. */\n")
-        row = derive(prototypes[name]) if name in prototypes else f"HAND_WRITTEN({name})"
-        with table.open("a") as out:
-            out.write(row + "\n")
+def check_rows(known: dict[str, tuple[str, str]]) -> list[str]:
+    """`known`: kind of row and its rest by name, as check_list.rows() reads them."""
+    prototypes = read_tables()
+    faults = [f"{n}: a header declares it, and no table of programs/virtual_cuda/libraries has a row for it" for n in set(prototypes) - set(known)]
+    faults += [f"{n}: a table has it, and no header declares it: see data/cuda_api/headers.py" for n in set(known) - set(prototypes)]
+    for name, (kind, rest) in known.items():
+        if kind == "FUNCTION" and name in prototypes:
+            faults += verify(prototypes[name], FUNCTION.match(rest)[1])
+    faults += [f for f in verify_by_hand(prototypes) if f.split(":")[0] not in IN_BOTH_FORMS]
+    return faults + verify_live(prototypes)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--site-packages", type=Path)
-    parser.add_argument("--runtime", type=Path, nargs="+")
-    parser.add_argument("--headers", type=Path, action="append", default=[])
-    parser.add_argument("--check", action="store_true")
-    options = parser.parse_args()
-    if options.runtime:
-        return check_runtime(options.runtime)
-    includes = options.headers + sorted(options.site_packages.glob("nvidia/*/include"))
-    known = rows()
-    needed = needed_by(options.site_packages)
-    prototypes = read_prototypes(sorted(needed | set(known)), includes, [Path("/usr/local/cuda/include")])
-    missing = sorted(n for n in needed if not has_row(n, known))
-    if not options.check:
-        write_missing(missing, prototypes)
-        print(f"{len(missing)} rows added; read them before they are committed")
-        return 0
-    faults = [f"{n}: torch needs it, and no table has it" for n in missing]
-    faults += [f"{n}: torch needs it, and no header declares it" for n in sorted(needed & set(known))
-               if n not in prototypes and known[n][0] == "FUNCTION" and "REFUSED" not in known[n][1]]
-    for name, (kind, rest) in known.items():
-        if kind == "FUNCTION" and name in prototypes:
-            faults += verify(prototypes[name], *FUNCTION.match(rest.lstrip(", ")).groups())
-    faults += [f for f in verify_by_hand(prototypes) if f.split(":")[0] not in IN_BOTH_FORMS]
-    for fault in faults:
-        print(fault, file=sys.stderr)
-    print(f"{len(known)} rows, {len(needed)} functions that torch needs, {len(prototypes)} prototypes: {len(faults)} faults")
-    return 1 if faults or not needed else 0
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runtime", type=Path, nargs="+", required=True)
+    return check_runtime(parser.parse_args().runtime)
 
 
 if __name__ == "__main__":
