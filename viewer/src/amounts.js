@@ -56,6 +56,8 @@ function firstBorn(bornState, state) {
  * @typedef {{kind: 'alive', state: number}} Alive in a state
  * @typedef {{kind: 'allocated' | 'freed' | 'kept', first: number, last: number}} Happened by the events that
  *   led to the states first <= s < last; kept: allocated there and still alive in the last of these states
+ *
+ * @typedef {'peak' | 'cursor' | 'range-alive' | 'range-allocated' | 'range-freed'} Instant the page's choice
  */
 
 /**
@@ -109,7 +111,7 @@ export function blocksOf(run, what, visible) {
 /**
  * The blocks of one run that the page's choice of an instant selects. A range has its own peak.
  * @param {import('./run.js').Run} run
- * @param {import('./store.js').State['instant']} instant
+ * @param {Instant} instant
  * @param {number} cursor state; -1: none, which selects the peak
  * @param {{first: number, last: number} | null} range null: the whole run
  * @returns {Alive | Happened}

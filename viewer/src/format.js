@@ -109,6 +109,8 @@ import { ACTION, makeSubjects, subjectOf } from './subjects.js';
  * @typedef {{parent: Indices, frame: Indices, userFrame: Indices}} Stacks a tree: a row holds the innermost
  *   frame, and its parent the caller's. userFrame: the frame that represents the stack, or -1
  * @typedef {{event: number, requestedBytes: number}} Oom
+ * @typedef {{words: string, category: string, bytes: number, count: number}} RuleRow count: of blocks. Only
+ *   the command line knows the user's own rules (--rules): their row is the last, without a category
  *
  * @typedef {object} Snapshot
  * @property {Record<string, any>} run as it stands in the document
@@ -140,7 +142,7 @@ import { ACTION, makeSubjects, subjectOf } from './subjects.js';
  * @property {Oom[]} oom
  * @property {string[][]} verdicts by device, what `tidemark explain` says of the recording, the most urgent
  *   first; empty: PyTorch did not record it
- * @property {import('./rule_coverage.js').RuleRow[][]} rules by device, what explains the categories at its
+ * @property {RuleRow[][]} rules by device, what explains the categories at its
  *   peak; empty: PyTorch did not record it
  * @property {{count: number, first: string} | null} odd number of values read as unknown, and the place of
  *   the first

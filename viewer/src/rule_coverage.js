@@ -7,13 +7,9 @@ import { categoryText, formatBytes, formatShare } from './text.js';
 const BY_RULE = CERTAINTY_NAMES.indexOf('by rule');
 
 /**
- * @typedef {{words: string, category: string, bytes: number, count: number}} RuleRow count: of blocks. Only
- *   the command line knows the user's own rules (--rules): their row is the last, without a category
- */
-
-/**
  * @param {import('./run.js').Run} run
- * @returns {RuleRow[]} in the order of the rules; empty if no category at the peak comes from one
+ * @returns {import('./format.js').RuleRow[]} in the order of the rules; empty if no category at the peak
+ *   comes from one
  */
 export function ruleRows({ snapshot, device, peak }) {
   return (peak.certainties?.[BY_RULE] ?? 0) > 0 ? (snapshot.rules[device] ?? []) : [];

@@ -31,8 +31,7 @@
  * @property {Pick | null} pick
  * @property {string | null} phase name of the phase under the pointer
  * @property {'tree' | 'flame' | 'map' | 'events' | 'differences'} dock the panel below the timelines
- * @property {'peak' | 'cursor' | 'range-alive' | 'range-allocated' | 'range-freed'} instant the selection in
- *   the tree and the flame graph
+ * @property {import('./amounts.js').Instant} instant the selection in the tree and the flame graph
  * @property {number} shown the run in the panels that show one run
  */
 
