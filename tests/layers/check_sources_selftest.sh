@@ -132,7 +132,7 @@ plant model/bad.cu "template <int N>\nstatic __global__ void f(int *a) {\n$body\
 plant model/bad.cu "extern \"C\" {\nint f(void) {\n$body\n}\n}" 'model/bad.cu:2: 61 lines'
 
 # The page.
-plant viewer/src/app.js 'element.innerHTML = name;' 'textContent'
+plant viewer/src/page/app.js 'element.innerHTML = name;' 'textContent'
 plant viewer/start.js 'element.outerHTML = name;' 'textContent'
 
 expect clean "all of them taken away again"
