@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #define HOST 0.3
-#include "unit/virtual_cuda/test_clock.h"
+#include "unit/virtual_cuda/process/test_clock.h"
 #include "unit/virtual_cuda/test_folder.h"
 #include "programs/virtual_cuda/process/program_clock.h"
 

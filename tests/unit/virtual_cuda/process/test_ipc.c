@@ -20,8 +20,8 @@
 
 #include <cmocka.h>
 
-#include "cuda_names.h"
-#include "test_folder.h"
+#include "unit/virtual_cuda/cuda_names.h"
+#include "unit/virtual_cuda/test_folder.h"
 
 #define MIB ((size_t)1 << 20)
 enum { OK = 0, INVALID_VALUE = 1, INVALID_CONTEXT = 201, INVALID_HANDLE = 400 };

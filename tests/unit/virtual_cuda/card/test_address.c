@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "programs/wire/run_account.h"
-#include "cuda_names.h"
+#include "unit/virtual_cuda/cuda_names.h"
 #include "programs/virtual_cuda/card/account_friend.h"
 #include "programs/virtual_cuda/card/address.h"
 #include "programs/virtual_cuda/values/known.h"

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "cuda_names.h"
+#include "unit/virtual_cuda/cuda_names.h"
 #include "device/cards.h"
 #include "programs/virtual_cuda/api/properties.h"
 

@@ -1,4 +1,4 @@
-#include "unit/virtual_cuda/fake_core.h"
+#include "unit/virtual_cuda/libraries/fake_core.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "unit/virtual_cuda/fake_core.h"
+#include "unit/virtual_cuda/libraries/fake_core.h"
 
 /* --- prototypes as in NVIDIA's headers --- */
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cuda_names.h"
+#include "unit/virtual_cuda/cuda_names.h"
 
 #define MIB ((size_t)1 << 20)
 

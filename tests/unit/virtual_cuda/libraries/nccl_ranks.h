@@ -23,8 +23,8 @@
 
 #include <cmocka.h>
 
-#include "cuda_names.h"
-#include "test_folder.h"
+#include "unit/virtual_cuda/cuda_names.h"
+#include "unit/virtual_cuda/test_folder.h"
 
 enum { N_RANKS = 4, N_BYTES = 256, TO_DEVICE = 1, TO_HOST = 2 };
 enum { INT8, UINT8, INT32, UINT32, INT64, UINT64, HALF, FLOAT, DOUBLE, BFLOAT, FLOAT8 };

@@ -22,7 +22,7 @@
 #include <cmocka.h>
 
 #include "common/lock_friend.h"
-#include "unit/virtual_cuda/test_clock.h"
+#include "unit/virtual_cuda/process/test_clock.h"
 #include "unit/virtual_cuda/test_folder.h"
 
 int cudaMalloc(void **address, size_t n_bytes);

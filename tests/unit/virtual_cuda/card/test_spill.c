@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "programs/wire/run_account.h"
-#include "cuda_names.h"
+#include "unit/virtual_cuda/cuda_names.h"
 #include "programs/virtual_cuda/card/account_friend.h"
 
 #define MIB ((size_t)1 << 20)

@@ -23,8 +23,8 @@
 #include <cmocka.h>
 
 #include "programs/wire/run_account.h"
-#include "cuda_names.h"
-#include "test_folder.h"
+#include "unit/virtual_cuda/cuda_names.h"
+#include "unit/virtual_cuda/test_folder.h"
 #include "programs/virtual_cuda/card/account_friend.h"
 #include "programs/virtual_cuda/process/inexact.h"
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "cuda_names.h"
+#include "unit/virtual_cuda/cuda_names.h"
 
 enum { OK = 0, NOT_UPDATED = 910, TOPOLOGY_CHANGED = 2, NODE_TYPE_CHANGED = 3 };
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "cuda_names.h"
+#include "unit/virtual_cuda/cuda_names.h"
 
 enum { OK = 0, NOT_READY = 600, N = 8 };
 

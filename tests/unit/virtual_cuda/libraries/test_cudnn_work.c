@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "unit/virtual_cuda/fake_core.h"
+#include "unit/virtual_cuda/libraries/fake_core.h"
 
 int cudnnCreate(void **handle);
 int cudnnSetStream(void *handle, void *stream);

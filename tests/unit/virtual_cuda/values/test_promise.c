@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "cuda_names.h"
+#include "unit/virtual_cuda/cuda_names.h"
 #include "programs/virtual_cuda/values/known.h"
 #include "programs/virtual_cuda/values/promise.h"
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "unit/virtual_cuda/fake_core.h"
+#include "unit/virtual_cuda/libraries/fake_core.h"
 #include "programs/virtual_cuda/libraries/list.h"
 
 /* --- prototypes as in NVIDIA's headers --- */

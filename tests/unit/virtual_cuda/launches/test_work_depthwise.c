@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "cuda_names.h"
+#include "unit/virtual_cuda/cuda_names.h"
 #include "programs/virtual_cuda/launches/kernels/work.h"
 
 static const char FORWARD[] =

@@ -29,7 +29,7 @@
 #include "programs/step_time/log.h"
 #include "programs/step_time/pace.h"
 #include "programs/step_time/replay.h"
-#include "unit/virtual_cuda/test_clock.h"
+#include "unit/virtual_cuda/process/test_clock.h"
 #include "unit/virtual_cuda/test_folder.h"
 
 int cudaMalloc(void **address, size_t n_bytes);
