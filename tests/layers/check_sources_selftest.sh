@@ -71,6 +71,10 @@ write tidemark.h '#include "allocator/cache.h"'
 write cmake/public_headers.txt '# a comment\nallocator/cache.h\ncommon/status.h\ntidemark.h'
 write common/tables.c "static const int TABLE[] = {\n$(lines 200 '    1,')\n};"
 write common/long.c "static int sum(void) {\n$(lines 58 '    x++;')\n}"
+for i in {1..41}; do
+    write "tests/golden/cases/$i.sh" ''
+    [ "$i" = 41 ] || write "snapshot/full/$i.h" ''
+done
 expect clean "a clean tree"
 
 # These includes point from a module to one that it may not include.
@@ -130,6 +134,14 @@ plant common/bad.c "typedef struct x {\n    int (*f)(void);\n} x;\n\nstruct x *f
 plant common/bad.c "static const struct {\n    int a;\n} ROWS[] = {\n    {1},\n};\n\nint f(void) {\n$body\n}" 'common/bad.c:7: 61 lines'
 plant model/bad.cu "template <int N>\nstatic __global__ void f(int *a) {\n$body\n}" 'model/bad.cu:2: 61 lines'
 plant model/bad.cu "extern \"C\" {\nint f(void) {\n$body\n}\n}" 'model/bad.cu:2: 61 lines'
+
+# Files of a folder, which folders in it do not count for.
+plant snapshot/full/41.h '' 'snapshot/full/: 41 files of its own'
+write snapshot/full/room/41.h ''
+expect clean "a folder within a full one"
+rm "$scratch/tests/golden/cases/41.sh"
+expect refused "a folder of data that is no longer full"
+write tests/golden/cases/41.sh ''
 
 # The page.
 plant viewer/src/page/app.js 'element.innerHTML = name;' 'textContent'
