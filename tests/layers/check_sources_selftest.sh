@@ -57,6 +57,8 @@ write recorder/log.c '#include "common/lock_friend.h"'
 write replay/lane.c '#include "common/lock_friend.h"\n#include "recorder/recorder_friend.h"'
 write capture/boundary.c '#include "recorder/recorder_friend.h"'
 write programs/live/rows.c '#include "common/lock_friend.h"\n#include "recorder/recorder_friend.h"'
+write programs/live/hook.c 'extern int f(void) __attribute__((weak));\natomic_compare_exchange_weak(&x, &y, z);'
+write common/exchange.c 'atomic_compare_exchange_weak(&x, &y, z);'
 write model/step.c '#include "recorder/recorder_friend.h"'
 write bench/sides.c '#include "recorder/recorder_friend.h"\n#include "run/run.h"\nvoid f(void) { _exit(1); }'
 write cli/fit/fit.c '#include "cli/fit/internal.h"\nint main(void) { tide_cli_print(stdout, "x"); fputs("x", out); exit(1); }'
@@ -104,6 +106,11 @@ plant capture/boundary.c '#include "common/status.h"' 'FRIENDS names capture for
 # The list of installed headers must match what tidemark.h includes.
 plant allocator/cache.h '#include "common/status.h"\n#include "common/more.h"' 'common/more.h'
 plant cmake/public_headers.txt 'allocator/cache.h\ncommon/status.h\ntidemark.h\ncommon/pickle.h' 'common/pickle.h'
+
+# No weak symbols below programs/.
+plant common/bad.c 'extern int f(void)\n    __attribute__((weak));' 'common/bad.c:2:.*no weak symbols'
+plant device/bad.c 'extern int f(void) __attribute__((noinline, weak));' 'no weak symbols'
+plant recorder/bad.c '#pragma weak f' 'no weak symbols'
 
 # Libraries must not print or end the process.
 plant allocator/bad.c 'void f(void) { exit(1); }' 'must not print, exit or abort'
