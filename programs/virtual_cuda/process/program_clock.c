@@ -73,12 +73,12 @@ static int64_t real_ns(int clock) {
 
 __attribute__((constructor)) static void begin(void) {
     (void)real_ns(CLOCK_MONOTONIC); /* looks up the function, before any handler of a signal does */
+    tide_vc_real_time_begin();
     tide_time_pace pace;
     const char *text = tide_setting(TIDE_RUN_CLOCK_VARIABLE);
     if (text == NULL || !tide_time_pace_read(text, &pace)) {
         return;
     }
-    tide_vc_real_time_begin();
     factor = pace.host;
     start_ns = real_ns(CLOCK_MONOTONIC);
     for (int i = 0; i < N_CLOCKS; i++) {
