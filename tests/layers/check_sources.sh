@@ -28,7 +28,7 @@ knows() {
     stack) echo "common stack" ;;
     recorder) echo "common device stack recorder" ;;
     allocator) echo "common device stack recorder allocator" ;;
-    snapshot) echo "common programs/wire snapshot" ;;
+    snapshot) echo "common snapshot" ;;
     report) echo "common snapshot report" ;;
     capture) echo "common device stack recorder allocator snapshot capture" ;;
     replay) echo "common device stack recorder allocator snapshot replay" ;;

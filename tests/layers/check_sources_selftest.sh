@@ -77,6 +77,7 @@ expect clean "a clean tree"
 
 # These includes point from a module to one that it may not include.
 plant snapshot/format/writer.c '#include "allocator/cache.h"' 'snapshot must not include allocator/'
+plant snapshot/format/reader.c '#include "programs/wire/run_launches.h"' 'snapshot must not include programs/wire/'
 plant common/status.c '#include "common/status.h"\n#  include "model/ops.h"' 'common must not include model/'
 plant allocator/cuda.cu '#include "snapshot/document/snapshot.h"' 'allocator must not include snapshot/'
 plant model/run.c '#include "run/run.h"' 'model must not include run/'
