@@ -3,6 +3,7 @@
 #   - a module includes only the modules of its row in knows(), and the folders of cli/ do not include each other
 #   - only its own folder includes an internal header, and only the folders in FRIENDS include a friend header
 #   - the list of installed headers names exactly the headers that tidemark.h includes
+#   - a module below programs/ never asks by a weak symbol for what another may define
 #   - libraries never print, exit or abort, and in cli/ one printer prints
 #   - no file has more than 500 lines, and no function more than 60
 #   - no folder has more than 40 files of its own
@@ -29,7 +30,7 @@ knows() {
     stack) echo "common stack" ;;
     recorder) echo "common device stack recorder" ;;
     allocator) echo "common device stack recorder allocator" ;;
-    snapshot) echo "common programs/wire snapshot" ;;
+    snapshot) echo "common snapshot" ;;
     report) echo "common snapshot report" ;;
     capture) echo "common device stack recorder allocator snapshot capture" ;;
     replay) echo "common device stack recorder allocator snapshot replay" ;;
@@ -176,6 +177,19 @@ check_public_headers() {
     done < <(diff <(grep -v '^#' "$list" | sort) <(tr ' ' '\n' <<<"${reached# }" | sort) | grep '^[<>]')
 }
 
+# A weak symbol is a call of a module above, which no include shows: let the module above set a hook, as
+# common/real_time.h. The preloaded objects of programs/ may look for each other so, because each works without the
+# others.
+check_weak() {
+    local module found
+    for module in $MODULES; do
+        [[ $module != programs/* ]] || continue
+        while IFS= read -r found; do
+            fail "$found: no weak symbols; let the module above set a hook"
+        done < <(sources_of "$module" | xargs -r grep -HnE '__attribute__\(\(.*\bweak(ref)?\b|#[[:space:]]*pragma[[:space:]]+weak')
+    done
+}
+
 # programs/launch/, run/ and bench/ may call _exit: a child that they forked must not flush the buffered files of its
 # parent. So may programs/virtual_cuda/, which lives in the user's process and has none of our callers to report to: it
 # prints what it does not know (inexact.c), and ends a program whose cards are unknown (machine.c).
@@ -246,6 +260,7 @@ check_page() {
 check_includes
 check_friends
 check_public_headers
+check_weak
 check_libraries
 check_printer
 check_lengths

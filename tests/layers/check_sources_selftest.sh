@@ -57,6 +57,8 @@ write recorder/log.c '#include "common/lock_friend.h"'
 write replay/lane.c '#include "common/lock_friend.h"\n#include "recorder/recorder_friend.h"'
 write capture/boundary.c '#include "recorder/recorder_friend.h"'
 write programs/live/rows.c '#include "common/lock_friend.h"\n#include "recorder/recorder_friend.h"'
+write programs/live/hook.c 'extern int f(void) __attribute__((weak));\natomic_compare_exchange_weak(&x, &y, z);'
+write common/exchange.c 'atomic_compare_exchange_weak(&x, &y, z);'
 write model/step.c '#include "recorder/recorder_friend.h"'
 write bench/sides.c '#include "recorder/recorder_friend.h"\n#include "run/run.h"\nvoid f(void) { _exit(1); }'
 write cli/fit/fit.c '#include "cli/fit/internal.h"\nint main(void) { tide_cli_print(stdout, "x"); fputs("x", out); exit(1); }'
@@ -79,6 +81,7 @@ expect clean "a clean tree"
 
 # These includes point from a module to one that it may not include.
 plant snapshot/format/writer.c '#include "allocator/cache.h"' 'snapshot must not include allocator/'
+plant snapshot/format/reader.c '#include "programs/wire/run_launches.h"' 'snapshot must not include programs/wire/'
 plant common/status.c '#include "common/status.h"\n#  include "model/ops.h"' 'common must not include model/'
 plant allocator/cuda.cu '#include "snapshot/document/snapshot.h"' 'allocator must not include snapshot/'
 plant model/run.c '#include "run/run.h"' 'model must not include run/'
@@ -108,6 +111,11 @@ plant capture/boundary.c '#include "common/status.h"' 'FRIENDS names capture for
 # The list of installed headers must match what tidemark.h includes.
 plant allocator/cache.h '#include "common/status.h"\n#include "common/more.h"' 'common/more.h'
 plant cmake/public_headers.txt 'allocator/cache.h\ncommon/status.h\ntidemark.h\ncommon/pickle.h' 'common/pickle.h'
+
+# No weak symbols below programs/.
+plant common/bad.c 'extern int f(void)\n    __attribute__((weak));' 'common/bad.c:2:.*no weak symbols'
+plant device/bad.c 'extern int f(void) __attribute__((noinline, weak));' 'no weak symbols'
+plant recorder/bad.c '#pragma weak f' 'no weak symbols'
 
 # Libraries must not print or end the process.
 plant allocator/bad.c 'void f(void) { exit(1); }' 'must not print, exit or abort'

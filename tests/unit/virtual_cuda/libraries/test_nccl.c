@@ -234,6 +234,48 @@ static void test_files_are_bounded(void **state) {
     run_some(2, 3, post_much);
 }
 
+/* Whether this process has reported a call as inexact. */
+static bool has_reported(const char *call) {
+    char path[64], line[512];
+    bool is_found = false;
+    (void)snprintf(path, sizeof(path), "%s/%ld.card", folder, (long)getpid());
+    FILE *file = fopen(path, "r");
+    while (file != NULL && !is_found && fgets(line, sizeof(line), file) != NULL) {
+        is_found = strstr(line, call) != NULL;
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return is_found;
+}
+
+/* Rank 1 reads the first message after so many others that its file is removed. */
+static void read_late(member *of) {
+    enum { N_MESSAGES = 140 };
+    unsigned char *large = NULL;
+    int32_t given = 7;
+    CHECK(of, cudaMalloc((void **)&large, 1 << 20) == OK);
+    CHECK(of, cudaMemset(large, of->rank, 1 << 20) == OK);
+    put(of, &given, sizeof(given));
+    for (int i = 0; of->rank == 0 && i < N_MESSAGES; i++) {
+        const void *from = i == 0 ? of->from : large;
+        CHECK(of, ncclSend(from, i == 0 ? 4 : 1 << 19, INT8, 1, of->comm, NULL) == OK);
+    }
+    CHECK(of, ncclAllReduce(of->from, of->to, 1, INT32, SUM, of->comm, NULL) == OK);
+    CHECK(of, has(of, (int32_t[]){14}, 4)); /* rank 0 has sent all */
+    CHECK(of, !has_reported("late messages"));
+    if (of->rank == 1) {
+        CHECK(of, ncclRecv(of->to, 4, INT8, 0, of->comm, NULL) == OK);
+        CHECK(of, !is_known(of, 4));
+        CHECK(of, has_reported("late messages"));
+    }
+}
+
+static void test_a_dropped_message_is_named(void **state) {
+    (void)state;
+    run_some(2, 3, read_late);
+}
+
 /* ---- several cards of one process ---- */
 
 enum { N_CARDS = 2, N_ROUNDS = 20 };
@@ -296,6 +338,7 @@ int main(void) {
         cmocka_unit_test(test_a_promise_can_be_copied),
         cmocka_unit_test(test_messages_keep_their_order),
         cmocka_unit_test(test_files_are_bounded),
+        cmocka_unit_test(test_a_dropped_message_is_named),
         cmocka_unit_test(test_several_cards_of_one_process),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
