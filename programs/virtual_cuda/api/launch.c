@@ -35,11 +35,11 @@ typedef struct launch_config {
 enum { GUESSED_REGISTERS = 32 }; /* of a thread of a kernel whose image cannot be read */
 
 static int launch(const launch_config *config, const void *kernel, void **arguments) {
-    if (tide_vc_kernel_has_no_image(kernel, tide_vc_device())) {
+    const char *name = tide_vc_kernel_to_launch(kernel, tide_vc_device());
+    if (name == NULL) {
         return tide_vc_refuse_kernel();
     }
     tide_vc_entry entry = tide_vc_launch_begin();
-    const char *name = tide_vc_kernel_name(kernel);
     tide_vc_watchdog_settle();
     tide_vc_launched(name, arguments, config->stream);
     tide_vc_stream_work(config->stream);

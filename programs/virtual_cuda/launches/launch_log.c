@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/map.h"
 #include "common/text/setting.h"
 #include "programs/virtual_cuda/launches/card_clock.h"
 #include "programs/virtual_cuda/api/export.h"
@@ -51,18 +52,10 @@ static uint16_t number_of_thread(void) {
 
 /* ---- texts, numbered by their addresses ---- */
 
-typedef struct text {
-    const char *at; /* NULL: the slot is empty */
-    uint32_t number;
-} text;
-
-static text *texts; /* open addressing; from malloc */
-static size_t n_texts, n_slots;
+static tide_map texts; /* from the address of a text to its number */
 
 static void forget(void) {
-    free(texts);
-    texts = NULL;
-    n_texts = n_slots = 0;
+    tide_map_fini(&texts);
     tide_vc_row_file_forget(&file);
     file.has_failed = false;
     atomic_store(&n_threads, 0);
@@ -73,40 +66,8 @@ TIDE_VC_LOCK(lock, forget);
 
 /* ---- the caller holds the lock ---- */
 
-static size_t slot_of(const char *at) {
-    uint64_t hash = (uint64_t)(uintptr_t)at * UINT64_C(0x9E3779B97F4A7C15);
-    size_t i = (size_t)(hash >> 32) & (n_slots - 1);
-    while (texts[i].at != NULL && texts[i].at != at) {
-        i = (i + 1) & (n_slots - 1);
-    }
-    return i;
-}
-
-/* Keeps the table at most half full. False: no host memory. */
-static bool has_room(void) {
-    if (2 * (n_texts + 1) <= n_slots) {
-        return true;
-    }
-    size_t n_old = n_slots;
-    text *old = texts;
-    size_t more = n_old > 0 ? 2 * n_old : 1024;
-    text *larger = calloc(more, sizeof(*larger));
-    if (larger == NULL) {
-        return false;
-    }
-    texts = larger;
-    n_slots = more;
-    for (size_t i = 0; i < n_old; i++) {
-        if (old[i].at != NULL) {
-            texts[slot_of(old[i].at)] = old[i];
-        }
-    }
-    free(old);
-    return true;
-}
-
 /* Writes the bytes of the text before its kind, because the kind marks them as present. */
-static bool write_text(const char *at) {
+static bool write_text(const char *at, uint32_t number) {
     enum { ROW = sizeof(tide_run_launch), MOST = 1024 };
     _Static_assert((int)MOST + 2 * (int)ROW <= (int)TIDE_VC_ROW_FILE_MOST_BYTES,
                    "a text is one piece");
@@ -119,24 +80,29 @@ static bool write_text(const char *at) {
         return false;
     }
     memcpy(row + 1, readable, n);
-    *row = (tide_run_launch){.bytes = n, .name = (uint32_t)n_texts};
+    *row = (tide_run_launch){.bytes = n, .name = number};
     __atomic_store_n(&row->kind, TIDE_RUN_TEXT, __ATOMIC_RELEASE);
     return true;
 }
 
 /* The number of a text, which is written if it is new; UINT32_MAX: none. */
 static uint32_t number_of(const char *at) {
-    if (at == NULL || at[0] == '\0' || !has_room()) {
+    if (at == NULL || at[0] == '\0') {
         return UINT32_MAX;
     }
-    text *of = &texts[slot_of(at)];
-    if (of->at == NULL) {
-        if (!write_text(at)) {
-            return UINT32_MAX;
-        }
-        *of = (text){at, (uint32_t)n_texts++};
+    uint64_t number = texts.n_used;
+    if (tide_map_find(&texts, (uintptr_t)at, &number)) {
+        return (uint32_t)number;
     }
-    return of->number;
+    /* Numbered before it is written: the file may have no text that is not kept. */
+    if (tide_map_put(&texts, (uintptr_t)at, number) != TIDE_OK) {
+        return UINT32_MAX;
+    }
+    if (!write_text(at, (uint32_t)number)) {
+        (void)tide_map_remove(&texts, (uintptr_t)at);
+        return UINT32_MAX;
+    }
+    return (uint32_t)number;
 }
 
 /* False if this is the first row that could not be written. */

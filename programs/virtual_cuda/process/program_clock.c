@@ -10,6 +10,7 @@
 #include "programs/step_time/pace.h"
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/process/real_function.h"
+#include "programs/virtual_cuda/process/real_time.h"
 
 #define SECOND_NS INT64_C(1000000000)
 /* A time beyond the year 2096 means never. */
@@ -56,14 +57,7 @@ int tide_vc_clock_read_real(int clock, struct timespec *ret) {
     return real(clock, ret);
 }
 
-/* For our own libraries, which measure with the real clock whatever the program sees
- * (common/clock.c). */
-TIDE_VC_EXPORT int tide_vc_real_clock(int clock, struct timespec *ret);
-int tide_vc_real_clock(int clock, struct timespec *ret) {
-    return tide_vc_clock_read_real(clock, ret);
-}
-
-/* The same for Python: microseconds since 1970. */
+/* For Python: real microseconds since 1970. */
 TIDE_VC_EXPORT int64_t tidemark_real_unix_us(void);
 int64_t tidemark_real_unix_us(void) {
     struct timespec now = {0, 0};
@@ -79,6 +73,7 @@ static int64_t real_ns(int clock) {
 
 __attribute__((constructor)) static void begin(void) {
     (void)real_ns(CLOCK_MONOTONIC); /* looks up the function, before any handler of a signal does */
+    tide_vc_real_time_begin();
     tide_time_pace pace;
     const char *text = tide_setting(TIDE_RUN_CLOCK_VARIABLE);
     if (text == NULL || !tide_time_pace_read(text, &pace)) {
