@@ -7,6 +7,7 @@
 #   - a file of programs/virtual_cuda/ keeps its state in one struct, and that of its threads in another
 #   - libraries never print, exit or abort, and in cli/ one printer prints
 #   - no file has more than 500 lines, and no function more than 60
+#   - no folder has more than 40 files of its own
 #   - the page inserts user text as text, never as HTML
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -15,6 +16,7 @@ failures=0
 
 FILE_LINES=500
 FUNCTION_LINES=60
+FOLDER_FILES=40
 
 fail() {
     printf 'layers: %s\n' "$1" >&2
@@ -79,8 +81,17 @@ snapshot/format/json_friend.h: snapshot/pytorch
 snapshot/format/writer_friend.h: snapshot/wasm
 "
 
-# Known violations of the rules, one FILE or FOLDER:HEADER a line. This list may only shrink.
+# Folders of data, where each file is one more of the same. Each line: FOLDER: why.
+FULL_FOLDERS="
+tests/golden/cases: a file is a case, or what a case prints
+tests/pytorch/zoo: a file is a program that a user would write
+"
+
+# Known violations of the rules, one FILE, FOLDER or FOLDER:HEADER a line. This list may only shrink.
 UNFINISHED="
+model
+model/ops_cuda
+tests/unit/model
 "
 unfinished() { [[ $UNFINISHED == *$'\n'"$1"$'\n'* ]]; }
 
@@ -232,6 +243,22 @@ check_lengths() {
     done < <(sources_of $MODULES | xargs -r awk -v limit=$FUNCTION_LINES -f "$here/function_lengths.awk")
 }
 
+check_folders() {
+    local n_files folder line full=''
+    while read -r n_files folder; do
+        [ "$n_files" -gt $FOLDER_FILES ] || continue
+        full="$full $folder"
+        grep -q "^$folder: " <<<"$FULL_FOLDERS" || unfinished "$folder" ||
+            fail "$folder/: $n_files files of its own; $FOLDER_FILES at most, by concept in folders of their own"
+    done < <(find $MODULES python docs tests -type f -not -path '*/node_modules/*' -not -path '*/__pycache__/*' \
+        -printf '%h\n' 2>/dev/null | sort | uniq -c)
+    while IFS= read -r line; do
+        folder=${line%%: *}
+        [ -z "$folder" ] || [ ! -e "$folder" ] || [[ "$full " == *" $folder "* ]] ||
+            fail "FULL_FOLDERS names $folder, which has $FOLDER_FILES files or fewer"
+    done <<<"$FULL_FOLDERS"
+}
+
 check_page() {
     local found
     while IFS= read -r found; do
@@ -248,5 +275,6 @@ check_state
 check_libraries
 check_printer
 check_lengths
+check_folders
 check_page
 [ "$failures" -eq 0 ]

@@ -78,6 +78,10 @@ static int f(int a, int b) {\n    static int n;\n    return n;\n}\nstatic const 
 write programs/virtual_cuda/more.c 'static int n;\nstatic _Thread_local int m;'
 write common/tables.c "static const int TABLE[] = {\n$(lines 200 '    1,')\n};"
 write common/long.c "static int sum(void) {\n$(lines 58 '    x++;')\n}"
+for i in {1..41}; do
+    write "tests/golden/cases/$i.sh" ''
+    [ "$i" = 41 ] || write "snapshot/full/$i.h" ''
+done
 expect clean "a clean tree"
 
 # These includes point from a module to one that it may not include.
@@ -151,8 +155,16 @@ plant common/bad.c "static const struct {\n    int a;\n} ROWS[] = {\n    {1},\n}
 plant model/bad.cu "template <int N>\nstatic __global__ void f(int *a) {\n$body\n}" 'model/bad.cu:2: 61 lines'
 plant model/bad.cu "extern \"C\" {\nint f(void) {\n$body\n}\n}" 'model/bad.cu:2: 61 lines'
 
+# Files of a folder, which folders in it do not count for.
+plant snapshot/full/41.h '' 'snapshot/full/: 41 files of its own'
+write snapshot/full/room/41.h ''
+expect clean "a folder within a full one"
+rm "$scratch/tests/golden/cases/41.sh"
+expect refused "a folder of data that is no longer full"
+write tests/golden/cases/41.sh ''
+
 # The page.
-plant viewer/src/app.js 'element.innerHTML = name;' 'textContent'
+plant viewer/src/page/app.js 'element.innerHTML = name;' 'textContent'
 plant viewer/start.js 'element.outerHTML = name;' 'textContent'
 
 expect clean "all of them taken away again"
