@@ -4,6 +4,7 @@
 #   - only its own folder includes an internal header, and only the folders in FRIENDS include a friend header
 #   - the list of installed headers names exactly the headers that tidemark.h includes
 #   - a module below programs/ never asks by a weak symbol for what another may define
+#   - a file of programs/virtual_cuda/ keeps its state in one struct, and that of its threads in another
 #   - libraries never print, exit or abort, and in cli/ one printer prints
 #   - no file has more than 500 lines, and no function more than 60
 #   - no folder has more than 40 files of its own
@@ -190,6 +191,15 @@ check_weak() {
     done
 }
 
+# No caller could pass its state to an object that is preloaded. So a file may have one variable for it, and one for that
+# of a thread: structs, whose members say what guards them. The lock of TIDE_VC_LOCK does not count.
+check_state() {
+    local found
+    while IFS= read -r found; do
+        fail "$found"
+    done < <(sources_of programs/virtual_cuda | xargs -r awk -f "$here/file_state.awk")
+}
+
 # programs/launch/, run/ and bench/ may call _exit: a child that they forked must not flush the buffered files of its
 # parent. So may programs/virtual_cuda/, which lives in the user's process and has none of our callers to report to: it
 # prints what it does not know (inexact.c), and ends a program whose cards are unknown (machine.c).
@@ -261,6 +271,7 @@ check_includes
 check_friends
 check_public_headers
 check_weak
+check_state
 check_libraries
 check_printer
 check_lengths

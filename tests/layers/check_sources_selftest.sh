@@ -71,6 +71,11 @@ write tests/unit/allocator/test_cache.c '#include "allocator/cache_internal.h"'
 write viewer/src/good.js 'element.textContent = name;'
 write tidemark.h '#include "allocator/cache.h"'
 write cmake/public_headers.txt '# a comment\nallocator/cache.h\ncommon/status.h\ntidemark.h'
+write programs/virtual_cuda/state.c 'static struct at {\n    int n, m;\n} at = {.n = 1, .m = 2};
+static _Thread_local struct own {\n    int n;\n} own;\nTIDE_VC_LOCK(lock, NULL);
+static const int TABLE[] = {1, 2};\nstatic const char *const NAMES[] = {"a", "b"};\nstatic const char TEXT[] = "a";
+static int f(int a, int b) {\n    static int n;\n    return n;\n}\nstatic const at *\ng(void) {\n}'
+write programs/virtual_cuda/more.c 'static int n;\nstatic _Thread_local int m;'
 write common/tables.c "static const int TABLE[] = {\n$(lines 200 '    1,')\n};"
 write common/long.c "static int sum(void) {\n$(lines 58 '    x++;')\n}"
 for i in {1..41}; do
@@ -116,6 +121,13 @@ plant cmake/public_headers.txt 'allocator/cache.h\ncommon/status.h\ntidemark.h\n
 plant common/bad.c 'extern int f(void)\n    __attribute__((weak));' 'common/bad.c:2:.*no weak symbols'
 plant device/bad.c 'extern int f(void) __attribute__((noinline, weak));' 'no weak symbols'
 plant recorder/bad.c '#pragma weak f' 'no weak symbols'
+
+# One variable for the state of a file of the virtual card, and one for that of a thread.
+plant programs/virtual_cuda/bad.c 'static int n;\nstatic bool is_on;' 'bad.c:2: a second variable of the process'
+plant programs/virtual_cuda/bad.c 'static size_t n_all, n_room;' 'bad.c:1: a second variable of the process'
+plant programs/virtual_cuda/bad.c 'static struct at {\n    int n;\n} at = {.n = 1};\nstatic const char *text;' 'bad.c:4: a second variable of the process'
+plant programs/virtual_cuda/bad.c 'static int n;\nstatic thing all[4]; /* x */' 'bad.c:2: a second variable of the process'
+plant programs/virtual_cuda/api/bad.c 'static _Thread_local int n;\nstatic _Thread_local struct {\n    int n;\n} own;' 'bad.c:2: a second variable of the thread'
 
 # Libraries must not print or end the process.
 plant allocator/bad.c 'void f(void) { exit(1); }' 'must not print, exit or abort'

@@ -26,40 +26,46 @@ enum { UNKNOWN = 0, OFF = 1, ON = 2 };
 
 int tide_vc_launch_log_state = UNKNOWN;
 
-static tide_run_launches_header header = {.magic = TIDE_RUN_LAUNCHES_MAGIC,
-                                          .header_bytes = sizeof(tide_run_launches_header),
-                                          .row_bytes = sizeof(tide_run_launch)};
-static tide_vc_row_file file = {
-    .suffix = TIDE_RUN_LAUNCHES_SUFFIX, .header = &header, .header_bytes = sizeof(header)};
-static atomic_llong n_logged_ns; /* the time of all calls so far */
+/* The log of this process; the lock guards all but the atomic members. */
+static struct launch_log {
+    tide_run_launches_header header;
+    tide_vc_row_file file;
+    tide_map texts;           /* from the address of a text to its number */
+    atomic_llong n_logged_ns; /* the time of all calls so far */
+    atomic_uint n_threads;    /* that were numbered */
+    atomic_uint n_forks;      /* in the child of a fork, numbers of threads start again */
+} launches = {.header = {.magic = TIDE_RUN_LAUNCHES_MAGIC,
+                         .header_bytes = sizeof(tide_run_launches_header),
+                         .row_bytes = sizeof(tide_run_launch)},
+              .file = {.suffix = TIDE_RUN_LAUNCHES_SUFFIX,
+                       .header = &launches.header,
+                       .header_bytes = sizeof(tide_run_launches_header)}};
+
+static _Thread_local struct numbered {
+    bool is_numbered;
+    unsigned number, forks; /* its number, and n_forks at that time */
+} thread;
 
 /* ---- threads ---- */
 
-static atomic_uint n_threads;
-static atomic_uint n_forks; /* in the child of a fork, numbers start again */
-static _Thread_local unsigned thread_number, thread_forks;
-static _Thread_local bool is_numbered;
-
 static uint16_t number_of_thread(void) {
-    unsigned forks = atomic_load_explicit(&n_forks, memory_order_relaxed);
-    if (!is_numbered || thread_forks != forks) {
-        thread_number = atomic_fetch_add(&n_threads, 1);
-        thread_forks = forks;
-        is_numbered = true;
+    unsigned forks = atomic_load_explicit(&launches.n_forks, memory_order_relaxed);
+    if (!thread.is_numbered || thread.forks != forks) {
+        thread.number = atomic_fetch_add(&launches.n_threads, 1);
+        thread.forks = forks;
+        thread.is_numbered = true;
     }
-    return (uint16_t)(thread_number < UINT16_MAX ? thread_number : UINT16_MAX);
+    return (uint16_t)(thread.number < UINT16_MAX ? thread.number : UINT16_MAX);
 }
 
 /* ---- texts, numbered by their addresses ---- */
 
-static tide_map texts; /* from the address of a text to its number */
-
 static void forget(void) {
-    tide_map_fini(&texts);
-    tide_vc_row_file_forget(&file);
-    file.has_failed = false;
-    atomic_store(&n_threads, 0);
-    atomic_fetch_add(&n_forks, 1);
+    tide_map_fini(&launches.texts);
+    tide_vc_row_file_forget(&launches.file);
+    launches.file.has_failed = false;
+    atomic_store(&launches.n_threads, 0);
+    atomic_fetch_add(&launches.n_forks, 1);
 }
 
 TIDE_VC_LOCK(lock, forget);
@@ -75,7 +81,7 @@ static bool write_text(const char *at, uint32_t number) {
     tide_vc_readable(at, readable, sizeof(readable));
     size_t n = strlen(readable);
     size_t n_rows = 1 + (n + ROW - 1) / ROW;
-    tide_run_launch *row = tide_vc_row_file_next(&file, n_rows * ROW);
+    tide_run_launch *row = tide_vc_row_file_next(&launches.file, n_rows * ROW);
     if (row == NULL) {
         return false;
     }
@@ -90,16 +96,16 @@ static uint32_t number_of(const char *at) {
     if (at == NULL || at[0] == '\0') {
         return UINT32_MAX;
     }
-    uint64_t number = texts.n_used;
-    if (tide_map_find(&texts, (uintptr_t)at, &number)) {
+    uint64_t number = launches.texts.n_used;
+    if (tide_map_find(&launches.texts, (uintptr_t)at, &number)) {
         return (uint32_t)number;
     }
     /* Numbered before it is written: the file may have no text that is not kept. */
-    if (tide_map_put(&texts, (uintptr_t)at, number) != TIDE_OK) {
+    if (tide_map_put(&launches.texts, (uintptr_t)at, number) != TIDE_OK) {
         return UINT32_MAX;
     }
     if (!write_text(at, (uint32_t)number)) {
-        (void)tide_map_remove(&texts, (uintptr_t)at);
+        (void)tide_map_remove(&launches.texts, (uintptr_t)at);
         return UINT32_MAX;
     }
     return (uint32_t)number;
@@ -107,19 +113,20 @@ static uint32_t number_of(const char *at) {
 
 /* False if this is the first row that could not be written. */
 static bool write_row(tide_run_launch row, const char *name) {
-    bool had_failed = file.has_failed;
-    if (!file.is_open && tide_vc_n_devices() > 0) {
-        (void)snprintf(header.card, sizeof(header.card), "%s", tide_vc_card_of(0)->card->name);
+    bool had_failed = launches.file.has_failed;
+    if (!launches.file.is_open && tide_vc_n_devices() > 0) {
+        (void)snprintf(launches.header.card, sizeof(launches.header.card), "%s",
+                       tide_vc_card_of(0)->card->name);
     }
     row.name = number_of(name);
-    tide_run_launch *to = tide_vc_row_file_next(&file, sizeof(*to));
+    tide_run_launch *to = tide_vc_row_file_next(&launches.file, sizeof(*to));
     if (to != NULL) {
         uint8_t kind = row.kind;
         row.kind = TIDE_RUN_LAUNCH_NONE;
         *to = row;
         __atomic_store_n(&to->kind, kind, __ATOMIC_RELEASE);
     }
-    return had_failed || !file.has_failed;
+    return had_failed || !launches.file.has_failed;
 }
 
 /* ---- calls ---- */
@@ -135,7 +142,8 @@ tide_vc_entry tide_vc_launch_begin_logged(void) {
         }
     }
     entry.began_ns = tide_clock_now_ns();
-    entry.host_ns = entry.began_ns - atomic_load_explicit(&n_logged_ns, memory_order_relaxed);
+    entry.host_ns =
+        entry.began_ns - atomic_load_explicit(&launches.n_logged_ns, memory_order_relaxed);
     return entry;
 }
 
@@ -151,7 +159,8 @@ static void end(tide_vc_entry entry, tide_run_launch row, const char *name) {
     }
     tide_vc_card_clock_row(&row);
     int64_t took_ns = tide_clock_now_ns() - entry.began_ns;
-    int64_t before_ns = atomic_fetch_add_explicit(&n_logged_ns, took_ns, memory_order_relaxed);
+    int64_t before_ns =
+        atomic_fetch_add_explicit(&launches.n_logged_ns, took_ns, memory_order_relaxed);
     tide_vc_card_clock_settle(before_ns + took_ns);
 }
 

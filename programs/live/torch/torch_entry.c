@@ -1,4 +1,4 @@
-#include "programs/live/torch_entry.h"
+#include "programs/live/torch/torch_entry.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -9,8 +9,8 @@
 
 #include "programs/live/record.h"
 
-/* Reads the entry. `pool_at`: offset of the pool's id (programs/live/torch_versions.h); 0: it has
- * none. Does not set sequence and node. */
+/* Reads the entry. `pool_at`: offset of the pool's id (programs/live/torch/torch_versions.h); 0: it
+ * has none. Does not set sequence and node. */
 void tide_torch_entry_read(const void *entry, size_t pool_at, tide_live_entry *ret_entry);
 
 /* Whether it can be the first entry of an unknown version: a known action, on a device, with a

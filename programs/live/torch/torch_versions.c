@@ -1,7 +1,7 @@
 /* torch_versions.c - tests/live/torch_offsets.cpp prints a row from a wheel's headers. The tracker
  * exists since PyTorch 2.2; the first 48 bytes of a TraceEntry are the same in all versions. */
 #define _POSIX_C_SOURCE 200809L
-#include "programs/live/torch_versions.h"
+#include "programs/live/torch/torch_versions.h"
 
 #include <ctype.h>
 #include <fcntl.h>
