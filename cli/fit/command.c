@@ -78,9 +78,11 @@ int tide_fit_main(int argc, char **argv) {
                              "tidemark's own model for each value of a list");
         return TIDE_EXIT_USAGE;
     }
-    tide_status status = own != NULL
-                             ? tide_program_options_refuse(table, &operands, &error)
-                             : tide_own_model_refuse("no command follows the options", &error);
+    if (own == NULL) {
+        tide_status missing = tide_own_model_refuse("no command follows the options", &error);
+        return tide_cli_refuse("fit", missing, &error);
+    }
+    tide_status status = tide_program_options_refuse(table, &operands, &error);
     return status == TIDE_OK ? own->fit(&options, &operands)
                              : tide_cli_refuse("fit", status, &error);
 }

@@ -4,8 +4,11 @@
 #     each other
 #   - only its own folder includes an internal header, and only the folders in FRIENDS include a friend header
 #   - the list of installed headers names exactly the headers that tidemark.h includes
+#   - a module below programs/ never asks by a weak symbol for what another may define
+#   - a file of programs/virtual_cuda/ keeps its state in one struct, and that of its threads in another
 #   - libraries never print, exit or abort, and in cli/ one printer prints
 #   - no file has more than 500 lines, and no function more than 60
+#   - no folder has more than 40 files of its own
 #   - the page inserts user text as text, never as HTML
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -14,6 +17,7 @@ failures=0
 
 FILE_LINES=500
 FUNCTION_LINES=60
+FOLDER_FILES=40
 
 fail() {
     printf 'layers: %s\n' "$1" >&2
@@ -28,7 +32,7 @@ knows() {
     stack) echo "common stack" ;;
     recorder) echo "common device stack recorder" ;;
     allocator) echo "common device stack recorder allocator" ;;
-    snapshot) echo "common programs/wire snapshot" ;;
+    snapshot) echo "common snapshot" ;;
     report) echo "common snapshot report" ;;
     capture) echo "common device stack recorder allocator snapshot capture" ;;
     replay) echo "common device stack recorder allocator snapshot replay" ;;
@@ -82,8 +86,17 @@ snapshot/format/json_friend.h: snapshot/pytorch
 snapshot/format/writer_friend.h: snapshot/wasm
 "
 
-# Known violations of the rules, one FILE or FOLDER:HEADER a line. This list may only shrink.
+# Folders of data, where each file is one more of the same. Each line: FOLDER: why.
+FULL_FOLDERS="
+tests/golden/cases: a file is a case, or what a case prints
+tests/pytorch/zoo: a file is a program that a user would write
+"
+
+# Known violations of the rules, one FILE, FOLDER or FOLDER:HEADER a line. This list may only shrink.
 UNFINISHED="
+model
+model/ops_cuda
+tests/unit/model
 "
 unfinished() { [[ $UNFINISHED == *$'\n'"$1"$'\n'* ]]; }
 
@@ -179,6 +192,28 @@ check_public_headers() {
     done < <(diff <(grep -v '^#' "$list" | sort) <(tr ' ' '\n' <<<"${reached# }" | sort) | grep '^[<>]')
 }
 
+# A weak symbol is a call of a module above, which no include shows: let the module above set a hook, as
+# common/real_time.h. The preloaded objects of programs/ may look for each other so, because each works without the
+# others.
+check_weak() {
+    local module found
+    for module in $MODULES; do
+        [[ $module != programs/* ]] || continue
+        while IFS= read -r found; do
+            fail "$found: no weak symbols; let the module above set a hook"
+        done < <(sources_of "$module" | xargs -r grep -HnE '__attribute__\(\(.*\bweak(ref)?\b|#[[:space:]]*pragma[[:space:]]+weak')
+    done
+}
+
+# No caller could pass its state to an object that is preloaded. So a file may have one variable for it, and one for that
+# of a thread: structs, whose members say what guards them. The lock of TIDE_VC_LOCK does not count.
+check_state() {
+    local found
+    while IFS= read -r found; do
+        fail "$found"
+    done < <(sources_of programs/virtual_cuda | xargs -r awk -f "$here/file_state.awk")
+}
+
 # programs/launch/, programs/runs/ and model/bench/ may call _exit: a child that they forked must not flush the buffered files of its
 # parent. So may programs/virtual_cuda/, which lives in the user's process and has none of our callers to report to: it
 # prints what it does not know (inexact.c), and ends a program whose cards are unknown (machine.c).
@@ -224,6 +259,22 @@ check_lengths() {
     done < <(sources_of $MODULES | xargs -r awk -v limit=$FUNCTION_LINES -f "$here/function_lengths.awk")
 }
 
+check_folders() {
+    local n_files folder line full=''
+    while read -r n_files folder; do
+        [ "$n_files" -gt $FOLDER_FILES ] || continue
+        full="$full $folder"
+        grep -q "^$folder: " <<<"$FULL_FOLDERS" || unfinished "$folder" ||
+            fail "$folder/: $n_files files of its own; $FOLDER_FILES at most, by concept in folders of their own"
+    done < <(find $MODULES python docs tests -type f -not -path '*/node_modules/*' -not -path '*/__pycache__/*' \
+        -printf '%h %f\n' 2>/dev/null | sort -u | cut -d ' ' -f 1 | uniq -c)
+    while IFS= read -r line; do
+        folder=${line%%: *}
+        [ -z "$folder" ] || [ ! -e "$folder" ] || [[ "$full " == *" $folder "* ]] ||
+            fail "FULL_FOLDERS names $folder, which has $FOLDER_FILES files or fewer"
+    done <<<"$FULL_FOLDERS"
+}
+
 check_page() {
     local found
     while IFS= read -r found; do
@@ -235,8 +286,11 @@ check_page() {
 check_includes
 check_friends
 check_public_headers
+check_weak
+check_state
 check_libraries
 check_printer
 check_lengths
+check_folders
 check_page
 [ "$failures" -eq 0 ]

@@ -57,6 +57,8 @@ write recorder/log.c '#include "common/lock_friend.h"'
 write replay/lane.c '#include "common/lock_friend.h"\n#include "recorder/recorder_friend.h"'
 write capture/boundary.c '#include "recorder/recorder_friend.h"'
 write programs/live/rows.c '#include "common/lock_friend.h"\n#include "recorder/recorder_friend.h"'
+write programs/live/hook.c 'extern int f(void) __attribute__((weak));\natomic_compare_exchange_weak(&x, &y, z);'
+write common/exchange.c 'atomic_compare_exchange_weak(&x, &y, z);'
 write model/workload/step.c '#include "recorder/recorder_friend.h"'
 write model/bench/sides.c '#include "recorder/recorder_friend.h"\n#include "programs/runs/run.h"\nvoid f(void) { _exit(1); }'
 write cli/fit/fit.c '#include "cli/fit/internal.h"\nint main(void) { tide_cli_print(stdout, "x"); fputs("x", out); exit(1); }'
@@ -69,12 +71,22 @@ write tests/unit/allocator/test_cache.c '#include "allocator/cache_internal.h"'
 write viewer/src/good.js 'element.textContent = name;'
 write tidemark.h '#include "allocator/cache.h"'
 write cmake/public_headers.txt '# a comment\nallocator/cache.h\ncommon/status.h\ntidemark.h'
+write programs/virtual_cuda/state.c 'static struct at {\n    int n, m;\n} at = {.n = 1, .m = 2};
+static _Thread_local struct own {\n    int n;\n} own;\nTIDE_VC_LOCK(lock, NULL);
+static const int TABLE[] = {1, 2};\nstatic const char *const NAMES[] = {"a", "b"};\nstatic const char TEXT[] = "a";
+static int f(int a, int b) {\n    static int n;\n    return n;\n}\nstatic const at *\ng(void) {\n}'
+write programs/virtual_cuda/more.c 'static int n;\nstatic _Thread_local int m;'
 write common/tables.c "static const int TABLE[] = {\n$(lines 200 '    1,')\n};"
 write common/long.c "static int sum(void) {\n$(lines 58 '    x++;')\n}"
+for i in {1..41}; do
+    write "tests/golden/cases/$i.sh" ''
+    [ "$i" = 41 ] || write "snapshot/full/$i.h" ''
+done
 expect clean "a clean tree"
 
 # These includes point from a module to one that it may not include.
 plant snapshot/format/writer.c '#include "allocator/cache.h"' 'snapshot must not include allocator/'
+plant snapshot/format/reader.c '#include "programs/wire/run_launches.h"' 'snapshot must not include programs/wire/'
 plant common/status.c '#include "common/status.h"\n#  include "model/ops.h"' 'common must not include model/'
 plant allocator/cuda.cu '#include "snapshot/document/snapshot.h"' 'allocator must not include snapshot/'
 plant model/layers/bad.c '#include "programs/runs/run.h"' 'model must not include programs/runs/'
@@ -112,6 +124,18 @@ plant capture/boundary.c '#include "common/status.h"' 'FRIENDS names capture for
 plant allocator/cache.h '#include "common/status.h"\n#include "common/more.h"' 'common/more.h'
 plant cmake/public_headers.txt 'allocator/cache.h\ncommon/status.h\ntidemark.h\ncommon/pickle.h' 'common/pickle.h'
 
+# No weak symbols below programs/.
+plant common/bad.c 'extern int f(void)\n    __attribute__((weak));' 'common/bad.c:2:.*no weak symbols'
+plant device/bad.c 'extern int f(void) __attribute__((noinline, weak));' 'no weak symbols'
+plant recorder/bad.c '#pragma weak f' 'no weak symbols'
+
+# One variable for the state of a file of the virtual card, and one for that of a thread.
+plant programs/virtual_cuda/bad.c 'static int n;\nstatic bool is_on;' 'bad.c:2: a second variable of the process'
+plant programs/virtual_cuda/bad.c 'static size_t n_all, n_room;' 'bad.c:1: a second variable of the process'
+plant programs/virtual_cuda/bad.c 'static struct at {\n    int n;\n} at = {.n = 1};\nstatic const char *text;' 'bad.c:4: a second variable of the process'
+plant programs/virtual_cuda/bad.c 'static int n;\nstatic thing all[4]; /* x */' 'bad.c:2: a second variable of the process'
+plant programs/virtual_cuda/api/bad.c 'static _Thread_local int n;\nstatic _Thread_local struct {\n    int n;\n} own;' 'bad.c:2: a second variable of the thread'
+
 # Libraries must not print or end the process.
 plant allocator/bad.c 'void f(void) { exit(1); }' 'must not print, exit or abort'
 plant allocator/bad.c 'void f(void) { _exit(1); }' 'must not print, exit or abort'
@@ -139,8 +163,16 @@ plant common/bad.c "static const struct {\n    int a;\n} ROWS[] = {\n    {1},\n}
 plant model/bad.cu "template <int N>\nstatic __global__ void f(int *a) {\n$body\n}" 'model/bad.cu:2: 61 lines'
 plant model/bad.cu "extern \"C\" {\nint f(void) {\n$body\n}\n}" 'model/bad.cu:2: 61 lines'
 
+# Files of a folder, which folders in it do not count for.
+plant snapshot/full/41.h '' 'snapshot/full/: 41 files of its own'
+write snapshot/full/room/41.h ''
+expect clean "a folder within a full one"
+rm "$scratch/tests/golden/cases/41.sh"
+expect refused "a folder of data that is no longer full"
+write tests/golden/cases/41.sh ''
+
 # The page.
-plant viewer/src/app.js 'element.innerHTML = name;' 'textContent'
+plant viewer/src/page/app.js 'element.innerHTML = name;' 'textContent'
 plant viewer/start.js 'element.outerHTML = name;' 'textContent'
 
 expect clean "all of them taken away again"
