@@ -63,7 +63,8 @@ static bool is_ours(const builder *b, const tide_frame_row *frame) {
         file = without_parents(file);
         return starts_with(file, "allocator/") || starts_with(file, "recorder/") ||
                starts_with(file, "stack/") || starts_with(file, "programs/live/") ||
-               strcmp(file, "model/tensor.c") == 0 || strcmp(file, "model/activations.c") == 0;
+               strcmp(file, "model/tensor.c") == 0 ||
+               strcmp(file, "model/layers/activations.c") == 0;
     }
     const char *function = tide_strings_text(b->strings, frame->function);
     return function != NULL &&

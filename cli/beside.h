@@ -3,7 +3,7 @@
 #define TIDE_CLI_BESIDE_H
 
 #include "report/table.h"
-#include "run/run.h"
+#include "programs/runs/run.h"
 #include "snapshot/explain/peak_tensors.h"
 
 #ifdef __cplusplus

@@ -34,9 +34,8 @@ typedef struct tide_command {
     int (*run)(int argc, char **argv);
 } tide_command;
 
-/* One per file command_NAME.c; main.c has the table of those that are built in. */
+/* One per command that every build has; main.c has their table. */
 extern const tide_command tide_command_run;
-extern const tide_command tide_command_profile;
 extern const tide_command tide_command_summary;
 extern const tide_command tide_command_explain;
 extern const tide_command tide_command_compare;
@@ -49,12 +48,8 @@ extern const tide_command tide_command_picture;
 extern const tide_command tide_command_recover;
 extern const tide_command tide_command_top;
 extern const tide_command tide_command_replay;
-extern const tide_command tide_command_check_reference;
 extern const tide_command tide_command_fit;
-extern const tide_command tide_command_forecast;
 extern const tide_command tide_command_sweep;
-extern const tide_command tide_command_study;
-extern const tide_command tide_command_bench;
 extern const tide_command tide_command_time;
 extern const tide_command tide_command_devices;
 

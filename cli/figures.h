@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "report/table.h"
-#include "run/run.h"
+#include "programs/runs/run.h"
 
 #ifdef __cplusplus
 extern "C" {

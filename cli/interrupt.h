@@ -24,7 +24,8 @@ void tide_interrupt_begin(const char *message);
 /* The signal that was caught; 0: none. */
 int tide_interrupt_signal(void);
 
-/* Whether a signal was caught, in the form of a hook of a run (run/run.h). `ctx` is not used. */
+/* Whether a signal was caught, in the form of a hook of a run (programs/runs/run.h). `ctx` is not
+ * used. */
 bool tide_interrupt_shall_stop(void *ctx);
 
 #ifdef __cplusplus

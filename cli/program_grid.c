@@ -11,7 +11,7 @@
 
 #include "programs/launch/cards.h"
 #include "programs/launch/launch.h"
-#include "run/program.h"
+#include "programs/runs/program.h"
 
 static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
 static const char REST[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789-";
@@ -272,7 +272,6 @@ void tide_program_configure(const tide_program_grid *grid, size_t cell,
     ret_config->limits.device = grid->cards[cell];
     ret_config->limits.memory_limit_bytes = grid->memory_limit_bytes;
     ret_config->limits.spill_bytes = grid->spill_bytes;
-    ret_config->workload.kind = TIDE_RUN_PROGRAM;
     tide_run_program *program = &ret_config->workload.of.program;
     *program = (tide_run_program){
         .command = grid->command,

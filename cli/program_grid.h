@@ -10,7 +10,7 @@
 
 #include "cli/options/program_options.h"
 #include "common/status.h"
-#include "run/run.h"
+#include "programs/runs/run.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,7 +33,7 @@ typedef struct tide_program_set {
 /* Cards and values; a cell for each combination. The last name varies fastest. */
 typedef struct tide_program_grid {
     char *const *arguments; /* borrowed: the command, NULL-terminated; NULL: none */
-    char *command;          /* owned: the same in the form of run/workload.h */
+    char *command;          /* owned: the same in the form of programs/runs/workload.h */
     char cards[TIDE_PROGRAM_MAX_CARDS][TIDE_RUN_NAME_BYTES]; /* "virtual:h100-80" */
     size_t n_cards;
     tide_program_set sets[TIDE_PROGRAM_MAX_NAMES];

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "cli/words/time_words.h"
-#include "run/run.h"
+#include "programs/runs/run.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -2,18 +2,13 @@
 #include "common/clock.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <time.h>
 
-/* The real clock, in a program to which the virtual card shows a forecast's clock
- * (programs/virtual_cuda/process/program_clock.c); elsewhere NULL. */
-extern int tide_vc_real_clock(clockid_t clock, struct timespec *ret) __attribute__((weak));
-extern int tide_vc_real_pause(const struct timespec *pause) __attribute__((weak));
+#include "common/real_time.h"
 
 static int64_t read_ns(clockid_t clock) {
     struct timespec now = {0, 0};
-    (void)(tide_vc_real_clock != NULL ? tide_vc_real_clock(clock, &now)
-                                      : clock_gettime(clock, &now));
+    (void)tide_real_time_calls()->read(clock, &now);
     return (int64_t)now.tv_sec * 1000000000 + (int64_t)now.tv_nsec;
 }
 
@@ -32,6 +27,6 @@ int64_t tide_clock_unix_us(void) {
 void tide_clock_pause_ns(int64_t pause_ns) {
     const struct timespec pause = {.tv_nsec = (long)pause_ns};
     int error_number = errno;
-    (void)(tide_vc_real_pause != NULL ? tide_vc_real_pause(&pause) : nanosleep(&pause, NULL));
+    (void)tide_real_time_calls()->pause(&pause);
     errno = error_number;
 }

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/real_time.h"
+
 /* Pauses before each retry: 1, 2, 4, ... 1024. Each retry takes the lock's cache line away from the
  * processor that is about to release it, so retries must become rare quickly. They begin with a
  * single pause, because a longer first wait leaves less work to the other threads: beginning with
@@ -20,11 +22,6 @@ enum { MAX_PAUSES = 1024 };
 
 /* About as long as a woken thread needs to run again, 100 us. */
 enum { WAKE_PAUSES = 4096 };
-
-/* Sleeps by the real clock, in a program to which the virtual card shows a forecast's clock
- * (programs/virtual_cuda/process/system_calls.c); elsewhere NULL. */
-extern long tide_vc_real_sleep_on(void *word, unsigned value, const struct timespec *most)
-    __attribute__((weak));
 
 static void pause_for(int n_pauses) {
     for (int i = 0; i < n_pauses; i++) {
@@ -58,9 +55,7 @@ void tide_lock_wait(tide_lock *lock) {
         /* The kernel compares the word with 1 before it lets the thread sleep, so a release between
          * try_again and this call is noticed here. */
         const struct timespec most = {.tv_nsec = TIDE_LOCK_MAX_SLEEP_NS};
-        (void)(tide_vc_real_sleep_on != NULL
-                   ? tide_vc_real_sleep_on(&lock->is_taken, 1, &most)
-                   : syscall(SYS_futex, &lock->is_taken, FUTEX_WAIT_PRIVATE, 1, &most, NULL, 0));
+        (void)tide_real_time_calls()->sleep_on(&lock->is_taken, 1, &most);
     }
     atomic_fetch_sub_explicit(&lock->n_sleeping, 1, memory_order_relaxed);
 }

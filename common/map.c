@@ -33,10 +33,13 @@ void tide_map_init(tide_map *map, const tide_hostmem *mem) {
     *map = (tide_map){.mem = mem};
 }
 
+static const tide_hostmem *heap_of(const tide_map *map) {
+    return map->mem != NULL ? map->mem : tide_hostmem_default();
+}
+
 void tide_map_fini(tide_map *map) {
-    if (map->mem != NULL) {
-        map->mem->release(map->mem->ctx, map->slots);
-    }
+    const tide_hostmem *heap = heap_of(map);
+    heap->release(heap->ctx, map->slots);
     *map = (tide_map){.mem = map->mem};
 }
 
@@ -63,7 +66,8 @@ bool tide_map_find(const tide_map *map, uint64_t key, uint64_t *ret_value) {
 
 static tide_status grow(tide_map *map) {
     size_t n_slots = map->n_slots == 0 ? 64 : map->n_slots * 2;
-    tide_map_slot *slots = tide_hostmem_zeroed(map->mem, n_slots, sizeof(*slots));
+    const tide_hostmem *heap = heap_of(map);
+    tide_map_slot *slots = tide_hostmem_zeroed(heap, n_slots, sizeof(*slots));
     if (slots == NULL) {
         return TIDE_NO_MEMORY;
     }
@@ -76,7 +80,7 @@ static tide_status grow(tide_map *map) {
             map->slots[slot_of(map, old.slots[i].key)] = old.slots[i];
         }
     }
-    map->mem->release(map->mem->ctx, old.slots);
+    heap->release(heap->ctx, old.slots);
     return TIDE_OK;
 }
 

@@ -1,6 +1,8 @@
 /* map.h - a hash table from 64-bit keys to 64-bit values.
  *
- * Not thread-safe. tide_map_init makes an empty map, which needs no memory.
+ * Not thread-safe. tide_map_init makes an empty map, which needs no memory. So is a zeroed one,
+ * which uses the heap of tide_hostmem_default: a map of static storage needs no call before its
+ * use.
  */
 #ifndef TIDE_COMMON_MAP_H
 #define TIDE_COMMON_MAP_H
@@ -23,7 +25,7 @@ typedef struct tide_map_slot {
 } tide_map_slot;
 
 typedef struct tide_map {
-    const tide_hostmem *mem; /* borrowed; outlives the map */
+    const tide_hostmem *mem; /* borrowed; outlives the map; NULL: tide_hostmem_default() */
     tide_map_slot *slots;    /* owned; NULL while empty */
     size_t n_slots;          /* power of two or 0 */
     size_t n_used;           /* kept at or below half of n_slots */

@@ -1,5 +1,6 @@
 #include "device/peaks.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -19,4 +20,9 @@ const tide_stated_peak *tide_stated_peak_find(const char *device_name) {
         }
     }
     return NULL;
+}
+
+double tide_stated_peak_share(double flops, double seconds, double peak_flops) {
+    bool is_known = flops > 0.0 && seconds > 0.0 && peak_flops > 0.0;
+    return is_known ? flops / seconds / peak_flops : -1.0;
 }

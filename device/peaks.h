@@ -21,6 +21,10 @@ typedef struct tide_stated_peak {
  * is static. */
 const tide_stated_peak *tide_stated_peak_find(const char *device_name);
 
+/* The share of the stated peak that was achieved: flops / seconds / peak. -1 if one of them is
+ * unknown or not positive. */
+double tide_stated_peak_share(double flops, double seconds, double peak_flops);
+
 #ifdef __cplusplus
 }
 #endif

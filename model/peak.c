@@ -22,8 +22,3 @@ double tide_stated_peak_flops(const char *device_name, tide_precision precision)
     }
     return -1.0;
 }
-
-double tide_stated_peak_share(double flops, double seconds, double peak_flops) {
-    bool is_known = flops > 0.0 && seconds > 0.0 && peak_flops > 0.0;
-    return is_known ? flops / seconds / peak_flops : -1.0;
-}

@@ -12,10 +12,6 @@ extern "C" {
 /* The rate for GEMMs of the precision (both bf16 ones have bf16 GEMMs); -1 unknown. */
 double tide_stated_peak_flops(const char *device_name, tide_precision precision);
 
-/* The share of the stated peak that was achieved: flops / seconds / peak. -1 if one of them is
- * unknown or not positive. */
-double tide_stated_peak_share(double flops, double seconds, double peak_flops);
-
 #ifdef __cplusplus
 }
 #endif

@@ -1,4 +1,4 @@
-/* The axes of a picture: ticks as on the page (viewer/src/ticks.js). */
+/* The axes of a picture: ticks as on the page (viewer/src/words/ticks.js). */
 #include <math.h>
 #include <stdio.h>
 

@@ -7,7 +7,7 @@
 #include "snapshot/analysis/category_rules.h"
 
 /* In the order of the stack, bottom first, with the legend's names: those of the page
- * (viewer/src/category_table.js). A file's own categories are above these. */
+ * (viewer/src/words/category_table.js). A file's own categories are above these. */
 static const struct {
     uint8_t category;
     const char *label;

@@ -1,5 +1,5 @@
-/* The page's colours (viewer/src/colours.js, category_table.js): Okabe and Ito's palette, which
- * colour-blind readers can distinguish. */
+/* The page's colours (viewer/src/words/colours.js, category_table.js): Okabe and Ito's palette,
+ * which colour-blind readers can distinguish. */
 #include <string.h>
 
 #include "common/event.h"

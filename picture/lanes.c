@@ -1,5 +1,5 @@
 /* Rows below the plot: steps, phases, layers and the program's own scopes, as on the page
- * (viewer/src/lanes.js). There are too many operators for a picture without zoom. */
+ * (viewer/src/run/lanes.js). There are too many operators for a picture without zoom. */
 #include <stdio.h>
 #include <string.h>
 

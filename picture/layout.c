@@ -18,7 +18,7 @@
 #define LABEL_ROOM TIDE_PICTURE_PX(18)
 
 /* A line higher than this many times the used bytes would flatten the bands. The page has the same
- * bound for the capacity (viewer/src/compare.js). */
+ * bound for the capacity (viewer/src/answers/compare.js). */
 #define MOST_CAPACITY 1.5
 #define MOST_RESERVED 2.0
 

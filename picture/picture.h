@@ -1,6 +1,6 @@
 /* picture.h - the timeline of a recording as a file: the live memory, in bands of one category or
- * one line of the program, over time or event number. The page draws the same (viewer/src/draw.js);
- * this is for papers and for machines without a browser.
+ * one line of the program, over time or event number. The page draws the same
+ * (viewer/src/draw/draw.js); this is for papers and for machines without a browser.
  *
  * Each column of pixels shows one instant: the instant of its span with the most bytes, the first
  * on ties. So no width loses a peak. The same recording and options produce the same bytes.

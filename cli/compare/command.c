@@ -6,10 +6,10 @@
 #include "cli/cli.h"
 #include "cli/compare/internal.h"
 #include "cli/load.h"
+#include "cli/own_model.h"
 #include "cli/options/report_options.h"
 #include "cli/words/snapshot_words.h"
 #include "report/table.h"
-#include "run/as_pytorch.h"
 #include "snapshot/compare/compare.h"
 #include "snapshot/document/implementation.h"
 #include "snapshot/document/snapshot.h"
@@ -306,18 +306,26 @@ static tide_status report_beside(tide_report *report, const tide_compare *compar
     return status;
 }
 
+static const char PYTORCH[] = "pytorch:";
+
+static bool names_pytorch(const char *operand) {
+    return strncmp(operand, PYTORCH, sizeof(PYTORCH) - 1) == 0;
+}
+
 /* -1 if the operand is a file. */
 static int edition_of(const char *operand) {
-    static const char PYTORCH[] = "pytorch:";
-    size_t n = sizeof(PYTORCH) - 1;
-    return strncmp(operand, PYTORCH, n) == 0 ? tide_edition_from_name(operand + n) : -1;
+    return names_pytorch(operand) && tide_own_model_here != NULL
+               ? tide_own_model_here->edition_of(operand + sizeof(PYTORCH) - 1)
+               : -1;
 }
 
 /* An operand that means PyTorch must name a known edition and follow a run. */
 static tide_status check_operands(const tide_operands *operands, tide_error *error) {
     for (size_t i = 0; i < operands->n; i++) {
-        if (strncmp(operands->texts[i], "pytorch:", strlen("pytorch:")) == 0 &&
-            edition_of(operands->texts[i]) < 0) {
+        if (names_pytorch(operands->texts[i]) && tide_own_model_here == NULL) {
+            return tide_own_model_refuse(operands->texts[i], error);
+        }
+        if (names_pytorch(operands->texts[i]) && edition_of(operands->texts[i]) < 0) {
             return tide_fail(error, TIDE_INVALID,
                              "%.64s: unknown edition: use pytorch:2025 or pytorch:2026",
                              operands->texts[i]);
@@ -388,9 +396,9 @@ static tide_status compare_files(const tide_operands *files, const compare_optio
     tide_status status = TIDE_OK;
     for (size_t i = 0; i < files->n && status == TIDE_OK; i++) {
         int edition = i > 0 ? edition_of(files->texts[i]) : -1;
-        status = edition < 0 ? tide_cli_load(files->texts[i], &options->load, &snapshots[i], error)
-                             : tide_run_as_pytorch(snapshots[0], (tide_edition)edition,
-                                                   &snapshots[i], error);
+        status = edition < 0
+                     ? tide_cli_load(files->texts[i], &options->load, &snapshots[i], error)
+                     : tide_own_model_here->as_pytorch(snapshots[0], edition, &snapshots[i], error);
         if (status != TIDE_OK && edition >= 0) {
             tide_error_prefix(error, "%s: %s", files->texts[i], files->texts[0]);
         }

@@ -6,12 +6,11 @@
 
 #include "capture/host.h"
 #include "cli/devices/internal.h"
+#include "cli/own_model.h"
 #include "common/text/bytes.h"
 #include "common/text/plural.h"
 #include "device/device.h"
 #include "programs/launch/torch_version.h"
-#include "model/ops.h"
-#include "model/ops_cpu/kernels.h"
 #include "recorder/recorder.h"
 
 enum { DETAIL_BYTES = 512, MAX_GPUS = 64 };
@@ -28,20 +27,22 @@ static void set_missing(part *ret_part, const tide_error *error) {
     snprintf(ret_part->detail, DETAIL_BYTES, "%.500s", error->message);
 }
 
-/* The device, and cuBLAS, without which it computes nothing. */
+/* The device, and what computes on it, in a build with our own model. */
 static tide_status describe_gpu(tide_device *device, char detail[DETAIL_BYTES], tide_error *error) {
     const tide_device_info *info = tide_device_get_info(device);
-    tide_ops *ops = NULL;
+    char computes[DETAIL_BYTES] = "";
     uint64_t free_bytes = 0;
     uint64_t total_bytes = 0;
     char total[TIDE_BYTES_TEXT];
     char unused[TIDE_BYTES_TEXT];
     TIDE_TRY(tide_device_memory_info(device, &free_bytes, &total_bytes, error));
-    TIDE_TRY(tide_ops_open(tide_hostmem_default(), device, TIDE_PRECISION_FP32, &ops, error));
+    if (tide_own_model_here != NULL) {
+        TIDE_TRY(tide_own_model_here->describe_gpu(device, computes, sizeof(computes), error));
+    }
     snprintf(detail, DETAIL_BYTES,
              "%.200s; compute capability %d.%d, %s of memory, %s free, clocks up to %d MHz, of "
              "memory %d MHz; driver CUDA %d.%d",
-             ops->table->describe(ops), info->compute_capability / 10,
+             computes[0] != '\0' ? computes : info->name, info->compute_capability / 10,
              info->compute_capability % 10, tide_bytes_format(info->total_bytes, total),
              tide_bytes_format((int64_t)free_bytes, unused), info->sm_clock_khz / 1000,
              info->memory_clock_khz / 1000, info->driver_version / 1000,
@@ -51,7 +52,6 @@ static tide_status describe_gpu(tide_device *device, char detail[DETAIL_BYTES], 
         snprintf(detail + n, DETAIL_BYTES - n, "; a context takes %s",
                  tide_bytes_format(info->context_bytes, total));
     }
-    tide_ops_close(ops);
     return TIDE_OK;
 }
 
@@ -78,10 +78,10 @@ static void describe_cpu(part *ret_part) {
     uint64_t free_bytes = 0;
     uint64_t total_bytes = 0;
     *ret_part = (part){.name = "cpu", .is_here = true};
-    const tide_cpu_kernels *kernels = NULL;
+    const char *kernels = NULL;
     tide_status status = tide_device_open("cpu", NULL, &device, &error);
-    if (status == TIDE_OK) {
-        status = tide_cpu_kernels_choose(&kernels, &error);
+    if (status == TIDE_OK && tide_own_model_here != NULL) {
+        status = tide_own_model_here->name_cpu_kernels(&kernels, &error);
     }
     if (status == TIDE_OK) {
         status = tide_device_memory_info(device, &free_bytes, &total_bytes, &error);
@@ -95,13 +95,13 @@ static void describe_cpu(part *ret_part) {
     char total[TIDE_BYTES_TEXT];
     char unused[TIDE_BYTES_TEXT];
     tide_host_get_info(&host);
-    snprintf(ret_part->detail, DETAIL_BYTES,
-             "%.128s, %" PRId64 " core%s, %s of memory, %s free; computes fp32, bf16 "
-             "and fp16 with %s kernels",
-             host.cpu[0] != '\0' ? host.cpu : "unknown processor", host.n_cpus,
-             tide_plural((uint64_t)host.n_cpus, "", "s"),
-             tide_bytes_format(host.total_bytes, total),
-             tide_bytes_format((int64_t)free_bytes, unused), kernels->name);
+    snprintf(
+        ret_part->detail, DETAIL_BYTES, "%.128s, %" PRId64 " core%s, %s of memory, %s free%s%s%s",
+        host.cpu[0] != '\0' ? host.cpu : "unknown processor", host.n_cpus,
+        tide_plural((uint64_t)host.n_cpus, "", "s"), tide_bytes_format(host.total_bytes, total),
+        tide_bytes_format((int64_t)free_bytes, unused),
+        kernels != NULL ? "; computes fp32, bf16 and fp16 with " : "",
+        kernels != NULL ? kernels : "", kernels != NULL ? " kernels" : "");
 }
 
 static void describe_stacks(part *ret_part) {

@@ -7,13 +7,14 @@
 #include "cli/cli.h"
 #include "cli/fit/internal.h"
 #include "cli/interrupt.h"
+#include "cli/program_grid.h"
 #include "cli/progress.h"
 #include "cli/options/report_options.h"
 #include "cli/time_runs.h"
 #include "common/hostmem.h"
 #include "common/text/milliseconds.h"
 #include "common/text/plural.h"
-#include "run/program_fit.h"
+#include "programs/runs/program_fit.h"
 
 enum { STEP_WORDS = 4 * TIDE_MS_TEXT };
 

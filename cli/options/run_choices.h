@@ -10,16 +10,8 @@
 extern "C" {
 #endif
 
-/* The i-th value, NULL past the last, for tide_option.choice_at. */
-const char *tide_choice_size(size_t i);
-const char *tide_choice_workload(size_t i);
-const char *tide_choice_mode(size_t i);
-const char *tide_choice_precision(size_t i);
-const char *tide_choice_attention(size_t i);
-const char *tide_choice_recompute(size_t i);
-const char *tide_choice_emulate(size_t i);
-const char *tide_choice_edition(size_t i);
-/* The kinds of devices first, then every card. */
+/* The i-th value, NULL past the last, for tide_option.choice_at: the kinds of devices first, then
+ * every card. */
 const char *tide_choice_device(size_t i);
 /* Only those that need no hardware. */
 const char *tide_choice_virtual_device(size_t i);

@@ -6,6 +6,7 @@
 #include "cli/files.h"
 #include "cli/interrupt.h"
 #include "cli/outputs.h"
+#include "cli/own_model.h"
 #include "cli/options/report_options.h"
 #include "cli/words/program_words.h"
 #include "cli/sweep/internal.h"
@@ -51,7 +52,7 @@ static tide_status check(const tide_sweep_options *options, tide_error *error) {
         return tide_fail(error, TIDE_INVALID, "--retry needs --resume");
     }
     if (options->program.arguments == NULL) {
-        TIDE_TRY(tide_run_options_check(&options->grid, error));
+        TIDE_TRY(tide_own_model_here->check_options(&options->grid, error));
     }
     return options->snapshots != NULL ? tide_file_make_folder(options->snapshots, error) : TIDE_OK;
 }
@@ -111,8 +112,8 @@ static tide_status prepare(const tide_sweep_options *options, size_t shard, size
     if (options->program.arguments == NULL && options->lists && !options->resumes) {
         (void)snprintf(device, TIDE_RUN_SPEC_BYTES, "%s", options->grid.device);
     } else if (options->program.arguments == NULL) {
-        TIDE_TRY(
-            tide_pick_device_in_subprocess("sweep", options->grid.device, device, ret_kind, error));
+        TIDE_TRY(tide_own_model_here->pick_device("sweep", options->grid.device, device, ret_kind,
+                                                  error));
     }
     if (!options->lists) {
         TIDE_TRY(check_jobs(options, *ret_kind, error));
@@ -230,7 +231,7 @@ static int run_grid(const tide_sweep_options *options) {
 static tide_status check_merge(const tide_sweep_options *options, const tide_operands *operands,
                                tide_error *error) {
     const tide_option *other = tide_options_find_unused(
-        &tide_sweep_option_table, operands, "merge list retry repeat o " TIDE_REPORT_OPTIONS);
+        tide_sweep_table(), operands, "merge list retry repeat o " TIDE_REPORT_OPTIONS);
     if (other != NULL) {
         return tide_fail(error, TIDE_INVALID,
                          "--%s has no effect on --merge, which runs nothing: it takes -o, --list, "
@@ -286,7 +287,7 @@ static int merge(const tide_sweep_options *options, const tide_operands *operand
     tide_status status = check_merge(options, operands, &error);
     int exit_status = TIDE_EXIT_SUCCESS;
     if (status == TIDE_OK) {
-        status = tide_options_is_given(&tide_sweep_option_table, operands, "repeat")
+        status = tide_options_is_given(tide_sweep_table(), operands, "repeat")
                      ? tide_sweep_merge_repeats(operands->texts, operands->n, options->n_repeats,
                                                 &sweep, &error)
                      : tide_sweep_merge(operands->texts, operands->n, &sweep, &error);
@@ -357,16 +358,17 @@ static bool is_merge(const tide_program_words *words, int argc, char **argv) {
     return false;
 }
 
-static int run(int argc, char **argv) {
-    tide_program_words words = tide_program_words_find(&tide_sweep_option_table, argc, argv);
+int tide_sweep_main(int argc, char **argv) {
+    const tide_own_model *own = tide_own_model_here;
+    tide_program_words words = tide_program_words_find(tide_sweep_table(), argc, argv);
     bool merges = is_merge(&words, argc, argv);
     tide_sweep_options options = {
         .n_jobs = 1, .n_repeats = 1, .behind = TIDE_PROGRAM_OPTIONS_DEFAULT};
     tide_operands operands = {.n = 0};
     int exit_status = TIDE_EXIT_SUCCESS;
-    tide_run_options_init(&options.grid);
-    if (!tide_cli_parse(&tide_sweep_option_table, merges ? argc : words.n_own, argv, &options,
-                        &operands, &exit_status)) {
+    (own != NULL ? own->init_options : tide_run_options_init)(&options.grid);
+    if (!tide_cli_parse(tide_sweep_table(), merges ? argc : words.n_own, argv, &options, &operands,
+                        &exit_status)) {
         return exit_status;
     }
     if (options.merges) {
@@ -381,13 +383,8 @@ static int run(int argc, char **argv) {
         return TIDE_EXIT_USAGE;
     }
     tide_error error = {""};
-    tide_status status = tide_program_options_refuse(&tide_sweep_option_table, &operands, &error);
+    tide_status status = own != NULL
+                             ? tide_program_options_refuse(tide_sweep_table(), &operands, &error)
+                             : tide_own_model_refuse("no command follows the options", &error);
     return status == TIDE_OK ? run_or_list(&options) : tide_cli_refuse("sweep", status, &error);
 }
-
-const tide_command tide_command_sweep = {
-    .name = "sweep",
-    .summary = "run a grid of sizes, contexts, precisions ... and print one table",
-    .options = &tide_sweep_option_table,
-    .run = run,
-};

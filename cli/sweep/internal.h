@@ -1,6 +1,6 @@
 /* internal.h - the parts of `tidemark sweep`: its options, the grid that they name, the file of its
  * rows, running the missing cells, joining parts, and the table. The grid and its rows themselves
- * are those of run/sweep.h.
+ * are those of programs/runs/sweep.h.
  *
  * The file is JSON Lines: the first line describes the grid, each further line is the finished row
  * of one cell (docs/guide/sweep.md).
@@ -13,32 +13,12 @@
 #include <stdint.h>
 
 #include "cli/files.h"
-#include "cli/program_grid.h"
-#include "cli/options/run_options.h"
+#include "cli/sweep/options.h"
 #include "common/status.h"
 #include "report/table.h"
-#include "run/sweep.h"
+#include "programs/runs/sweep.h"
 
 enum { TIDE_SWEEP_MAX_JOBS = 256 };
-
-/* The command line as it was written; all texts are borrowed from it. */
-typedef struct tide_sweep_options {
-    tide_run_options grid;       /* the lists, and the options that apply to every cell */
-    bool resumes;                /* continues a file that has rows */
-    bool retries;                /* with resumes: rows that failed or crashed are run again */
-    bool merges;                 /* operands are files of parts; nothing is run */
-    bool lists;                  /* cells without a row are named; nothing is run */
-    const char *shard;           /* "I/N"; NULL: the whole grid */
-    const char *cell;            /* the number of the only cell to run; NULL: the whole grid */
-    uint64_t n_jobs;             /* cells that run concurrently */
-    uint64_t n_repeats;          /* how often the grid is run; with merges: of the joined sweep */
-    const char *snapshots;       /* folder; NULL: nothing is recorded */
-    tide_option_texts sets;      /* of a command: "batch=8,16" */
-    tide_program_options behind; /* of a command */
-    tide_program_grid program;   /* arguments NULL: our own model */
-} tide_sweep_options;
-
-extern const tide_option_table tide_sweep_option_table;
 
 /* Reads "I/N" with 1 <= I <= N, such as "2/4". NULL means part 1 of 1. */
 TIDE_NODISCARD tide_status tide_sweep_parse_shard(const char *text, size_t *ret_shard,
@@ -48,20 +28,9 @@ TIDE_NODISCARD tide_status tide_sweep_parse_shard(const char *text, size_t *ret_
 TIDE_NODISCARD tide_status tide_sweep_parse_cell(const char *text, size_t n_cells,
                                                  size_t *ret_shard, size_t *ret_n_shards,
                                                  tide_error *error);
-/* The number of cells of the whole grid, without repeats, and with them. */
-size_t tide_sweep_n_once(const tide_sweep_options *options);
-size_t tide_sweep_n_cells(const tide_sweep_options *options);
 /* Refuses a number of repeats that is 0 or makes too many cells. */
 TIDE_NODISCARD tide_status tide_sweep_check_repeats(size_t n_once, uint64_t n_repeats,
                                                     tide_error *error);
-/* The name of a cell, with the repeat if there are several. */
-void tide_sweep_name_cell(const tide_sweep_options *options, size_t cell,
-                          const tide_run_workload *workload, char ret_name[TIDE_RUN_NAME_BYTES]);
-
-/* Adds the number of repeats to the description of a grid, if there are several. False without host
- * memory. */
-bool tide_sweep_add_repeats(cJSON *grid, uint64_t n_repeats);
-
 /* The first line for this grid on that device (never "auto"). TIDE_INVALID, TIDE_LIMIT if no cell
  * of the grid is valid, or there are too many. The caller deletes it. */
 TIDE_NODISCARD tide_status tide_sweep_header(const tide_sweep_options *options, const char *device,
@@ -77,10 +46,6 @@ TIDE_NODISCARD tide_status tide_sweep_take_program(tide_sweep_options *options,
 TIDE_NODISCARD tide_status tide_sweep_program_header(const tide_sweep_options *options,
                                                      size_t shard, size_t n_shards,
                                                      cJSON **ret_header, tide_error *error);
-/* The run of a cell, of either kind. */
-TIDE_NODISCARD tide_status tide_sweep_configure(const tide_sweep_options *options, size_t cell,
-                                                const char *device, tide_run_config *ret_config,
-                                                tide_error *error);
 bool tide_sweep_is_program(const tide_sweep *sweep);
 /* The columns of the names in the order of the grid, and their cells. */
 void tide_sweep_value_columns(const tide_sweep *sweep, tide_table *table);

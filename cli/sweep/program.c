@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/own_model.h"
 #include "cli/sweep/internal.h"
 #include "cli/time_runs.h"
 #include "common/text/plural.h"
-#include "run/program.h"
+#include "programs/runs/program.h"
 
 #define KIND "program"
 
@@ -15,7 +16,7 @@
 
 static tide_status check_options(const tide_operands *operands, tide_error *error) {
     const tide_option *other = tide_options_find_unused(
-        &tide_sweep_option_table, operands,
+        tide_sweep_table(), operands,
         "set device memory-limit spill steps o resume retry repeat shard cell jobs list "
         "snapshots strip-private " TIDE_PROGRAM_OPTIONS " " TIDE_REPORT_OPTIONS);
     return other == NULL ? TIDE_OK
@@ -78,18 +79,16 @@ tide_status tide_sweep_take_program(tide_sweep_options *options, const tide_oper
     TIDE_TRY(check_options(operands, error));
     TIDE_TRY(tide_program_add_cards(
         grid,
-        tide_options_is_given(&tide_sweep_option_table, operands, "device") ? options->grid.device
-                                                                            : NULL,
+        tide_options_is_given(tide_sweep_table(), operands, "device") ? options->grid.device : NULL,
         error));
     for (size_t i = 0; i < options->sets.n; i++) {
         TIDE_TRY(tide_program_add_set(grid, options->sets.texts[i], error));
     }
     grid->memory_limit_bytes = options->grid.memory_limit_bytes;
     grid->spill_bytes = options->grid.spill_bytes;
-    TIDE_TRY(tide_program_take_options(
-        grid, "sweep", &options->behind,
-        tide_options_is_given(&tide_sweep_option_table, operands, "steps"), options->grid.steps,
-        error));
+    TIDE_TRY(tide_program_take_options(grid, "sweep", &options->behind,
+                                       tide_options_is_given(tide_sweep_table(), operands, "steps"),
+                                       options->grid.steps, error));
     if (grid->memory_limit_bytes == 0) {
         return tide_fail(error, TIDE_INVALID, "--memory-limit 0: the limit must be above 0");
     }
@@ -184,10 +183,7 @@ tide_status tide_sweep_configure(const tide_sweep_options *options, size_t cell,
                                  tide_run_config *ret_config, tide_error *error) {
     cell %= tide_sweep_n_once(options);
     if (options->program.arguments == NULL) {
-        TIDE_TRY(tide_run_options_configure(&options->grid, cell, device, ret_config, error));
-        ret_config->recording.forecasts_time =
-            ret_config->workload.of.model.emulate != TIDE_EMULATE_PYTORCH;
-        return TIDE_OK;
+        return tide_own_model_here->configure(&options->grid, cell, device, ret_config, error);
     }
     tide_program_configure(&options->program, cell, ret_config);
     ret_config->recording.strip_private = options->grid.strip_private;

@@ -141,7 +141,7 @@ static tide_status begin_cell(runner *run, size_t cell, job *ret, tide_error *er
         return TIDE_NO_MEMORY;
     }
     tide_sweep_name_cell(run->options, cell, &config.workload, row->name);
-    if (config.workload.kind == TIDE_RUN_PROGRAM) {
+    if (tide_run_workload_is_program(&config.workload)) {
         (void)snprintf(row->device, sizeof(row->device), "%s", config.limits.device);
     }
     *ret = (job){.row = row, .begin_ns = tide_clock_now_ns()};

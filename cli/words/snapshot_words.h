@@ -31,7 +31,7 @@ const char *tide_words_scope(const char *path);
 /* "50.0 % optimizer_state, 25.0 % parameter": the largest first. */
 void tide_words_categories(const tide_summary_peak *peak, char *ret_text, size_t n_room);
 
-/* "attention (model/forward.c:120) < layer (...)": at most max_frames, innermost first. */
+/* "attention (model/layers/forward.c:120) < layer (...)": at most max_frames, innermost first. */
 void tide_words_stack(const tide_snapshot *snapshot, uint32_t stack, size_t max_frames,
                       char *ret_text, size_t n_room);
 

@@ -5,7 +5,7 @@
 #define TIDE_CLI_SPILL_WORDS_H
 
 #include "report/table.h"
-#include "run/run.h"
+#include "programs/runs/run.h"
 
 /* Reports the part of the run's memory that was in the host, with `name` in front (NULL: nothing),
  * and adds the figures spill_peak_bytes, spilled_segments and spill_step. Does nothing without

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The units in which sizes are printed, the same as on the page (viewer/src/text.js). */
+/* The units in which sizes are printed, the same as on the page (viewer/src/words/text.js). */
 static const char *const UNITS[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
 enum { N_UNITS = sizeof(UNITS) / sizeof(UNITS[0]) };
 

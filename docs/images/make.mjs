@@ -1,6 +1,6 @@
 // Takes the pictures of docs/images from reports: node docs/images/make.mjs REPORTS IMAGES; make.sh calls it.
 import { join } from 'node:path';
-import { openBrowser, settled } from '../../tests/viewer/pages.mjs';
+import { openBrowser, settled } from '../../tests/viewer/support/pages.mjs';
 
 /** Name, report, height of the window, address. */
 const PICTURES = [

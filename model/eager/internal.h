@@ -14,7 +14,7 @@
 #include "common/arena.h"
 #include "programs/wire/launch_list.h"
 #include "model/eager/eager.h"
-#include "model/parameters.h"
+#include "model/layers/parameters.h"
 #include "model/precision.h"
 
 enum {

@@ -1,6 +1,6 @@
 /* launches.c - PyTorch's launches for the operators of this model, in the rows of a launch log.
- * tests/unit/model/test_eager_launches.c compares them with the log of PyTorch 2.14.1 on a virtual
- * card: kinds, families, bytes and order, and shapes, types and layouts of products. */
+ * tests/unit/model/eager/test_eager_launches.c compares them with the log of PyTorch 2.14.1 on a
+ * virtual card: kinds, families, bytes and order, and shapes, types and layouts of products. */
 #include <string.h>
 
 #include "programs/wire/stated_host.h"

@@ -8,7 +8,7 @@
  * own rounding. One launch updates up to TIDE_LIST_TENSORS parameters whose arrays are all fp32,
  * all bf16, or mixed: hundreds of small parameters would otherwise cost a launch each. */
 #include "model/ops_cuda/gpu.h"
-#include "model/ops_cuda/ops_cuda_internal.h"
+#include "model/ops_cuda/ops_cuda_friend.h"
 #include "model/ops_cuda/tensor_list.h"
 #include "model/ops_cuda/vector.h"
 

@@ -5,7 +5,7 @@
  * are computed in double, by warp and then over the warps, in an order that depends only on R.
  */
 #include "model/ops_cuda/gpu.h"
-#include "model/ops_cuda/ops_cuda_internal.h"
+#include "model/ops_cuda/ops_cuda_friend.h"
 #include "model/ops_cuda/reduce.h"
 #include "model/ops_cuda/vector.h"
 

@@ -3,7 +3,7 @@
  * The kernel reads the norm on the device, so the host never waits for it; if there is nothing to
  * clip, every block ends immediately. */
 #include "model/ops_cuda/gpu.h"
-#include "model/ops_cuda/ops_cuda_internal.h"
+#include "model/ops_cuda/ops_cuda_friend.h"
 #include "model/ops_cuda/tensor_list.h"
 #include "model/ops_cuda/vector.h"
 

@@ -10,7 +10,7 @@
  * A row that does not begin at a multiple of 16 bytes has a head of single elements before its
  * packs; the elements after the last whole pack are its tail. */
 #include "model/ops_cuda/gpu.h"
-#include "model/ops_cuda/ops_cuda_internal.h"
+#include "model/ops_cuda/ops_cuda_friend.h"
 #include "model/ops_cuda/reduce.h"
 #include "model/ops_cuda/vector.h"
 

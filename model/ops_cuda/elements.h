@@ -12,7 +12,7 @@
 #define TIDE_MODEL_OPS_CUDA_ELEMENTS_H
 
 #include "model/ops_cuda/gpu.h"
-#include "model/ops_cuda/ops_cuda_internal.h"
+#include "model/ops_cuda/ops_cuda_friend.h"
 #include "model/ops_cuda/vector.h"
 
 /* Handles the first n_packs packs by 16-byte accesses and the rest one by one. */

@@ -7,7 +7,7 @@
  * steps per word and run, which is little compared with writing dtable as long as R is a few
  * thousand. */
 #include "model/ops_cuda/gpu.h"
-#include "model/ops_cuda/ops_cuda_internal.h"
+#include "model/ops_cuda/ops_cuda_friend.h"
 #include "model/ops_cuda/reduce.h"
 #include "model/ops_cuda/vector.h"
 

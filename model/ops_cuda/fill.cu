@@ -1,6 +1,6 @@
 /* out (n) = value, rounded once to its type. */
 #include "model/ops_cuda/gpu.h"
-#include "model/ops_cuda/ops_cuda_internal.h"
+#include "model/ops_cuda/ops_cuda_friend.h"
 #include "model/ops_cuda/vector.h"
 
 /* Writes the first n_packs packs by 16-byte accesses and the rest one by one. */

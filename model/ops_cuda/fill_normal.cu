@@ -5,7 +5,7 @@
  * of a double. So two devices' numbers can differ by the last bit of an fp32 number where a double
  * is within about 1e-15 of the middle between two: about one number in 10^8. */
 #include "model/ops_cuda/gpu.h"
-#include "model/ops_cuda/ops_cuda_internal.h"
+#include "model/ops_cuda/ops_cuda_friend.h"
 #include "model/ops_cuda/philox.h"
 #include "model/ops_cuda/vector.h"
 

@@ -4,7 +4,7 @@
  * host's: an angle of a few thousand by 1e-12, so a number differs from the twin's in about one of
  * 10^4 cases, by its last bit in fp32. */
 #include "model/ops_cuda/gpu.h"
-#include "model/ops_cuda/ops_cuda_internal.h"
+#include "model/ops_cuda/ops_cuda_friend.h"
 #include "model/ops_cuda/vector.h"
 
 static __global__ void __launch_bounds__(TIDE_BLOCK)

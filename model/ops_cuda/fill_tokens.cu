@@ -1,7 +1,7 @@
 /* out (n) = uniform integers in [0, bound): the high word of bound * word of Philox, which favours
  * no number by more than bound / 2^32. */
 #include "model/ops_cuda/gpu.h"
-#include "model/ops_cuda/ops_cuda_internal.h"
+#include "model/ops_cuda/ops_cuda_friend.h"
 #include "model/ops_cuda/philox.h"
 #include "model/ops_cuda/vector.h"
 

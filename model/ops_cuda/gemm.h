@@ -4,7 +4,7 @@
 #ifndef TIDE_MODEL_OPS_CUDA_GEMM_H
 #define TIDE_MODEL_OPS_CUDA_GEMM_H
 
-#include "model/ops_cuda/ops_cuda_internal.h"
+#include "model/ops_cuda/ops_cuda_friend.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -6,7 +6,7 @@
  * cache of the multiprocessor. Rows are summed in fp32, by lane and then over a tree, in an order
  * that depends only on k and the alignment. */
 #include "model/ops_cuda/gpu.h"
-#include "model/ops_cuda/ops_cuda_internal.h"
+#include "model/ops_cuda/ops_cuda_friend.h"
 #include "model/ops_cuda/reduce.h"
 #include "model/ops_cuda/vector.h"
 #include "model/ops_cuda/weights.h"

@@ -5,7 +5,7 @@
  * fused multiply-add per number but no time, because the operator is memory-bound. Partial sums are
  * rounded to fp32, as in the cpu twin. */
 #include "model/ops_cuda/gpu.h"
-#include "model/ops_cuda/ops_cuda_internal.h"
+#include "model/ops_cuda/ops_cuda_friend.h"
 #include "model/ops_cuda/reduce.h"
 #include "model/ops_cuda/tensor_list.h"
 #include "model/ops_cuda/vector.h"

@@ -1,6 +1,6 @@
 /* launch.c - the shared parts of all launchers of the cuda operators. */
 #include "device/cuda_friend.h"
-#include "model/ops_cuda/ops_cuda_internal.h"
+#include "model/ops_cuda/ops_cuda_friend.h"
 
 void tide_cuda_make_current(const tide_ops *ops) {
     tide_device_cuda_make_current(tide_ops_cuda_of(ops)->ordinal);

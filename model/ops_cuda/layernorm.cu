@@ -6,7 +6,7 @@
  * tree that depends only on C, and squares around the mean: if the mean is large compared with the
  * spread, mean(x^2) - mean(x)^2 would lose all digits. */
 #include "model/ops_cuda/gpu.h"
-#include "model/ops_cuda/ops_cuda_internal.h"
+#include "model/ops_cuda/ops_cuda_friend.h"
 #include "model/ops_cuda/reduce.h"
 #include "model/ops_cuda/row_packs.h"
 #include "model/ops_cuda/vector.h"

@@ -49,7 +49,8 @@
  * zero: it errs by at most 2^-11, in either direction. (cvt.rn, with ties to even, needs compute
  * capability 9.0; only one fp32 number in 8192 is a tie.) ptxas 13.0 compiles it for 8.0 and 9.0 to
  * three instructions: 0x1000 is added to the bits of a finite number, and the lower 13 bits become
- * 0. cuBLAS may round or cut off, depending on its kernels (model/reference_tolerance_tf32.c). */
+ * 0. cuBLAS may round or cut off, depending on its kernels
+ * (model/reference/reference_tolerance_tf32.c). */
 #ifndef TIDE_MODEL_OPS_CUDA_MMA_H
 #define TIDE_MODEL_OPS_CUDA_MMA_H
 

@@ -1,7 +1,7 @@
 #include <stdio.h>
 
 #include "device/cuda_friend.h"
-#include "model/ops_cuda/ops_cuda_internal.h"
+#include "model/ops_cuda/ops_cuda_friend.h"
 
 /* Blocks for each multiprocessor in a grid that loops: enough to fill it with blocks of 256. */
 enum { BLOCKS_PER_MULTIPROCESSOR = 16 };

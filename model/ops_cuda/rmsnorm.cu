@@ -18,7 +18,7 @@
  * the last case); the partial sums are added in double, in an order that depends only on shapes,
  * and rounded once. */
 #include "model/ops_cuda/gpu.h"
-#include "model/ops_cuda/ops_cuda_internal.h"
+#include "model/ops_cuda/ops_cuda_friend.h"
 #include "model/ops_cuda/reduce.h"
 #include "model/ops_cuda/row_packs.h"
 #include "model/ops_cuda/vector.h"

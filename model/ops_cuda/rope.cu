@@ -4,7 +4,7 @@
  * A block takes the heads of one token: threadIdx.x counts packs of a head, whose angles the thread
  * reads once, and threadIdx.y counts heads. */
 #include "model/ops_cuda/gpu.h"
-#include "model/ops_cuda/ops_cuda_internal.h"
+#include "model/ops_cuda/ops_cuda_friend.h"
 #include "model/ops_cuda/vector.h"
 
 enum { BLOCK = 256, MOST_ACROSS = 32 };

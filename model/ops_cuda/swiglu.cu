@@ -5,7 +5,7 @@
  * Each thread takes a pack of 16 bytes per array. Elements that fill no pack are handled one by
  * one, as are all elements if an array is not aligned. Outputs may share the memory of inputs. */
 #include "model/ops_cuda/gpu.h"
-#include "model/ops_cuda/ops_cuda_internal.h"
+#include "model/ops_cuda/ops_cuda_friend.h"
 #include "model/ops_cuda/vector.h"
 
 enum { BLOCK = 256 };

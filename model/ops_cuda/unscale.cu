@@ -4,7 +4,7 @@
 #include <float.h>
 
 #include "model/ops_cuda/gpu.h"
-#include "model/ops_cuda/ops_cuda_internal.h"
+#include "model/ops_cuda/ops_cuda_friend.h"
 #include "model/ops_cuda/tensor_list.h"
 #include "model/ops_cuda/vector.h"
 

@@ -12,8 +12,8 @@
 #include "programs/live/node.h"
 #include "programs/live/record.h"
 #include "programs/live/symbol_table.h"
-#include "programs/live/torch_entry.h"
-#include "programs/live/torch_versions.h"
+#include "programs/live/torch/torch_entry.h"
+#include "programs/live/torch/torch_versions.h"
 
 #define ALLOCATOR "_ZN3c104cuda20CUDACachingAllocator9allocatorE"
 #define ATTACH "22NativeCachingAllocator27attachAllocatorTraceTrackerE"

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "programs/live/torch_versions.h"
+#include "programs/live/torch/torch_versions.h"
 
 typedef struct tide_node {
     uint64_t sequence;      /* of the running node; otherwise the number that the next node gets */

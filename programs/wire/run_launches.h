@@ -16,14 +16,13 @@
 
 #include <stdint.h>
 
+#include "common/files/launch_log.h"
 #include "programs/wire/run_communicators.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* `magic`: "tidelau1". The last digit is the version. */
-#define TIDE_RUN_LAUNCHES_MAGIC UINT64_C(0x3175616c65646974)
 /* Set to 1 in the environment of a process that must write the log. */
 #define TIDE_RUN_LAUNCHES_VARIABLE "TIDEMARK_LAUNCHES"
 /* Set if the program sees the forecast's clock: the text of programs/step_time/pace.h. The log is
@@ -33,7 +32,7 @@ extern "C" {
 #define TIDE_RUN_LAUNCHES_SUFFIX ".launches"
 
 typedef struct tide_run_launches_header {
-    uint64_t magic;
+    uint64_t magic;                   /* TIDE_RUN_LAUNCHES_MAGIC */
     uint32_t header_bytes, row_bytes; /* of these two structs */
     char card[48]; /* the process' first card, which some kernels' grids depend on, as in
                       "virtual:NAME"; ends with 0 */

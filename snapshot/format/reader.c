@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "programs/wire/run_launches.h"
+#include "common/files/launch_log.h"
 #include "snapshot/document/categories.h"
 #include "snapshot/analysis/category_rules.h"
 #include "snapshot/format/gzip_file.h"

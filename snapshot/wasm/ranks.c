@@ -1,5 +1,5 @@
 /* ranks.c - the rows of a page of ranks: one for each device of each digest of a file. The keys are
- * those of the typedefs of viewer/src/rank_digests.js.
+ * those of the typedefs of viewer/src/engine/rank_digests.js.
  */
 #include <inttypes.h>
 #include <string.h>

@@ -13,7 +13,7 @@
 
 #include "common/clock.h"
 #include "device/device.h"
-#include "model/transformer.h"
+#include "model/layers/transformer.h"
 
 enum { N_WARMUP = 50, N_PHASES = 3, N_WAYS = 3 };
 

@@ -1,4 +1,4 @@
-"""The grid of bench/pytorch/: cells, targets, rows and what counts as missed. Needs no PyTorch."""
+"""The grid of model/bench/pytorch/: cells, targets, rows and what counts as missed. Needs no PyTorch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""bench/pytorch/beside_pytorch.py on a tiny model, and its PyTorch model against every recorded fp32 case.
+"""model/bench/pytorch/beside_pytorch.py on a tiny model, and its PyTorch model against every recorded fp32 case.
 
 Needs PyTorch and the program in TIDEMARK_CLI; exits with 77 to say that it was skipped.
 """

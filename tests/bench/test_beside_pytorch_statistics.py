@@ -1,4 +1,4 @@
-"""The arithmetic of bench/pytorch/: quantiles, ratios, intervals, tables, shapes. Needs no PyTorch."""
+"""The arithmetic of model/bench/pytorch/: quantiles, ratios, intervals, tables, shapes. Needs no PyTorch."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # run.sh [--seconds N] [--limit PART=N]... [--out FOLDER] [--rehearsal] [PART...] [-- OPTION...]: runs a carried build
 # on this machine's GPU. Without parts: the half hour, smoke, zoo, profile, calibrate, sanitizers and bench, in this
 # order; part.sh describes each. Other parts run if they are named: kernels, training, memcheck, racecheck, initcheck.
-# OPTIONs are of bench (bench/pytorch/beside_pytorch.py --help).
+# OPTIONs are of bench (model/bench/pytorch/beside_pytorch.py --help).
 #
 # Each part has its own time (--limit changes it, in seconds), after which it is stopped and the next one begins. After
 # --seconds N no further part begins, and the running one is stopped. Each part leaves FOLDER/PART.md, with command,

@@ -27,7 +27,7 @@ for file in "$references"/*.safetensors; do
     expect 0 "$tidemark" check-reference "$file" --device cuda
 done
 
-# The tolerances include TF32's rounding (model/reference_tolerance_tf32.c): products in strict fp32 also meet them.
+# The tolerances include TF32's rounding (model/reference/reference_tolerance_tf32.c): products in strict fp32 also meet them.
 for file in "$references"/*_fp32.safetensors; do
     expect 0 "$tidemark" check-reference "$file" --device cuda --precision tf32
 done

@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
 # Checks rules that no compiler checks: check_sources.sh ROOT
-#   - a module includes only the modules of its row in knows(), and the folders of cli/ do not include each other
+#   - a module includes only the modules of its row in knows(), and the folders of cli/ and of model/commands/ do not include
+#     each other
 #   - only its own folder includes an internal header, and only the folders in FRIENDS include a friend header
 #   - the list of installed headers names exactly the headers that tidemark.h includes
+#   - a module below programs/ never asks by a weak symbol for what another may define
+#   - a file of programs/virtual_cuda/ keeps its state in one struct, and that of its threads in another
 #   - libraries never print, exit or abort, and in cli/ one printer prints
 #   - no file has more than 500 lines, and no function more than 60
+#   - no folder has more than 40 files of its own
 #   - the page inserts user text as text, never as HTML
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -13,6 +17,7 @@ failures=0
 
 FILE_LINES=500
 FUNCTION_LINES=60
+FOLDER_FILES=40
 
 fail() {
     printf 'layers: %s\n' "$1" >&2
@@ -27,30 +32,32 @@ knows() {
     stack) echo "common stack" ;;
     recorder) echo "common device stack recorder" ;;
     allocator) echo "common device stack recorder allocator" ;;
-    snapshot) echo "common programs/wire snapshot" ;;
+    snapshot) echo "common snapshot" ;;
     report) echo "common snapshot report" ;;
     capture) echo "common device stack recorder allocator snapshot capture" ;;
     replay) echo "common device stack recorder allocator snapshot replay" ;;
     model) echo "common device stack recorder allocator programs/wire model" ;;
-    run) echo "common device stack recorder allocator snapshot capture model programs/launch run" ;;
-    bench) echo "common device stack recorder allocator snapshot model run bench" ;;
+    model/run) echo "common device stack recorder allocator snapshot capture model programs/wire programs/launch programs/runs model/run" ;;
+    model/bench) echo "common device stack recorder allocator snapshot model model/run programs/runs model/bench" ;;
+    model/commands) echo "$(knows cli) model model/run model/bench model/commands" ;;
     programs/wire) echo "common programs/wire" ;;
     programs/virtual_cuda) echo "common device programs/wire programs/step_time programs/virtual_cuda" ;;
     programs/step_time) echo "common device programs/wire programs/step_time" ;;
     programs/launch) echo "common device snapshot capture programs/wire programs/step_time programs/launch" ;;
+    programs/runs) echo "common device recorder allocator snapshot capture programs/wire programs/launch programs/step_time programs/runs" ;;
     programs/scratch) echo "programs/scratch" ;;
     programs/live) echo "common device stack recorder programs/wire programs/live" ;;
     viewer) echo "common viewer" ;;
     picture) echo "common snapshot picture" ;;
-    cli) echo "common device stack recorder allocator snapshot capture replay model run bench report programs/wire programs/virtual_cuda programs/step_time programs/launch viewer picture cli" ;;
+    cli) echo "common device stack recorder allocator snapshot capture replay report programs/wire programs/virtual_cuda programs/step_time programs/launch programs/runs viewer picture cli" ;;
     esac
 }
 
 # The page's engine also answers with reports of the program.
 ENGINE_KNOWS="report cli"
 
-LIBRARIES="common device stack recorder allocator snapshot report capture replay model run bench programs/wire programs/virtual_cuda programs/step_time programs/launch programs/scratch programs/live viewer picture"
-MODULES="$LIBRARIES cli"
+LIBRARIES="common device stack recorder allocator snapshot report capture replay model model/run model/bench programs/wire programs/virtual_cuda programs/step_time programs/launch programs/runs programs/scratch programs/live viewer picture"
+MODULES="$LIBRARIES model/commands cli"
 
 # Each line names a friend header (_friend.h) and the folders besides its own that may include it. A friend header gives
 # a neighbouring module more than the public headers do, so a new friend needs a deliberate change of this table.
@@ -60,14 +67,16 @@ common/lock_friend.h: allocator programs/live recorder replay
 common/tick_clock_friend.h: recorder
 device/cuda_friend.h: model/ops_cuda
 device/device_friend.h: recorder replay
+model/ops_cuda/ops_cuda_friend.h: model/ops_cuda/attention model/ops_cuda/decode
 programs/live/state_friend.h: programs/live/entries
+programs/runs/run_friend.h: model/run
 programs/scratch/entries/calls_friend.h: programs/scratch
 programs/virtual_cuda/card/account_friend.h: programs/virtual_cuda/process
 programs/virtual_cuda/libraries/cudnn/work_friend.h: programs/virtual_cuda/libraries
 programs/virtual_cuda/libraries/stub_friend.h: programs/virtual_cuda/libraries/cudnn
 recorder/copy_friend.h: allocator
 recorder/log_format_friend.h: capture programs/live
-recorder/recorder_friend.h: allocator bench capture programs/live model replay
+recorder/recorder_friend.h: allocator capture model/bench model/workload programs/live replay
 snapshot/analysis/own_rules_friend.h: snapshot/wasm
 snapshot/analysis/path_text_friend.h: snapshot/explain
 snapshot/document/point_set_friend.h: capture snapshot/pytorch
@@ -77,7 +86,13 @@ snapshot/format/json_friend.h: snapshot/pytorch
 snapshot/format/writer_friend.h: snapshot/wasm
 "
 
-# Known violations of the rules, one FILE or FOLDER:HEADER a line. This list may only shrink.
+# Folders of data, where each file is one more of the same. Each line: FOLDER: why.
+FULL_FOLDERS="
+tests/golden/cases: a file is a case, or what a case prints
+tests/pytorch/zoo: a file is a program that a user would write
+"
+
+# Known violations of the rules, one FILE, FOLDER or FOLDER:HEADER a line. This list may only shrink.
 UNFINISHED="
 "
 unfinished() { [[ $UNFINISHED == *$'\n'"$1"$'\n'* ]]; }
@@ -89,15 +104,17 @@ is_friend() {
     [[ " ${line#*: } " == *" $1 "* ]]
 }
 
-# module_of PATH: sets module, the top folder of a file or header; in programs/, a wing, the folder within it.
+# module_of PATH: sets module, the top folder of a file or header; in programs/, a wing, the folder within it. So are the
+# folders of model/ that stand on the engine of runs or on the shell.
 module_of() {
     case "$1" in
+    model/run/* | model/bench/* | model/commands/*) module=${1#model/} && module=model/${module%%/*} ;;
     programs/*/*) module=${1#programs/} && module=programs/${module%%/*} ;;
     *) module=${1%%/*} ;;
     esac
 }
 
-sources_of() { find "$@" -type f \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cpp' \) 2>/dev/null | sort; }
+sources_of() { find "$@" -type f \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cpp' \) 2>/dev/null | sort -u; }
 
 # includes_of FOLDER...: prints FILE:LINE:HEADER for every quoted include whose path has a folder.
 includes_of() {
@@ -121,6 +138,13 @@ check_includes() {
         if [[ $module == cli && $header == cli/*/* && $header != cli/options/* && $header != cli/words/* ]]; then
             fail "$file:$line: $header is of another room of cli/; rooms share cli/ itself, cli/options/ and cli/words/"
         fi
+        case $module:$header in
+        model/commands:cli/options/* | model/commands:cli/words/* | model/commands:cli/*/options.h) ;;
+        model/commands:model/commands/options/*) ;;
+        model/commands:cli/*/* | model/commands:model/commands/*/*)
+            fail "$file:$line: $header is of another room; rooms share cli/ itself, cli/options/, cli/words/, the options.h of a room of cli/, and model/commands/options/"
+            ;;
+        esac
         case "$header" in
         */internal.h | *_internal.h)
             unfinished "$folder:$header" || fail "$file:$line: $header is for its own folder alone"
@@ -165,18 +189,42 @@ check_public_headers() {
     done < <(diff <(grep -v '^#' "$list" | sort) <(tr ' ' '\n' <<<"${reached# }" | sort) | grep '^[<>]')
 }
 
-# programs/launch/, run/ and bench/ may call _exit: a child that they forked must not flush the buffered files of its
+# A weak symbol is a call of a module above, which no include shows: let the module above set a hook, as
+# common/real_time.h. The preloaded objects of programs/ may look for each other so, because each works without the
+# others.
+check_weak() {
+    local module found
+    for module in $MODULES; do
+        [[ $module != programs/* ]] || continue
+        while IFS= read -r found; do
+            fail "$found: no weak symbols; let the module above set a hook"
+        done < <(sources_of "$module" | xargs -r grep -HnE '__attribute__\(\(.*\bweak(ref)?\b|#[[:space:]]*pragma[[:space:]]+weak')
+    done
+}
+
+# No caller could pass its state to an object that is preloaded. So a file may have one variable for it, and one for that
+# of a thread: structs, whose members say what guards them. The lock of TIDE_VC_LOCK does not count.
+check_state() {
+    local found
+    while IFS= read -r found; do
+        fail "$found"
+    done < <(sources_of programs/virtual_cuda | xargs -r awk -f "$here/file_state.awk")
+}
+
+# programs/launch/, programs/runs/ and model/bench/ may call _exit: a child that they forked must not flush the buffered files of its
 # parent. So may programs/virtual_cuda/, which lives in the user's process and has none of our callers to report to: it
 # prints what it does not know (inexact.c), and ends a program whose cards are unknown (machine.c).
 check_libraries() {
-    local module found leaving
-    for module in $LIBRARIES; do
+    local library module found leaving
+    for library in $LIBRARIES; do
         leaving='exit|_exit|abort'
-        [[ " programs/launch run bench programs/virtual_cuda " != *" $module "* ]] || leaving='exit|abort'
+        [[ " programs/launch programs/runs model/bench programs/virtual_cuda " != *" $library "* ]] || leaving='exit|abort'
         while IFS= read -r found; do
+            module_of "$found"
+            [ "$module" = "$library" ] || continue # a folder within it that is a module of its own
             [[ $found != programs/virtual_cuda/process/inexact.c:* && $found != programs/virtual_cuda/card/machine.c:* ]] || continue
             fail "$found: a library must not print, exit or abort"
-        done < <(sources_of "$module" | xargs -r grep -HnE \
+        done < <(sources_of "$library" | xargs -r grep -HnE \
             "(^|[^A-Za-z0-9_])($leaving|printf|puts|putchar|perror)[[:space:]]*\(|fprintf[[:space:]]*\([[:space:]]*std(err|out)")
     done
 }
@@ -190,7 +238,7 @@ check_printer() {
     while IFS= read -r found; do
         [[ " $PRINTERS " == *" ${found%%:*} "* ]] ||
             fail "$found: print with tide_cli_note or tide_cli_print (cli/cli.h), which escape control characters in names"
-    done < <(sources_of cli report | xargs -r grep -HnE \
+    done < <(sources_of cli model/commands report | xargs -r grep -HnE \
         '(^|[^A-Za-z0-9_])(v?printf|puts|putchar|perror)[[:space:]]*\(|(v?fprintf|d?printf)[[:space:]]*\([[:space:]]*(std(err|out)|STD)|(fputs|fputc|putc|fwrite)[[:space:]]*\(.*,[[:space:]]*std(err|out)\)')
 }
 
@@ -208,6 +256,22 @@ check_lengths() {
     done < <(sources_of $MODULES | xargs -r awk -v limit=$FUNCTION_LINES -f "$here/function_lengths.awk")
 }
 
+check_folders() {
+    local n_files folder line full=''
+    while read -r n_files folder; do
+        [ "$n_files" -gt $FOLDER_FILES ] || continue
+        full="$full $folder"
+        grep -q "^$folder: " <<<"$FULL_FOLDERS" || unfinished "$folder" ||
+            fail "$folder/: $n_files files of its own; $FOLDER_FILES at most, by concept in folders of their own"
+    done < <(find $MODULES python docs tests -type f -not -path '*/node_modules/*' -not -path '*/__pycache__/*' \
+        -printf '%h %f\n' 2>/dev/null | sort -u | cut -d ' ' -f 1 | uniq -c)
+    while IFS= read -r line; do
+        folder=${line%%: *}
+        [ -z "$folder" ] || [ ! -e "$folder" ] || [[ "$full " == *" $folder "* ]] ||
+            fail "FULL_FOLDERS names $folder, which has $FOLDER_FILES files or fewer"
+    done <<<"$FULL_FOLDERS"
+}
+
 check_page() {
     local found
     while IFS= read -r found; do
@@ -219,8 +283,11 @@ check_page() {
 check_includes
 check_friends
 check_public_headers
+check_weak
+check_state
 check_libraries
 check_printer
 check_lengths
+check_folders
 check_page
 [ "$failures" -eq 0 ]

@@ -18,9 +18,9 @@
 #include <cmocka.h>
 
 #include "cli/html_report.h"
-#include "cli/options/run_options.h"
+#include "model/commands/options/model_options.h"
 #include "common/files/output_file.h"
-#include "model/safetensors.h"
+#include "model/reference/safetensors.h"
 #include "support/hostmem_fault.h"
 #include "support/system_fault.h"
 

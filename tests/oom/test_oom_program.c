@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "programs/wire/run_calls.h"
-#include "run/run_internal.h"
+#include "programs/runs/run_friend.h"
 #include "support/hostmem_fault.h"
 #include "support/system_fault.h"
 
@@ -112,7 +112,7 @@ static void run(const char *exit_status, tide_run_result *ret_result) {
     tide_run_config_init(&config);
     config.limits.device = "virtual:h100-80";
     config.recording.snapshot_path = snapshot;
-    config.workload.kind = TIDE_RUN_PROGRAM;
+    config.workload.kind = &tide_run_program_kind;
     config.workload.of.program = (tide_run_program){.command = command, .writes_are_real = true};
     (void)snprintf(config.workload.of.program.values, TIDE_RUN_VALUES_BYTES, "status=%s",
                    exit_status);

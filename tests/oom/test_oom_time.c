@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "run/run.h"
+#include "model/run/model.h"
 #include "support/hostmem_fault.h"
 #include "support/tiny_workload.h"
 
@@ -28,9 +28,9 @@ const tide_hostmem *__wrap_tide_hostmem_default(void) {
 /* NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier) */
 
 static void configure(tide_run_config *config) {
-    tide_run_config_init(config);
-    config->workload.of.model = tiny_workload(1);
-    config->workload.of.model.warmup_steps = 1;
+    tide_run_model_init(config);
+    *tide_run_model_of(&config->workload) = tiny_workload(1);
+    tide_run_model_of(&config->workload)->warmup_steps = 1;
     config->limits.device = "virtual:h100-80";
     config->recording.is_on = true;
     config->recording.keeps_snapshot = true;

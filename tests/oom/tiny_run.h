@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "capture/capture.h"
-#include "model/workload.h"
+#include "model/workload/workload.h"
 #include "support/device_fault.h"
 #include "support/hostmem_fault.h"
 #include "support/system_fault.h"

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "model/workload.h"
+#include "model/workload/workload.h"
 #include "recorder/recorder.h"
 
 /* All scopes: names, kinds, numbers, parents and threads. Times may differ. */

@@ -218,8 +218,8 @@ static uint64_t weight_bytes(size_t i) {
 }
 
 static uint32_t site(synthetic_maker *m, const char *phase, const char *operation, int line) {
-    uint32_t at = stack_node(m, m->outer[2], phase, "model/transformer.c", 40);
-    at = stack_node(m, at, "block_run", "model/transformer.c", 88 + (phase[0] == 'b'));
+    uint32_t at = stack_node(m, m->outer[2], phase, "model/layers/transformer.c", 40);
+    at = stack_node(m, at, "block_run", "model/layers/transformer.c", 88 + (phase[0] == 'b'));
     return stack_node(m, at, operation, "model/operators.c", line);
 }
 
@@ -361,8 +361,8 @@ tide_snapshot *synthetic_create(const synthetic_config *config) {
     tide_map_init(&m.free_by_size, mem);
     tide_map_init(&m.stack_by_path, mem);
     m.outer[0] = stack_node(&m, TIDE_NONE, "main", "cli/main.c", 60);
-    m.outer[1] = stack_node(&m, m.outer[0], "workload_run", "model/workload.c", 120);
-    m.outer[2] = stack_node(&m, m.outer[1], "step", "model/workload.c", 77);
+    m.outer[1] = stack_node(&m, m.outer[0], "workload_run", "model/workload/workload.c", 120);
+    m.outer[2] = stack_node(&m, m.outer[1], "step", "model/workload/workload.c", 77);
     run(&m);
     tide_snapshot *snapshot = m.failed ? NULL : synthetic_document(&m);
     synthetic_rows *all[] = {&m.events, &m.scopes,   &m.frames,   &m.stacks,

@@ -4,7 +4,7 @@
 #ifndef TIDE_TESTS_TINY_WORKLOAD_H
 #define TIDE_TESTS_TINY_WORKLOAD_H
 
-#include "model/workload.h"
+#include "model/workload/workload.h"
 
 static inline tide_workload_config tiny_workload(size_t n_layers) {
     tide_workload_config config;

@@ -7,8 +7,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
-import { writeLarge } from './large.mjs';
-import { openBrowser, openPage, reportHtml, temporaryFolder } from './pages.mjs';
+import { writeLarge } from './support/large.mjs';
+import { openBrowser, openPage, reportHtml, temporaryFolder } from './support/pages.mjs';
 
 const HZ = 60;
 const INPUT_MS = 2500; // duration of panning, and of zooming

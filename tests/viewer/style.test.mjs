@@ -1,6 +1,7 @@
 // Style rules for the viewer's scripts that the formatter does not check.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
+import { posix } from 'node:path';
 import { test } from 'node:test';
 
 const MOST_FILE_LINES = 500;
@@ -16,11 +17,15 @@ if (ts === null) {
   process.exit(77);
 }
 
-const FOLDERS = ['../../viewer/', '../../viewer/src/', './', '../../docs/images/'];
+const SOURCES = '../../viewer/src/';
+const FOLDERS = ['../../viewer/', './', '../../docs/images/'];
 const scripts = FOLDERS.flatMap((folder) => {
-  const names = readdirSync(new URL(folder, import.meta.url)).filter((name) => /\.m?js$/.test(name));
+  const names = readdirSync(new URL(folder, import.meta.url), { recursive: true }).filter(
+    (name) => /\.m?js$/.test(name) && !name.includes('node_modules'),
+  );
   return names.map((name) => readScript(new URL(folder + name, import.meta.url), folder + name));
 });
+const modules = scripts.filter(({ name }) => name.startsWith(SOURCES));
 
 function readScript(url, name) {
   const text = readFileSync(url, 'utf8');
@@ -98,13 +103,77 @@ test('a tag of JSDoc begins its line, and comments keep within the columns', () 
   assert.deepEqual(wrong, []);
 });
 
+/** The modules that a module names, as paths below viewer/src: its imports, and those of its types. */
+function importsOf({ name, text }) {
+  const names = [...text.matchAll(/(?:from |import |import\()'(\.[^']+)'/g)].map(([, path]) => path);
+  return names.map((path) => posix.join(posix.dirname(name), path).slice(SOURCES.length));
+}
+
 test('every module is imported', () => {
-  const modules = scripts.filter(({ name }) => name.startsWith('../../viewer/src/'));
-  const imported = new Set(['main.js']);
-  for (const { text } of modules)
-    for (const [, name] of text.matchAll(/from '\.\/([\w.]+)'/g)) imported.add(name);
+  const imported = new Set(['main.js', ...modules.flatMap(importsOf)]);
   assert.deepEqual(
-    modules.map(({ name }) => name.split('/').at(-1)).filter((name) => !imported.has(name)),
+    modules.map(({ name }) => name.slice(SOURCES.length)).filter((name) => !imported.has(name)),
     [],
   );
+});
+
+/** The rooms of viewer/src, each with the rooms that it may import: rooms above it, and so no circle. */
+const ROOMS = {
+  words: [],
+  run: ['words'],
+  engine: ['words', 'run'],
+  answers: ['words', 'run'],
+  draw: ['words', 'run'],
+  elements: ['words', 'run', 'answers'],
+  ranks: ['words', 'run', 'engine', 'elements'],
+  timelines: ['words', 'run', 'answers', 'draw', 'elements'],
+  panels: ['words', 'run', 'answers', 'draw', 'elements', 'timelines'],
+  page: ['words', 'run', 'engine', 'answers', 'draw', 'elements', 'ranks', 'timelines', 'panels'],
+  'main.js': ['engine', 'page'],
+};
+
+/** The imports of `modules` that the table of rooms does not allow. */
+function strayImports(modules) {
+  const stray = [];
+  for (const module of modules) {
+    const room = module.name.slice(SOURCES.length).split('/')[0];
+    for (const path of importsOf(module)) {
+      const [to] = path.split('/');
+      if (to !== room && !ROOMS[room]?.includes(to))
+        stray.push(`${module.name.slice(SOURCES.length)} imports ${path}`);
+    }
+  }
+  return stray;
+}
+
+test('a room imports only the rooms of its row', () => {
+  assert.deepEqual(strayImports(modules), []);
+  const names = modules.map(({ name }) => name.slice(SOURCES.length).split('/')[0]);
+  assert.deepEqual([...new Set(names)].sort(), Object.keys(ROOMS).sort());
+  const planted = [
+    { name: `${SOURCES}run/planted.js`, text: "import { x } from '../page/app.js';" },
+    { name: `${SOURCES}draw/planted.js`, text: "/** @type {import('../timelines/stage.js').Stage} */" },
+    { name: `${SOURCES}cellar/planted.js`, text: "import '../words/text.js';" },
+  ];
+  assert.equal(strayImports(planted).length, planted.length);
+});
+
+test('the table of rooms has no circle, and every permission is used', () => {
+  const above = [];
+  for (const [room, known] of Object.entries(ROOMS)) {
+    assert.deepEqual(
+      known.filter((name) => !above.includes(name)),
+      [],
+      `${room} knows a room below it`,
+    );
+    above.push(room);
+  }
+  const used = new Set();
+  for (const module of modules)
+    for (const path of importsOf(module))
+      used.add(`${module.name.slice(SOURCES.length).split('/')[0]} ${path.split('/')[0]}`);
+  const unused = Object.entries(ROOMS).flatMap(([room, known]) =>
+    known.map((name) => `${room} ${name}`).filter((pair) => !used.has(pair)),
+  );
+  assert.deepEqual(unused, []);
 });

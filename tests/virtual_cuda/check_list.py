@@ -1,4 +1,5 @@
-"""Compares the list of functions (programs/virtual_cuda/libraries/*.def) with the preloaded object and with what PyTorch needs.
+"""Compares the list of functions (programs/virtual_cuda/libraries/*.def) with the preloaded object, with the prototypes of
+NVIDIA's headers (data/cuda_api) and with what PyTorch needs.
 
   check_list.py LIBRARY --needed FILE           with what released versions of PyTorch need, as FILE has it
   check_list.py LIBRARY --torch DIR             with what the PyTorch in this folder (its site-packages) needs
@@ -12,13 +13,14 @@ import re
 import sys
 from pathlib import Path
 
+from check_rows import check_rows
 from symbols import NotElf, dynamic_symbols
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = ROOT / "programs" / "virtual_cuda" / "libraries"
-ROW = re.compile(r"^(FUNCTION|HAND_WRITTEN|WITHOUT_OUTPUT|REFUSED_BY_HAND|INEXACT_BY_HAND|PARTLY_BY_HAND|LEFT_TO_REAL)\((\w+)(.*)$")
+ROW = re.compile(r"^(FUNCTION|HAND_WRITTEN|WITHOUT_OUTPUT|REFUSED_BY_HAND|INEXACT_BY_HAND|PARTLY_BY_HAND|LEFT_TO_REAL|NOT_SERVED)\((\w+)(.*)$")
 # NVIDIA's names, by their prefixes and by the versions of symbols.
-FAMILY = re.compile(r"^(cu[A-Z]|cu(blas|dnn|fft|file|pti|rand|solver|sparse|da)|__cuda|nccl|nv(ml|rtc|shmem|jpeg|tx|JitLink|ptx))")
+FAMILY = re.compile(r"^(cu[A-Z]|cu(blas|dnn|fft|file|pti|rand|solver|sparse|da)|__cuda|p?nccl|nv(ml|rtc|shmem|jpeg|tx|JitLink|ptx))")
 VERSION = re.compile(r"^(lib(cu|nv|nccl)|NVSHMEM)")
 # The names that PyTorch looks up with cudaGetDriverEntryPoint and dlsym: texts in its one library that does so.
 BY_NAME = re.compile(rb"\0((?:cu|nvml)[A-Z][a-z]\w{3,60})(?=\0)")
@@ -88,7 +90,7 @@ def write_needed(path: Path, torches: list[str]) -> None:
 
 
 def has_row(name: str, known: dict[str, tuple[str, str]]) -> bool:
-    return any(name + suffix in known for suffix in SUFFIXES)
+    return any(name + suffix in known and known[name + suffix][0] != "NOT_SERVED" for suffix in SUFFIXES)
 
 
 def check_object(library: Path, known: dict[str, tuple[str, str]]) -> list[str]:
@@ -126,11 +128,11 @@ def main() -> int:
         write_needed(Path(options.write[0]), options.write[1:])
         return 0
     known = rows()
-    faults = check_object(options.library, known) if options.library else []
+    faults = check_object(options.library, known) + check_rows(known) if options.library else []
     needed = read_needed(options.needed) if options.needed else {}
     if options.torch:
         needed.update({n: {"this one"} for n in needed_by(options.torch)})
-    faults += [f"{n}: PyTorch ({', '.join(sorted(v))}) needs it, and no table of programs/virtual_cuda/libraries has a row for it"
+    faults += [f"{n}: PyTorch ({', '.join(sorted(v))}) needs it, and no row of programs/virtual_cuda/libraries serves it"
                for n, v in needed.items() if not has_row(n, known)]
     for fault in sorted(faults):
         print(fault, file=sys.stderr)

@@ -9,8 +9,14 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 packages=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
 
-echo "the tables of programs/virtual_cuda/libraries, beside NVIDIA's headers:"
-"$python" -B "$here/make_tables.py" --site-packages "$packages" --check
+# The table is of the headers of one PyTorch, which brings the newest libraries.
+case $("$python" -c 'import torch; print(torch.__version__)') in
+2.14.1*)
+    echo "the tables of data/cuda_api, beside NVIDIA's headers:"
+    "$python" -B "$here/../../data/cuda_api/generate.py" --site-packages "$packages" --check
+    ;;
+esac
+echo "the tables of programs/virtual_cuda/libraries, beside the object and this PyTorch:"
 "$python" -B "$here/check_list.py" "$library" --torch "$packages"
 
 # The loader knows a loaded library by its inode, so that the driver and NVML are the preloaded object as well.
@@ -32,7 +38,7 @@ for runtime in nvidia-cuda-runtime-cu11==11.8.89 nvidia-cuda-runtime-cu12==12.1.
     nvidia-cuda-runtime-cu12==12.8.90; do
     include=$headers/$runtime/nvidia/cuda_runtime/include
     [ -d "$include" ] || "$python" -m pip --disable-pip-version-check install -q --no-deps --target "$headers/$runtime" "$runtime"
-    "$python" -B "$here/make_tables.py" --runtime "$include" "$packages/triton/backends/nvidia/include"
+    "$python" -B "$here/check_rows.py" --runtime "$include" "$packages/triton/backends/nvidia/include"
     case $runtime in
     *cu11*) name=libcudart.so.11.0 ;;
     *) name=libcudart.so.12 ;;

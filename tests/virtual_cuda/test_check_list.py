@@ -5,6 +5,7 @@ import unittest
 from pathlib import Path
 
 import check_list
+import check_rows
 
 LIBRARY = Path(sys.argv.pop(1))
 
@@ -43,6 +44,48 @@ class Faults(unittest.TestCase):
         self.assertTrue(check_list.has_row("cudaMalloc", self.known))
         self.assertTrue(check_list.has_row("cuMemGetInfo", self.known), "the driver's newer variant serves the plain name")
         self.assertFalse(check_list.has_row("cudaMallocOnTheMoon", self.known))
+
+    def test_a_function_that_only_refuses_meets_no_need(self):
+        self.known["cudaMalloc"] = ("NOT_SERVED", ")")
+        self.assertFalse(check_list.has_row("cudaMalloc", self.known))
+
+    def rows(self):
+        return "\n".join(check_rows.check_rows(self.known))
+
+    def test_the_rows_agree_with_the_headers(self):
+        self.assertEqual(self.rows(), "")
+
+    def test_a_declared_function_without_a_row(self):
+        del self.known["cudaMalloc"]
+        self.assertRegex(self.rows(), r"^cudaMalloc: a header declares it, and no table")
+
+    def test_a_row_that_no_header_declares(self):
+        self.known["cudaMallocOnTheMoon"] = ("HAND_WRITTEN", ")")
+        self.assertRegex(self.rows(), r"^cudaMallocOnTheMoon: a table has it, and no header declares it")
+
+    def test_effects_on_the_wrong_arguments(self):
+        self.known["cuCtxGetCacheConfig"] = ("FUNCTION", ", OUTPUT(0, 8))")
+        self.known["cufftDestroy"] = ("FUNCTION", ", OUTPUT(0, 4))")
+        self.known["curandGenerate"] = ("FUNCTION", ", HARMLESS)")
+        faults = self.rows()
+        self.assertIn("cuCtxGetCacheConfig: OUTPUT(0, 8): the header's type has 4 bytes", faults)
+        self.assertIn("cufftDestroy: OUTPUT(0): the argument is no address of an output", faults)
+        self.assertIn("curandGenerate: argument 1 (outputPtr) may be an output, and no effect names it", faults)
+
+    def test_a_result_in_another_register(self):
+        self.known["cublasSdot"] = ("FUNCTION", ", HARMLESS)")
+        self.assertIn("cublasSdot: its result travels in other registers", self.rows())
+
+    def test_arguments_that_are_not_the_header_s(self):
+        prototypes = check_rows.read_tables()
+        wrong = check_rows.verify_parameters("cudaMalloc", ["P8", "I4"], prototypes)
+        self.assertEqual(wrong, ["cudaMalloc: is written with P8 I4, by the header P8 I8"])
+        self.assertEqual(check_rows.verify_parameters("cudaMalloc", ["P8", "I8"], prototypes), [])
+        del prototypes["cudaMallocAsync"]
+        prototypes["cudaMalloc"].arguments.pop()
+        faults = "\n".join(check_rows.verify_live(prototypes))
+        self.assertIn("cudaMallocAsync: the live recorder stands in for it, and no table", faults)
+        self.assertIn("cudaMalloc: the stand-in has 2 arguments", faults)
 
     def test_groups_of_versions_are_read(self):
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:

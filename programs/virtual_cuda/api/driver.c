@@ -108,14 +108,16 @@ TIDE_VC_EXPORT int cuCtxSetCurrent(void *context) {
 }
 
 enum { MAX_PUSHED = 16 };
-static _Thread_local int pushed[MAX_PUSHED]; /* for cuCtxPopCurrent: former devices */
-static _Thread_local int n_pushed;
+static _Thread_local struct pushed {
+    int devices[MAX_PUSHED]; /* former ones, for cuCtxPopCurrent */
+    int n;                   /* at most MAX_PUSHED */
+} pushed;
 
 TIDE_VC_EXPORT int cuCtxPushCurrent_v2(void *context) {
-    if (n_pushed == MAX_PUSHED) {
+    if (pushed.n == MAX_PUSHED) {
         return TIDE_VC_INVALID_VALUE;
     }
-    pushed[n_pushed++] = tide_vc_device();
+    pushed.devices[pushed.n++] = tide_vc_device();
     return cuCtxSetCurrent(context);
 }
 
@@ -123,8 +125,8 @@ TIDE_VC_EXPORT int cuCtxPopCurrent_v2(void **ret_context) {
     if (ret_context != NULL) {
         *ret_context = context_of(tide_vc_device());
     }
-    if (n_pushed > 0) {
-        tide_vc_set_device(pushed[--n_pushed]);
+    if (pushed.n > 0) {
+        tide_vc_set_device(pushed.devices[--pushed.n]);
     }
     return TIDE_VC_OK;
 }

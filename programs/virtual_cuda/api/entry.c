@@ -16,40 +16,52 @@
 
 enum { NAME_BYTES = 128, WHY_BYTES = 768, FOUND = 0, NOT_FOUND = 1 };
 
-/* Functions with several versions that take different arguments, and the CUDA version from which
- * the plain name means the version (cudaTypedefs.h). All other functions have one form here. */
+/* The driver's functions and the version of CUDA from which the plain name means each. */
 static const struct {
     const char *name;
     int since;
-} NEWER[] = {{"cuCtxCreate_v4", 12050},           {"cuGetProcAddress_v2", 12000},
-             {"cuGraphExecUpdate_v2", 12000},     {"cuMemAdvise_v2", 12020},
-             {"cuMemPrefetchAsync_v2", 12020},    {"cuStreamGetCaptureInfo_v2", 11030},
-             {"cuStreamGetCaptureInfo_v3", 12030}};
+} FUNCTIONS[] = {
+#define PROTOTYPE(name, result, since, ...) {#name, since},
+#include "data/cuda_api/driver.def"
+#undef PROTOTYPE
+};
 
 /* Whether a program of that version of CUDA means this function by the name without its suffix. */
 static bool is_meant(const char *name, int version) {
-    for (size_t i = 0; i < sizeof(NEWER) / sizeof(NEWER[0]); i++) {
-        if (strcmp(name, NEWER[i].name) == 0) {
-            return version >= NEWER[i].since;
+    for (size_t i = 0; i < sizeof(FUNCTIONS) / sizeof(FUNCTIONS[0]); i++) {
+        if (strcmp(name, FUNCTIONS[i].name) == 0) {
+            return version >= FUNCTIONS[i].since;
         }
     }
     return true;
 }
 
-/* The newest of a function's versions that exists here and that the program knows. */
+/* The functions that are not served, in libraries/stub_friend.h. */
+extern const char __start_tide_vc_not_served[] __attribute__((weak, visibility("hidden")));
+extern const char __stop_tide_vc_not_served[] __attribute__((weak, visibility("hidden")));
+
+static bool is_served(const void *function) {
+    uintptr_t at = (uintptr_t)function;
+    return at < (uintptr_t)__start_tide_vc_not_served || at >= (uintptr_t)__stop_tide_vc_not_served;
+}
+
+/* The newest of a function's versions that the program knows: one that is served, or otherwise one
+ * that refuses. */
 static void *find(const char *name, int version) {
     static const char *const SUFFIXES[] = {"_v4", "_v3", "_v2", ""};
+    void *refusing = NULL;
     for (size_t i = 0; i < sizeof(SUFFIXES) / sizeof(SUFFIXES[0]); i++) {
         char whole[NAME_BYTES];
         if ((size_t)snprintf(whole, sizeof(whole), "%s%s", name, SUFFIXES[i]) < sizeof(whole) &&
             (SUFFIXES[i][0] == '\0' || is_meant(whole, version))) {
             void *function = dlsym(RTLD_DEFAULT, whole);
-            if (function != NULL) {
+            if (function != NULL && is_served(function)) {
                 return function;
             }
+            refusing = refusing == NULL ? function : refusing;
         }
     }
-    return NULL;
+    return refusing;
 }
 
 static int look_up(const char *name, int version, void **ret_function, int *ret_found) {

@@ -35,11 +35,11 @@ typedef struct launch_config {
 enum { GUESSED_REGISTERS = 32 }; /* of a thread of a kernel whose image cannot be read */
 
 static int launch(const launch_config *config, const void *kernel, void **arguments) {
-    if (tide_vc_kernel_has_no_image(kernel, tide_vc_device())) {
+    const char *name = tide_vc_kernel_to_launch(kernel, tide_vc_device());
+    if (name == NULL) {
         return tide_vc_refuse_kernel();
     }
     tide_vc_entry entry = tide_vc_launch_begin();
-    const char *name = tide_vc_kernel_name(kernel);
     tide_vc_watchdog_settle();
     tide_vc_launched(name, arguments, config->stream);
     tide_vc_stream_work(config->stream);
@@ -170,20 +170,23 @@ typedef struct variable {
     uint64_t address;
 } variable;
 
-static variable variables[MAX_VARIABLES];
-static size_t n_variables;
+/* The lock guards it. */
+static struct variables {
+    variable all[MAX_VARIABLES];
+    size_t n; /* at most MAX_VARIABLES */
+} variables;
 TIDE_VC_LOCK(lock, NULL);
 
 /* The variable's address, which is `made` for a new one. The lock is held. 0: it is new, and `made`
  * is 0 or the table is full. */
 static uint64_t address_of(const void *host, uint64_t made) {
-    for (size_t i = 0; i < n_variables; i++) {
-        if (variables[i].host == host) {
-            return variables[i].address;
+    for (size_t i = 0; i < variables.n; i++) {
+        if (variables.all[i].host == host) {
+            return variables.all[i].address;
         }
     }
-    if (made != 0 && n_variables < MAX_VARIABLES) {
-        variables[n_variables++] = (variable){host, made};
+    if (made != 0 && variables.n < MAX_VARIABLES) {
+        variables.all[variables.n++] = (variable){host, made};
         return made;
     }
     return 0;

@@ -95,3 +95,13 @@ TIDE_VC_EXPORT int cudaGetDeviceProperties_v2(void *ret_properties, int device) 
 TIDE_VC_EXPORT int cudaGetDeviceProperties(void *ret_properties, int device) {
     return get(ret_properties, device, tide_vc_runtime_major() >= 13 ? 13 : 11);
 }
+
+/* As in NVIDIA's headers: the bits of an element's parts, and their kind. */
+typedef struct channels {
+    int n_bits[4];
+    int kind;
+} channels;
+
+TIDE_VC_EXPORT channels cudaCreateChannelDesc(int x, int y, int z, int w, int kind) {
+    return (channels){{x, y, z, w}, kind};
+}

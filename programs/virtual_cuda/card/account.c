@@ -27,14 +27,19 @@ _Static_assert((int)TIDE_RUN_DEVICES == (int)TIDE_VC_MAX_DEVICES, "a slot has ro
 
 enum { NAME_BYTES = 64 };
 
-static tide_run_account *all;
-static bool is_shared; /* with other processes; false: a forked child has its own copy */
-static int own_slot = -1;
-static bool is_forked_too_late; /* this process was forked from one that had a context */
-static atomic_bool is_attached;
-static bool is_held_for_fork;
-static atomic_uchar contexts[TIDE_VC_MAX_DEVICES]; /* 1: this process has a context on the device */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+/* This process' part in the run's account. */
+static struct account {
+    pthread_once_t once;     /* for the next three, constant afterwards */
+    tide_run_account *all;   /* its own lock guards what it holds */
+    bool is_shared;          /* with other processes; false: a forked child has its own copy */
+    atomic_bool is_attached; /* the two above are set */
+    int own_slot;            /* in `all`, whose lock guards it; -1: none */
+    /* The child of a fork sets the first before it has a second thread. The second is of the
+     * thread that forks. */
+    bool is_forked_too_late;                    /* from a process that had a context */
+    bool is_held_for_fork;                      /* the lock of `all` */
+    atomic_uchar contexts[TIDE_VC_MAX_DEVICES]; /* 1: this process has one on the device */
+} account = {.once = PTHREAD_ONCE_INIT, .own_slot = -1};
 
 static void make_lock(tide_run_account *of) {
     pthread_mutexattr_t kind;
@@ -79,14 +84,14 @@ static tide_run_account *map_shared(void) {
 
 static void attach(void) {
     static tide_run_account own; /* most of it is never touched */
-    all = map_shared();
-    is_shared = all != NULL;
-    if (all == NULL) {
-        all = &own;
-        make_lock(all);
+    account.all = map_shared();
+    account.is_shared = account.all != NULL;
+    if (account.all == NULL) {
+        account.all = &own;
+        make_lock(account.all);
         if (tide_vc_has_run_folder()) {
             tide_vc_inexact("account",
-                            tide_vc_may_reach(sizeof(*all))
+                            tide_vc_may_reach(sizeof(*account.all))
                                 ? "the run's account could not be opened: this process does not "
                                   "see the memory that others take"
                                 : "the run's account of about 1 MiB is larger than files may be "
@@ -94,57 +99,57 @@ static void attach(void) {
                                   "others take; allow files of 2 MiB");
         }
     }
-    atomic_store(&is_attached, true);
+    atomic_store(&account.is_attached, true);
 }
 
 /* Recomputes each device's total from the slots: a killed holder of the lock may have changed only
  * one of the two. */
 static void add_up(void) {
     for (size_t device = 0; device < TIDE_RUN_DEVICES; device++) {
-        tide_run_device *of = &all->devices[device];
+        tide_run_device *of = &account.all->devices[device];
         of->used_bytes = 0;
         of->context_bytes = 0;
-        for (size_t i = 0; i < all->n_slots; i++) {
-            if (all->processes[i].pid != 0) {
-                of->used_bytes += all->processes[i].used_bytes[device];
-                of->context_bytes += all->processes[i].context_bytes[device];
+        for (size_t i = 0; i < account.all->n_slots; i++) {
+            if (account.all->processes[i].pid != 0) {
+                of->used_bytes += account.all->processes[i].used_bytes[device];
+                of->context_bytes += account.all->processes[i].context_bytes[device];
             }
         }
     }
 }
 
 tide_run_account *tide_vc_account_lock(void) {
-    pthread_once(&once, attach);
-    if (pthread_mutex_lock(&all->lock) == EOWNERDEAD) {
+    pthread_once(&account.once, attach);
+    if (pthread_mutex_lock(&account.all->lock) == EOWNERDEAD) {
         add_up();
-        (void)pthread_mutex_consistent(&all->lock);
+        (void)pthread_mutex_consistent(&account.all->lock);
     }
-    return all;
+    return account.all;
 }
 
 void tide_vc_account_unlock(void) {
-    (void)pthread_mutex_unlock(&all->lock);
+    (void)pthread_mutex_unlock(&account.all->lock);
 }
 
 int tide_vc_account_slot(void) {
-    return own_slot;
+    return account.own_slot;
 }
 
 bool tide_vc_account_is_shared(void) {
-    pthread_once(&once, attach);
-    return is_shared;
+    pthread_once(&account.once, attach);
+    return account.is_shared;
 }
 
 /* The account is not created here, because that would need the locks that the fork holds. */
 void tide_vc_account_before_fork(void) {
-    is_held_for_fork = atomic_load(&is_attached);
-    if (is_held_for_fork) {
+    account.is_held_for_fork = atomic_load(&account.is_attached);
+    if (account.is_held_for_fork) {
         (void)tide_vc_account_lock();
     }
 }
 
 void tide_vc_account_in_parent(void) {
-    if (is_held_for_fork) {
+    if (account.is_held_for_fork) {
         tide_vc_account_unlock();
     }
 }
@@ -161,27 +166,29 @@ static void forget_lock(pthread_mutex_t *lock) {
 /* The child is a new process without a slot. The parent releases the lock of a shared account; the
  * lock of a copy has no owner. */
 void tide_vc_account_in_child(void) {
-    is_forked_too_late = is_forked_too_late || own_slot >= 0;
-    own_slot = -1;
+    account.is_forked_too_late = account.is_forked_too_late || account.own_slot >= 0;
+    account.own_slot = -1;
     for (size_t i = 0; i < TIDE_VC_MAX_DEVICES; i++) {
-        atomic_store(&contexts[i], 0);
+        atomic_store(&account.contexts[i], 0);
     }
-    if (is_held_for_fork && !is_shared) {
-        make_lock(all);
-    } else if (is_held_for_fork) {
-        forget_lock(&all->lock);
+    if (account.is_held_for_fork && !account.is_shared) {
+        make_lock(account.all);
+    } else if (account.is_held_for_fork) {
+        forget_lock(&account.all->lock);
     }
 }
 
 void tide_vc_account_reap(void) {
     bool is_less = false;
-    for (uint32_t i = 0; i < all->n_slots; i++) {
-        tide_run_process *of = &all->processes[i];
-        if (of->pid == 0 || (int)i == own_slot || tide_vc_is_alive(of->pid, of->start_ticks)) {
+    for (uint32_t i = 0; i < account.all->n_slots; i++) {
+        tide_run_process *of = &account.all->processes[i];
+        if (of->pid == 0 || (int)i == account.own_slot ||
+            tide_vc_is_alive(of->pid, of->start_ticks)) {
             continue;
         }
-        for (size_t k = 0; k < all->n_exports; k++) {
-            all->exports[k].id = all->exports[k].slot == i ? 0 : all->exports[k].id;
+        for (size_t k = 0; k < account.all->n_exports; k++) {
+            account.all->exports[k].id =
+                account.all->exports[k].slot == i ? 0 : account.all->exports[k].id;
         }
         of->pid = 0;
         is_less = true;
@@ -195,19 +202,19 @@ void tide_vc_account_reap(void) {
 static bool take_slot(void) {
     tide_vc_account_reap();
     uint32_t i = 0;
-    while (i < all->n_slots && all->processes[i].pid != 0) {
+    while (i < account.all->n_slots && account.all->processes[i].pid != 0) {
         i++;
     }
     if (i == TIDE_RUN_PROCESSES) {
         return false;
     }
-    TIDE_ASSERT(own_slot < 0 && i <= all->n_slots);
-    tide_run_process *of = &all->processes[i];
+    TIDE_ASSERT(account.own_slot < 0 && i <= account.all->n_slots);
+    tide_run_process *of = &account.all->processes[i];
     memset(of, 0, sizeof(*of));
     of->start_ticks = tide_vc_start_ticks((uint32_t)getpid());
     of->pid = (uint32_t)getpid();
-    all->n_slots = i == all->n_slots ? i + 1 : all->n_slots;
-    own_slot = (int)i;
+    account.all->n_slots = i == account.all->n_slots ? i + 1 : account.all->n_slots;
+    account.own_slot = (int)i;
     return true;
 }
 
@@ -216,7 +223,7 @@ static bool take(int device, uint64_t n_bytes, uint64_t context_bytes) {
     int number = tide_vc_card_of(device)->number;
     uint64_t total = tide_vc_card_of(device)->total_bytes;
     uint64_t capacity = total + tide_vc_card_of(device)->spill_bytes;
-    tide_run_device *of = &all->devices[number];
+    tide_run_device *of = &account.all->devices[number];
     /* A peak must not count memory of processes that have ended. */
     if (of->used_bytes + n_bytes > of->peak_bytes || of->used_bytes > capacity ||
         n_bytes > capacity - of->used_bytes) {
@@ -227,8 +234,8 @@ static bool take(int device, uint64_t n_bytes, uint64_t context_bytes) {
         of->refused_bytes = n_bytes;
         return false;
     }
-    TIDE_ASSERT(own_slot >= 0 && (uint32_t)own_slot < all->n_slots);
-    tide_run_process *own = &all->processes[own_slot];
+    TIDE_ASSERT(account.own_slot >= 0 && (uint32_t)account.own_slot < account.all->n_slots);
+    tide_run_process *own = &account.all->processes[account.own_slot];
     own->used_bytes[number] += n_bytes;
     own->context_bytes[number] += context_bytes;
     of->n_spilled += of->used_bytes + n_bytes > total ? 1 : 0;
@@ -250,32 +257,32 @@ enum { TOO_MANY = -1 }; /* processes */
 /* The lock is held. */
 static int make_context(int device) {
     const tide_vc_card *card = tide_vc_card_of(device);
-    if (atomic_load(&contexts[device]) != 0) {
+    if (atomic_load(&account.contexts[device]) != 0) {
         return TIDE_VC_OK;
     }
     if (device >= tide_vc_n_devices()) {
         return TIDE_VC_NO_DEVICE; /* none is visible */
     }
-    if (is_forked_too_late) {
+    if (account.is_forked_too_late) {
         return TIDE_VC_INITIALIZATION;
     }
-    if (own_slot < 0 && !take_slot()) {
+    if (account.own_slot < 0 && !take_slot()) {
         return TOO_MANY;
     }
-    tide_run_device *of = &all->devices[card->number];
+    tide_run_device *of = &account.all->devices[card->number];
     of->total_bytes = card->total_bytes;
     of->spill_bytes = card->spill_bytes;
     if (!take(device, card->context_bytes, card->context_bytes)) {
         return TIDE_VC_MEMORY;
     }
     of->n_contexts++;
-    all->processes[own_slot].has_context[card->number] = 1;
-    atomic_store(&contexts[device], 1);
+    account.all->processes[account.own_slot].has_context[card->number] = 1;
+    atomic_store(&account.contexts[device], 1);
     return TIDE_VC_OK;
 }
 
 bool tide_vc_has_context(int device) {
-    return atomic_load_explicit(&contexts[device], memory_order_relaxed) != 0;
+    return atomic_load_explicit(&account.contexts[device], memory_order_relaxed) != 0;
 }
 
 int tide_vc_charge(int device, uint64_t n_bytes) {
@@ -299,12 +306,12 @@ int tide_vc_context(int device) {
 /* In a forked child nothing is refunded: the memory is the parent's, who still has it. */
 void tide_vc_refund(int device, uint64_t n_bytes) {
     (void)tide_vc_account_lock();
-    if (own_slot >= 0) {
+    if (account.own_slot >= 0) {
         int number = tide_vc_card_of(device)->number;
-        TIDE_ASSERT(all->processes[own_slot].used_bytes[number] >= n_bytes);
-        TIDE_ASSERT(all->devices[number].used_bytes >= n_bytes);
-        all->processes[own_slot].used_bytes[number] -= n_bytes;
-        all->devices[number].used_bytes -= n_bytes;
+        TIDE_ASSERT(account.all->processes[account.own_slot].used_bytes[number] >= n_bytes);
+        TIDE_ASSERT(account.all->devices[number].used_bytes >= n_bytes);
+        account.all->processes[account.own_slot].used_bytes[number] -= n_bytes;
+        account.all->devices[number].used_bytes -= n_bytes;
     }
     tide_vc_account_unlock();
 }
@@ -312,7 +319,7 @@ void tide_vc_refund(int device, uint64_t n_bytes) {
 uint64_t tide_vc_used_bytes(const tide_vc_card *card) {
     (void)tide_vc_account_lock();
     tide_vc_account_reap();
-    uint64_t n_bytes = all->devices[card->number].used_bytes;
+    uint64_t n_bytes = account.all->devices[card->number].used_bytes;
     tide_vc_account_unlock();
     return n_bytes < card->total_bytes ? n_bytes : card->total_bytes;
 }
@@ -325,8 +332,8 @@ size_t tide_vc_processes(const tide_vc_card *card, tide_vc_process *ret_processe
     size_t n = 0;
     (void)tide_vc_account_lock();
     tide_vc_account_reap();
-    for (size_t i = 0; i < all->n_slots; i++) {
-        const tide_run_process *of = &all->processes[i];
+    for (size_t i = 0; i < account.all->n_slots; i++) {
+        const tide_run_process *of = &account.all->processes[i];
         if (of->pid == 0 || of->has_context[card->number] == 0) {
             continue;
         }

@@ -15,39 +15,41 @@
 
 _Static_assert(TIDE_VC_HIGHEST_ADDRESS % LARGE_CHUNK == 0, "chunks begin at multiples of it");
 
-static atomic_ullong lowest = TIDE_VC_HIGHEST_ADDRESS; /* where the lowest chunk begins */
-static tide_vc_ranges holes;                           /* free parts of chunks */
+static struct addresses {
+    atomic_ullong lowest; /* where the lowest chunk begins; written with the lock held */
+    tide_vc_ranges holes; /* free parts of chunks; the lock guards it */
+} addresses = {.lowest = TIDE_VC_HIGHEST_ADDRESS};
 TIDE_VC_LOCK(lock, NULL);
 
 /* Only addresses of opened chunks count, because a kernel's arguments hold numbers also. */
 bool tide_vc_is_device(const void *address) {
     uint64_t at = (uint64_t)(uintptr_t)address;
     return at < TIDE_VC_HIGHEST_ADDRESS &&
-           at >= atomic_load_explicit(&lowest, memory_order_relaxed);
+           at >= atomic_load_explicit(&addresses.lowest, memory_order_relaxed);
 }
 
 /* Adds a free range, joined with its neighbours. Without host memory its addresses are not used
  * again. */
 static void put_back(tide_vc_range hole) {
     tide_vc_range other;
-    if (tide_vc_ranges_at_or_above(&holes, hole.address, &other) &&
+    if (tide_vc_ranges_at_or_above(&addresses.holes, hole.address, &other) &&
         hole.address + hole.n_bytes == other.address) {
         hole.n_bytes += other.n_bytes;
-        (void)tide_vc_ranges_remove(&holes, other.address, NULL);
+        (void)tide_vc_ranges_remove(&addresses.holes, other.address, NULL);
     }
-    if (tide_vc_ranges_at_or_below(&holes, hole.address, &other) &&
+    if (tide_vc_ranges_at_or_below(&addresses.holes, hole.address, &other) &&
         other.address + other.n_bytes == hole.address) {
         hole.address = other.address;
         hole.n_bytes += other.n_bytes;
-        (void)tide_vc_ranges_remove(&holes, other.address, NULL);
+        (void)tide_vc_ranges_remove(&addresses.holes, other.address, NULL);
     }
-    (void)tide_vc_ranges_add(&holes, hole);
+    (void)tide_vc_ranges_add(&addresses.holes, hole);
 }
 
 /* Where the chunk for a request would begin; 0 if there is no room below the others. */
 static uint64_t next_chunk(uint64_t n_bytes, uint64_t *ret_bytes) {
     uint64_t unit = n_bytes <= SMALL_CHUNK ? SMALL_CHUNK : LARGE_CHUNK;
-    uint64_t room = atomic_load(&lowest) - TIDE_VC_LOWEST_ADDRESS;
+    uint64_t room = atomic_load(&addresses.lowest) - TIDE_VC_LOWEST_ADDRESS;
     if (n_bytes > room) {
         return 0;
     }
@@ -55,7 +57,7 @@ static uint64_t next_chunk(uint64_t n_bytes, uint64_t *ret_bytes) {
     if (*ret_bytes > room) {
         return 0;
     }
-    uint64_t address = (atomic_load(&lowest) - *ret_bytes) / unit * unit;
+    uint64_t address = (atomic_load(&addresses.lowest) - *ret_bytes) / unit * unit;
     return address >= TIDE_VC_LOWEST_ADDRESS ? address : 0;
 }
 
@@ -65,8 +67,8 @@ static uint64_t open_chunk(uint64_t n_bytes) {
     if (address == 0) {
         return 0;
     }
-    TIDE_ASSERT(chunk >= n_bytes && address + chunk <= atomic_load(&lowest));
-    atomic_store(&lowest, address);
+    TIDE_ASSERT(chunk >= n_bytes && address + chunk <= atomic_load(&addresses.lowest));
+    atomic_store(&addresses.lowest, address);
     if (chunk > n_bytes) {
         put_back((tide_vc_range){.address = address + n_bytes, .n_bytes = chunk - n_bytes});
     }
@@ -76,21 +78,22 @@ static uint64_t open_chunk(uint64_t n_bytes) {
 static uint64_t take(uint64_t n_bytes) {
     TIDE_ASSERT(n_bytes > 0 && n_bytes % 512 == 0);
     tide_vc_range hole;
-    if (!tide_vc_ranges_fit(&holes, n_bytes, &hole)) {
+    if (!tide_vc_ranges_fit(&addresses.holes, n_bytes, &hole)) {
         return open_chunk(n_bytes);
     }
-    (void)tide_vc_ranges_remove(&holes, hole.address, NULL);
+    (void)tide_vc_ranges_remove(&addresses.holes, hole.address, NULL);
     TIDE_ASSERT(hole.n_bytes >= n_bytes);
     if (hole.n_bytes > n_bytes) {
-        (void)tide_vc_ranges_add(&holes, (tide_vc_range){.address = hole.address + n_bytes,
-                                                         .n_bytes = hole.n_bytes - n_bytes});
+        (void)tide_vc_ranges_add(
+            &addresses.holes,
+            (tide_vc_range){.address = hole.address + n_bytes, .n_bytes = hole.n_bytes - n_bytes});
     }
     return hole.address;
 }
 
 uint64_t tide_vc_address_take(uint64_t n_bytes) {
     pthread_mutex_lock(&lock);
-    uint64_t address = tide_vc_ranges_prepare(&holes) ? take(n_bytes) : 0;
+    uint64_t address = tide_vc_ranges_prepare(&addresses.holes) ? take(n_bytes) : 0;
     pthread_mutex_unlock(&lock);
     return address;
 }
@@ -99,7 +102,8 @@ bool tide_vc_address_fits(uint64_t n_bytes) {
     tide_vc_range hole;
     uint64_t chunk = 0;
     pthread_mutex_lock(&lock);
-    bool fits = tide_vc_ranges_fit(&holes, n_bytes, &hole) || next_chunk(n_bytes, &chunk) != 0;
+    bool fits =
+        tide_vc_ranges_fit(&addresses.holes, n_bytes, &hole) || next_chunk(n_bytes, &chunk) != 0;
     pthread_mutex_unlock(&lock);
     return fits;
 }

@@ -17,17 +17,15 @@ enum { NAME_BYTES = 64 };
 /* The major versions whose structs and signatures were compared with NVIDIA's headers. */
 enum { LOWEST_RUNTIME = 11, HIGHEST_RUNTIME = 13 };
 
-typedef struct machine {
+static struct machine {
+    pthread_once_t once; /* for the cards, which are constant afterwards */
     tide_card boards[TIDE_VC_MAX_DEVICES];
     tide_vc_card cards[TIDE_VC_MAX_DEVICES];
     int n_cards;
+    pthread_once_t once_visible; /* for the two below; CUDA reads them later than NVML answers */
     int visible[TIDE_VC_MAX_DEVICES]; /* numbers of cards, by device number */
     int n_visible;
-} machine;
-
-static machine here;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_once_t once_visible = PTHREAD_ONCE_INIT; /* CUDA reads it later than NVML answers */
+} here = {.once = PTHREAD_ONCE_INIT, .once_visible = PTHREAD_ONCE_INIT};
 static _Thread_local int current_device;
 
 /* A program cannot continue without a card to imitate, and cannot report why. */
@@ -89,12 +87,12 @@ static void read_machine(void) {
 }
 
 int tide_vc_n_cards(void) {
-    pthread_once(&once, read_machine);
+    pthread_once(&here.once, read_machine);
     return here.n_cards;
 }
 
 const tide_vc_card *tide_vc_card_at(int number) {
-    pthread_once(&once, read_machine);
+    pthread_once(&here.once, read_machine);
     TIDE_ASSERT(number >= 0 && number < here.n_cards);
     return &here.cards[number];
 }
@@ -125,7 +123,7 @@ static int card_named(const char *item, size_t n) {
 /* CUDA uses the items before the first that names no card, and none at all if one is repeated.
  */
 static void read_visible(void) {
-    pthread_once(&once, read_machine);
+    pthread_once(&here.once, read_machine);
     const char *at = getenv("CUDA_VISIBLE_DEVICES");
     for (int i = 0; at == NULL && i < here.n_cards; i++) {
         here.visible[here.n_visible++] = i;
@@ -149,12 +147,12 @@ static void read_visible(void) {
 }
 
 int tide_vc_n_devices(void) {
-    pthread_once(&once_visible, read_visible);
+    pthread_once(&here.once_visible, read_visible);
     return here.n_visible;
 }
 
 const tide_vc_card *tide_vc_card_of(int device) {
-    pthread_once(&once_visible, read_visible);
+    pthread_once(&here.once_visible, read_visible);
     TIDE_ASSERT(device >= 0 && device < TIDE_VC_MAX_DEVICES);
     return &here.cards[here.visible[device]];
 }

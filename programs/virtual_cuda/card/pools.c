@@ -42,14 +42,17 @@ typedef struct pool {
     struct pool *next; /* in the list of pools that the program made */
 } pool;
 
-static pool defaults[TIDE_VC_MAX_DEVICES];
-static pool *current[TIDE_VC_MAX_DEVICES]; /* chosen by the program; NULL: the default */
-static pool *made;                         /* from malloc */
-static atomic_bool may_shrink;             /* some pool holds unused memory above its threshold */
+/* The lock guards all but the atomic member. */
+static struct pools {
+    pool defaults[TIDE_VC_MAX_DEVICES];
+    pool *current[TIDE_VC_MAX_DEVICES]; /* chosen by the program; NULL: the default */
+    pool *made;                         /* a list, from malloc */
+    atomic_bool may_shrink;             /* some pool holds unused memory above its threshold */
+} pools;
 TIDE_VC_LOCK(lock, tide_vc_calls_forget);
 
 static pool *default_of(int device) {
-    pool *of = &defaults[device];
+    pool *of = &pools.defaults[device];
     if (of->max_bytes == 0) {
         *of = (pool){.device = device, .max_bytes = UINT64_MAX, .reuse = {1, 1, 1}};
     }
@@ -64,7 +67,7 @@ static uint64_t whole(uint64_t n_bytes, uint64_t unit) {
 
 /* The device's default pool comes first, then those that the program made. */
 static pool *next_of(const pool *of, int device) {
-    return of == &defaults[device] ? made : of->next;
+    return of == &pools.defaults[device] ? pools.made : of->next;
 }
 
 static uint64_t reserved_on(int device) {
@@ -146,7 +149,7 @@ static int grow(pool *of, uint64_t n_bytes) {
 
 static void give_up(pool *of) {
     TIDE_ASSERT(of->is_destroyed && of->used_bytes == 0);
-    pool **link = &made;
+    pool **link = &pools.made;
     while (*link != NULL && *link != of) {
         link = &(*link)->next;
     }
@@ -163,7 +166,7 @@ static void put_back(pool *of, uint64_t n_bytes) {
     if (of->is_destroyed && of->used_bytes == 0) {
         give_up(of);
     } else if (of->reserved_bytes > of->release_threshold) {
-        atomic_store(&may_shrink, true);
+        atomic_store(&pools.may_shrink, true);
     }
 }
 
@@ -231,11 +234,11 @@ int tide_vc_pool_free(uint64_t address, const void *stream) {
 }
 
 void tide_vc_pools_waited(void) {
-    if (!atomic_load_explicit(&may_shrink, memory_order_relaxed)) {
+    if (!atomic_load_explicit(&pools.may_shrink, memory_order_relaxed)) {
         return;
     }
     pthread_mutex_lock(&lock);
-    atomic_store(&may_shrink, false);
+    atomic_store(&pools.may_shrink, false);
     for (int device = 0; device < tide_vc_n_devices(); device++) {
         shrink_all(device, false);
     }
@@ -255,7 +258,7 @@ bool tide_vc_pools_trim(int device) {
 static pool *pool_of(const void *stream) {
     int device = tide_vc_stream_device(stream);
     pthread_mutex_lock(&lock);
-    pool *of = current[device] != NULL ? current[device] : default_of(device);
+    pool *of = pools.current[device] != NULL ? pools.current[device] : default_of(device);
     pthread_mutex_unlock(&lock);
     return of;
 }
@@ -313,7 +316,7 @@ TIDE_VC_EXPORT int cudaDeviceGetMemPool(void **ret_pool, int device) {
         return tide_vc_fail(TIDE_VC_INVALID_DEVICE);
     }
     pthread_mutex_lock(&lock);
-    *ret_pool = current[device] != NULL ? current[device] : default_of(device);
+    *ret_pool = pools.current[device] != NULL ? pools.current[device] : default_of(device);
     pthread_mutex_unlock(&lock);
     return TIDE_VC_OK;
 }
@@ -323,7 +326,7 @@ TIDE_VC_EXPORT int cudaDeviceSetMemPool(int device, void *of) {
         return tide_vc_fail(TIDE_VC_INVALID_VALUE);
     }
     pthread_mutex_lock(&lock);
-    current[device] = of;
+    pools.current[device] = of;
     pthread_mutex_unlock(&lock);
     return TIDE_VC_OK;
 }
@@ -353,8 +356,8 @@ TIDE_VC_EXPORT int cudaMemPoolCreate(void **ret_pool, const pool_properties *pro
     *of = (pool){.device = properties->location,
                  .max_bytes = properties->max_bytes != 0 ? properties->max_bytes : UINT64_MAX,
                  .reuse = {1, 1, 1},
-                 .next = made};
-    made = of;
+                 .next = pools.made};
+    pools.made = of;
     pthread_mutex_unlock(&lock);
     *ret_pool = of;
     return TIDE_VC_OK;
@@ -364,11 +367,11 @@ TIDE_VC_EXPORT int cudaMemPoolCreate(void **ret_pool, const pool_properties *pro
  * default pool. */
 TIDE_VC_EXPORT int cudaMemPoolDestroy(void *which) {
     pool *of = which;
-    if (of == NULL || of == &defaults[of->device]) {
+    if (of == NULL || of == &pools.defaults[of->device]) {
         return tide_vc_fail(TIDE_VC_INVALID_VALUE);
     }
     pthread_mutex_lock(&lock);
-    current[of->device] = current[of->device] == of ? NULL : current[of->device];
+    pools.current[of->device] = pools.current[of->device] == of ? NULL : pools.current[of->device];
     of->is_destroyed = true;
     if (of->used_bytes == 0) {
         give_up(of);

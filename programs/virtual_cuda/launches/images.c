@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/hostmem.h"
+#include "common/map.h"
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/process/fork.h"
 #include "programs/virtual_cuda/api/handle.h"
@@ -104,42 +106,29 @@ typedef struct module {
 } module;
 
 typedef struct kernel {
-    const void *host; /* its address in the program; NULL: the slot is empty */
-    module *of;       /* NULL: not from a fat binary */
+    module *module;   /* NULL: not from a fat binary */
     const char *name; /* as the compiler wrote it; owned by the program, which keeps it */
 } kernel;
 
-static kernel *kernels; /* open addressing by the host address; from malloc */
-static size_t n_kernels, n_slots;
+/* The lock guards it. */
+static struct registered {
+    tide_map numbers; /* from a kernel's address in the program to its place in `kernels` */
+    kernel *kernels;  /* from malloc; never released, because kernels are not */
+    size_t n_kernels; /* at most n_room */
+    size_t n_room;
+} registered;
 TIDE_VC_LOCK(lock, NULL);
 
-static size_t slot_of(const void *host) {
-    uint64_t hash = (uint64_t)((uintptr_t)host >> 4) * UINT64_C(0x9E3779B97F4A7C15);
-    size_t i = (size_t)(hash >> 32) & (n_slots - 1);
-    while (kernels[i].host != NULL && kernels[i].host != host) {
-        i = (i + 1) & (n_slots - 1);
+/* For an unknown kernel, one without a module and a name. */
+static kernel find(const void *host) {
+    kernel found = {NULL, NULL};
+    uint64_t number = 0;
+    pthread_mutex_lock(&lock);
+    if (tide_map_find(&registered.numbers, (uintptr_t)host, &number)) {
+        found = registered.kernels[number];
     }
-    return i;
-}
-
-/* Keeps the table at most half full. False: no host memory. */
-static bool grow(void) {
-    size_t n_old = n_slots;
-    kernel *old = kernels;
-    size_t more = n_old > 0 ? 2 * n_old : (size_t)1 << 16;
-    kernel *larger = calloc(more, sizeof(*larger));
-    if (larger == NULL) {
-        return false;
-    }
-    kernels = larger;
-    n_slots = more;
-    for (size_t i = 0; i < n_old; i++) {
-        if (old[i].host != NULL) {
-            kernels[slot_of(old[i].host)] = old[i];
-        }
-    }
-    free(old);
-    return true;
+    pthread_mutex_unlock(&lock);
+    return found;
 }
 
 tide_vc_image tide_vc_image_of(const void *host, int device) {
@@ -147,9 +136,7 @@ tide_vc_image tide_vc_image_of(const void *host, int device) {
     int capability = 10 * card->major + card->minor;
     const tide_vc_image own = {.ptx_version = capability, .binary_version = capability};
     tide_vc_image image = own;
-    pthread_mutex_lock(&lock);
-    const module *of = n_slots > 0 ? kernels[slot_of(host)].of : NULL;
-    pthread_mutex_unlock(&lock);
+    const module *of = find(host).module;
     if (of != NULL && !tide_vc_image_choose(of->fat_binary, capability, &image)) {
         image = own;
     }
@@ -167,18 +154,22 @@ static bool has_no_image(module *of, int capability) {
 }
 
 bool tide_vc_kernel_has_no_image(const void *host, int device) {
+    return tide_vc_kernel_to_launch(host, device) == NULL;
+}
+
+static const char *name_of(kernel of) {
+    return of.name != NULL ? of.name : "";
+}
+
+const char *tide_vc_kernel_to_launch(const void *host, int device) {
     const tide_vc_card *card = tide_vc_card_of(device);
-    pthread_mutex_lock(&lock);
-    module *of = n_slots > 0 ? kernels[slot_of(host)].of : NULL;
-    pthread_mutex_unlock(&lock);
-    return of != NULL && has_no_image(of, 10 * card->major + card->minor);
+    kernel of = find(host);
+    bool is_missing = of.module != NULL && has_no_image(of.module, 10 * card->major + card->minor);
+    return is_missing ? NULL : name_of(of);
 }
 
 const char *tide_vc_kernel_name(const void *host) {
-    pthread_mutex_lock(&lock);
-    const char *name = n_slots > 0 ? kernels[slot_of(host)].name : NULL;
-    pthread_mutex_unlock(&lock);
-    return name != NULL ? name : "";
+    return name_of(find(host));
 }
 
 /* The wrapper: magic, version, the fat binary. */
@@ -200,15 +191,31 @@ TIDE_VC_EXPORT void __cudaUnregisterFatBinary(void **handle) {
     (void)handle;
 }
 
-/* False: no host memory. */
-static bool add(const kernel *made) {
-    pthread_mutex_lock(&lock);
-    bool has_room = 2 * (n_kernels + 1) <= n_slots || grow();
-    if (has_room) {
-        size_t i = slot_of(made->host);
-        n_kernels += kernels[i].host == NULL;
-        kernels[i] = *made;
+/* The caller holds the lock. */
+static bool add_locked(const void *host, kernel made) {
+    struct registered *to = &registered;
+    uint64_t number = to->n_kernels;
+    if (tide_map_find(&to->numbers, (uintptr_t)host, &number)) {
+        to->kernels[number] = made;
+        return true;
     }
+    kernel *larger = tide_hostmem_grow(tide_hostmem_default(), to->kernels, &to->n_room,
+                                       to->n_kernels + 1, sizeof(*larger));
+    if (larger == NULL) {
+        return false;
+    }
+    to->kernels = larger;
+    if (tide_map_put(&to->numbers, (uintptr_t)host, number) != TIDE_OK) {
+        return false;
+    }
+    to->kernels[to->n_kernels++] = made;
+    return true;
+}
+
+/* False: no host memory. */
+static bool add(const void *host, kernel made) {
+    pthread_mutex_lock(&lock);
+    bool has_room = add_locked(host, made);
     pthread_mutex_unlock(&lock);
     return has_room;
 }
@@ -216,13 +223,13 @@ static bool add(const kernel *made) {
 TIDE_VC_EXPORT void __cudaRegisterFunction(void **handle, const char *host, char *device,
                                            const char *name) {
     (void)device;
-    add(&(kernel){host, (module *)(void *)handle, name});
+    (void)add(host, (kernel){(module *)(void *)handle, name});
 }
 
 void *tide_vc_kernel_new(const char *name) {
     void *handle = tide_vc_handle_new();
     char *kept = name != NULL ? strdup(name) : NULL;
-    if (kept != NULL && !add(&(kernel){handle, NULL, kept})) {
+    if (kept != NULL && !add(handle, (kernel){NULL, kept})) {
         free(kept);
     }
     return handle;

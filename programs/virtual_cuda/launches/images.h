@@ -37,6 +37,9 @@ tide_vc_image tide_vc_image_of(const void *kernel, int device);
  */
 const char *tide_vc_kernel_name(const void *kernel);
 
+/* The same for a launch on a device, in one search; NULL if tide_vc_kernel_has_no_image. */
+const char *tide_vc_kernel_to_launch(const void *kernel, int device);
+
 /* A new handle (handle.h) of a kernel that is loaded at run time. Copies the name. */
 void *tide_vc_kernel_new(const char *name);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/map.h"
 #include "common/text/setting.h"
 #include "programs/virtual_cuda/launches/card_clock.h"
 #include "programs/virtual_cuda/api/export.h"
@@ -25,88 +26,54 @@ enum { UNKNOWN = 0, OFF = 1, ON = 2 };
 
 int tide_vc_launch_log_state = UNKNOWN;
 
-static tide_run_launches_header header = {.magic = TIDE_RUN_LAUNCHES_MAGIC,
-                                          .header_bytes = sizeof(tide_run_launches_header),
-                                          .row_bytes = sizeof(tide_run_launch)};
-static tide_vc_row_file file = {
-    .suffix = TIDE_RUN_LAUNCHES_SUFFIX, .header = &header, .header_bytes = sizeof(header)};
-static atomic_llong n_logged_ns; /* the time of all calls so far */
+/* The log of this process; the lock guards all but the atomic members. */
+static struct launch_log {
+    tide_run_launches_header header;
+    tide_vc_row_file file;
+    tide_map texts;           /* from the address of a text to its number */
+    atomic_llong n_logged_ns; /* the time of all calls so far */
+    atomic_uint n_threads;    /* that were numbered */
+    atomic_uint n_forks;      /* in the child of a fork, numbers of threads start again */
+} launches = {.header = {.magic = TIDE_RUN_LAUNCHES_MAGIC,
+                         .header_bytes = sizeof(tide_run_launches_header),
+                         .row_bytes = sizeof(tide_run_launch)},
+              .file = {.suffix = TIDE_RUN_LAUNCHES_SUFFIX,
+                       .header = &launches.header,
+                       .header_bytes = sizeof(tide_run_launches_header)}};
+
+static _Thread_local struct numbered {
+    bool is_numbered;
+    unsigned number, forks; /* its number, and n_forks at that time */
+} thread;
 
 /* ---- threads ---- */
 
-static atomic_uint n_threads;
-static atomic_uint n_forks; /* in the child of a fork, numbers start again */
-static _Thread_local unsigned thread_number, thread_forks;
-static _Thread_local bool is_numbered;
-
 static uint16_t number_of_thread(void) {
-    unsigned forks = atomic_load_explicit(&n_forks, memory_order_relaxed);
-    if (!is_numbered || thread_forks != forks) {
-        thread_number = atomic_fetch_add(&n_threads, 1);
-        thread_forks = forks;
-        is_numbered = true;
+    unsigned forks = atomic_load_explicit(&launches.n_forks, memory_order_relaxed);
+    if (!thread.is_numbered || thread.forks != forks) {
+        thread.number = atomic_fetch_add(&launches.n_threads, 1);
+        thread.forks = forks;
+        thread.is_numbered = true;
     }
-    return (uint16_t)(thread_number < UINT16_MAX ? thread_number : UINT16_MAX);
+    return (uint16_t)(thread.number < UINT16_MAX ? thread.number : UINT16_MAX);
 }
 
 /* ---- texts, numbered by their addresses ---- */
 
-typedef struct text {
-    const char *at; /* NULL: the slot is empty */
-    uint32_t number;
-} text;
-
-static text *texts; /* open addressing; from malloc */
-static size_t n_texts, n_slots;
-
 static void forget(void) {
-    free(texts);
-    texts = NULL;
-    n_texts = n_slots = 0;
-    tide_vc_row_file_forget(&file);
-    file.has_failed = false;
-    atomic_store(&n_threads, 0);
-    atomic_fetch_add(&n_forks, 1);
+    tide_map_fini(&launches.texts);
+    tide_vc_row_file_forget(&launches.file);
+    launches.file.has_failed = false;
+    atomic_store(&launches.n_threads, 0);
+    atomic_fetch_add(&launches.n_forks, 1);
 }
 
 TIDE_VC_LOCK(lock, forget);
 
 /* ---- the caller holds the lock ---- */
 
-static size_t slot_of(const char *at) {
-    uint64_t hash = (uint64_t)(uintptr_t)at * UINT64_C(0x9E3779B97F4A7C15);
-    size_t i = (size_t)(hash >> 32) & (n_slots - 1);
-    while (texts[i].at != NULL && texts[i].at != at) {
-        i = (i + 1) & (n_slots - 1);
-    }
-    return i;
-}
-
-/* Keeps the table at most half full. False: no host memory. */
-static bool has_room(void) {
-    if (2 * (n_texts + 1) <= n_slots) {
-        return true;
-    }
-    size_t n_old = n_slots;
-    text *old = texts;
-    size_t more = n_old > 0 ? 2 * n_old : 1024;
-    text *larger = calloc(more, sizeof(*larger));
-    if (larger == NULL) {
-        return false;
-    }
-    texts = larger;
-    n_slots = more;
-    for (size_t i = 0; i < n_old; i++) {
-        if (old[i].at != NULL) {
-            texts[slot_of(old[i].at)] = old[i];
-        }
-    }
-    free(old);
-    return true;
-}
-
 /* Writes the bytes of the text before its kind, because the kind marks them as present. */
-static bool write_text(const char *at) {
+static bool write_text(const char *at, uint32_t number) {
     enum { ROW = sizeof(tide_run_launch), MOST = 1024 };
     _Static_assert((int)MOST + 2 * (int)ROW <= (int)TIDE_VC_ROW_FILE_MOST_BYTES,
                    "a text is one piece");
@@ -114,46 +81,52 @@ static bool write_text(const char *at) {
     tide_vc_readable(at, readable, sizeof(readable));
     size_t n = strlen(readable);
     size_t n_rows = 1 + (n + ROW - 1) / ROW;
-    tide_run_launch *row = tide_vc_row_file_next(&file, n_rows * ROW);
+    tide_run_launch *row = tide_vc_row_file_next(&launches.file, n_rows * ROW);
     if (row == NULL) {
         return false;
     }
     memcpy(row + 1, readable, n);
-    *row = (tide_run_launch){.bytes = n, .name = (uint32_t)n_texts};
+    *row = (tide_run_launch){.bytes = n, .name = number};
     __atomic_store_n(&row->kind, TIDE_RUN_TEXT, __ATOMIC_RELEASE);
     return true;
 }
 
 /* The number of a text, which is written if it is new; UINT32_MAX: none. */
 static uint32_t number_of(const char *at) {
-    if (at == NULL || at[0] == '\0' || !has_room()) {
+    if (at == NULL || at[0] == '\0') {
         return UINT32_MAX;
     }
-    text *of = &texts[slot_of(at)];
-    if (of->at == NULL) {
-        if (!write_text(at)) {
-            return UINT32_MAX;
-        }
-        *of = (text){at, (uint32_t)n_texts++};
+    uint64_t number = launches.texts.n_used;
+    if (tide_map_find(&launches.texts, (uintptr_t)at, &number)) {
+        return (uint32_t)number;
     }
-    return of->number;
+    /* Numbered before it is written: the file may have no text that is not kept. */
+    if (tide_map_put(&launches.texts, (uintptr_t)at, number) != TIDE_OK) {
+        return UINT32_MAX;
+    }
+    if (!write_text(at, (uint32_t)number)) {
+        (void)tide_map_remove(&launches.texts, (uintptr_t)at);
+        return UINT32_MAX;
+    }
+    return (uint32_t)number;
 }
 
 /* False if this is the first row that could not be written. */
 static bool write_row(tide_run_launch row, const char *name) {
-    bool had_failed = file.has_failed;
-    if (!file.is_open && tide_vc_n_devices() > 0) {
-        (void)snprintf(header.card, sizeof(header.card), "%s", tide_vc_card_of(0)->card->name);
+    bool had_failed = launches.file.has_failed;
+    if (!launches.file.is_open && tide_vc_n_devices() > 0) {
+        (void)snprintf(launches.header.card, sizeof(launches.header.card), "%s",
+                       tide_vc_card_of(0)->card->name);
     }
     row.name = number_of(name);
-    tide_run_launch *to = tide_vc_row_file_next(&file, sizeof(*to));
+    tide_run_launch *to = tide_vc_row_file_next(&launches.file, sizeof(*to));
     if (to != NULL) {
         uint8_t kind = row.kind;
         row.kind = TIDE_RUN_LAUNCH_NONE;
         *to = row;
         __atomic_store_n(&to->kind, kind, __ATOMIC_RELEASE);
     }
-    return had_failed || !file.has_failed;
+    return had_failed || !launches.file.has_failed;
 }
 
 /* ---- calls ---- */
@@ -169,7 +142,8 @@ tide_vc_entry tide_vc_launch_begin_logged(void) {
         }
     }
     entry.began_ns = tide_clock_now_ns();
-    entry.host_ns = entry.began_ns - atomic_load_explicit(&n_logged_ns, memory_order_relaxed);
+    entry.host_ns =
+        entry.began_ns - atomic_load_explicit(&launches.n_logged_ns, memory_order_relaxed);
     return entry;
 }
 
@@ -185,7 +159,8 @@ static void end(tide_vc_entry entry, tide_run_launch row, const char *name) {
     }
     tide_vc_card_clock_row(&row);
     int64_t took_ns = tide_clock_now_ns() - entry.began_ns;
-    int64_t before_ns = atomic_fetch_add_explicit(&n_logged_ns, took_ns, memory_order_relaxed);
+    int64_t before_ns =
+        atomic_fetch_add_explicit(&launches.n_logged_ns, took_ns, memory_order_relaxed);
     tide_vc_card_clock_settle(before_ns + took_ns);
 }
 

@@ -23,8 +23,12 @@ enum {
 typedef size_t zstd_function(void *to, size_t n_to, const void *from, size_t n_from);
 typedef int lz4_function(const char *from, char *to, int n_from, int n_to);
 
-static zstd_function *zstd;
-static lz4_function *lz4;
+/* Libraries of the system; NULL: missing. */
+static struct unpackers {
+    pthread_once_t once; /* for the two below, which are constant afterwards */
+    zstd_function *zstd;
+    lz4_function *lz4;
+} unpackers = {.once = PTHREAD_ONCE_INIT};
 
 static void *function_of(const char *library, const char *name) {
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
@@ -33,9 +37,9 @@ static void *function_of(const char *library, const char *name) {
 
 static void load(void) {
     void *found = function_of("libzstd.so.1", "ZSTD_decompress");
-    memcpy(&zstd, &found, sizeof(zstd));
+    memcpy(&unpackers.zstd, &found, sizeof(unpackers.zstd));
     found = function_of("liblz4.so.1", "LZ4_decompress_safe");
-    memcpy(&lz4, &found, sizeof(lz4));
+    memcpy(&unpackers.lz4, &found, sizeof(unpackers.lz4));
 }
 
 static uint64_t number(const unsigned char *at, size_t n_bytes) {
@@ -48,15 +52,14 @@ static uint64_t number(const unsigned char *at, size_t n_bytes) {
 static bool decompress(uint64_t flags, const unsigned char *from, size_t n_from, unsigned char *to,
                        size_t n_to) {
     if ((flags & IS_ZSTD) != 0) {
-        return zstd != NULL && zstd(to, n_to, from, n_from) == n_to;
+        return unpackers.zstd != NULL && unpackers.zstd(to, n_to, from, n_from) == n_to;
     }
-    return lz4 != NULL && n_from <= INT_MAX &&
-           lz4((const char *)from, (char *)to, (int)n_from, (int)n_to) == (int)n_to;
+    return unpackers.lz4 != NULL && n_from <= INT_MAX &&
+           unpackers.lz4((const char *)from, (char *)to, (int)n_from, (int)n_to) == (int)n_to;
 }
 
 unsigned char *tide_vc_unpack(const unsigned char *entry, const unsigned char *end,
                               size_t *ret_n_bytes) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     if (end - entry < LEAST_BYTES) {
         return NULL;
     }
@@ -78,7 +81,7 @@ unsigned char *tide_vc_unpack(const unsigned char *entry, const unsigned char *e
     if (!is_packed) {
         memcpy(made, entry + n_header, n_to);
     } else {
-        pthread_once(&once, load);
+        pthread_once(&unpackers.once, load);
         if (!decompress(flags, entry + n_header, n_from, made, n_to)) {
             free(made);
             return NULL;

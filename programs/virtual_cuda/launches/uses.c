@@ -15,8 +15,11 @@ typedef struct read_image {
     size_t n_uses;
 } read_image;
 
-static read_image *images; /* from malloc */
-static size_t n_images, n_room;
+/* The lock guards it. */
+static struct read_images {
+    read_image *images;      /* from malloc */
+    size_t n_images, n_room; /* n_images is at most n_room */
+} were_read;
 TIDE_VC_LOCK(lock, NULL);
 
 static void read_kernels(const tide_vc_image *image, read_image *ret) {
@@ -31,22 +34,22 @@ static void read_kernels(const tide_vc_image *image, read_image *ret) {
 
 /* The image's kernels; NULL without host memory. The lock is held. */
 static const read_image *kernels_of(const tide_vc_image *image) {
-    for (size_t i = 0; i < n_images; i++) {
-        if (images[i].entry == image->entry) {
-            return &images[i];
+    for (size_t i = 0; i < were_read.n_images; i++) {
+        if (were_read.images[i].entry == image->entry) {
+            return &were_read.images[i];
         }
     }
-    if (n_images == n_room) {
-        size_t more = n_room > 0 ? 2 * n_room : 16;
-        read_image *larger = realloc(images, more * sizeof(*larger));
+    if (were_read.n_images == were_read.n_room) {
+        size_t more = were_read.n_room > 0 ? 2 * were_read.n_room : 16;
+        read_image *larger = realloc(were_read.images, more * sizeof(*larger));
         if (larger == NULL) {
             return NULL;
         }
-        images = larger;
-        n_room = more;
+        were_read.images = larger;
+        were_read.n_room = more;
     }
-    read_kernels(image, &images[n_images]);
-    return &images[n_images++];
+    read_kernels(image, &were_read.images[were_read.n_images]);
+    return &were_read.images[were_read.n_images++];
 }
 
 bool tide_vc_use_of(const void *kernel, int device, tide_vc_use *ret_use) {

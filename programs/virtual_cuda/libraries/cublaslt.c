@@ -9,7 +9,7 @@
 
 enum { OK = 0, INVALID_VALUE = 7 };
 
-/* cublasLtMatmulHeuristicResult_t; make_tables.py compares the size with the header. */
+/* cublasLtMatmulHeuristicResult_t; check_list.py compares the size with data/cuda_api. */
 typedef struct heuristic {
     uint64_t algorithm[8];
     size_t workspace_bytes;

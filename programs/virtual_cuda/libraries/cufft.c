@@ -31,8 +31,10 @@ typedef struct plan {
 } plan;
 
 enum { MOST_PLANS = 1 << 14 }; /* later plans get a guessed row */
-static plan plans[MOST_PLANS]; /* by number; each belongs to the thread that made it */
-static atomic_int n_plans;
+static struct plans {
+    plan all[MOST_PLANS]; /* by number; each belongs to the thread that made it */
+    atomic_int n;         /* made so far; may exceed MOST_PLANS */
+} plans;
 
 TIDE_VC_EXPORT int cufftSetStream(int number, void *stream);
 TIDE_VC_EXPORT int cufftXtExec(int number, void *input, void *output, int direction);
@@ -47,13 +49,13 @@ TIDE_VC_EXPORT int cufftXtMakePlanMany(int number, int n_dimensions, const long 
 
 /* Plans are numbers that programs pass back. */
 int cufftCreate(int *ret_plan) {
-    *ret_plan = atomic_fetch_add(&n_plans, 1) + 1;
+    *ret_plan = atomic_fetch_add(&plans.n, 1) + 1;
     return OK;
 }
 
 /* NULL: the plan has no entry. */
 static plan *plan_of(int number) {
-    return number > 0 && number < MOST_PLANS ? &plans[number] : NULL;
+    return number > 0 && number < MOST_PLANS ? &plans.all[number] : NULL;
 }
 
 int cufftSetStream(int number, void *stream) {

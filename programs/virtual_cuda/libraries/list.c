@@ -1,6 +1,9 @@
 #include "programs/virtual_cuda/libraries/list.h"
 
+#include <stdbool.h>
 #include <string.h>
+
+#include "programs/virtual_cuda/libraries/refusals_internal.h"
 
 /* The rows of the tables as a list: an effect adds its kind; effects that come last also add
  * members.
@@ -34,18 +37,21 @@
 #define WORK_AREAS_TYPED(i, ...) | TIDE_VC_SIMULATED | TIDE_VC_INEXACT
 #define WORK_AREA_OF(i, ...) | TIDE_VC_SIMULATED | TIDE_VC_INEXACT
 #define SAYS(what) | TIDE_VC_INEXACT, .why = (what)
-#define REFUSED(status, reason) | TIDE_VC_REFUSED, .error = (status), .why = (reason)
+#define REFUSED(reason) | TIDE_VC_REFUSED, .why = (reason)
 
 /* The effects are a list without commas; each adds its bits to the 0. */
 /* NOLINTBEGIN(bugprone-macro-parentheses): lists cannot be in parentheses. */
-#define ROW(function, ...) {.library = LIBRARY, .name = #function, .effects = __VA_ARGS__},
-#define FUNCTION(name, returns, effects) ROW(name, 0 effects)
+#define ROW_WITH(function, failure, ...)                                                           \
+    {.library = LIBRARY, .name = #function, .error = (failure), .effects = __VA_ARGS__},
+#define ROW(function, ...) ROW_WITH(function, TIDE_VC_REFUSAL_##function, __VA_ARGS__)
+#define FUNCTION(name, effects) ROW(name, 0 effects)
 #define HAND_WRITTEN(name) ROW(name, TIDE_VC_SIMULATED | TIDE_VC_BY_HAND)
 #define WITHOUT_OUTPUT(name) ROW(name, TIDE_VC_BY_HAND)
-#define REFUSED_BY_HAND(name, error, why) ROW(name, TIDE_VC_BY_HAND REFUSED(error, why))
+#define REFUSED_BY_HAND(name, error, why) ROW_WITH(name, error, TIDE_VC_BY_HAND REFUSED(why))
 #define INEXACT_BY_HAND(name, what) ROW(name, TIDE_VC_SIMULATED | TIDE_VC_BY_HAND SAYS(what))
 #define PARTLY_BY_HAND(name, reason) ROW(name, TIDE_VC_SIMULATED | TIDE_VC_BY_HAND, .why = (reason))
 #define LEFT_TO_REAL(name) ROW(name, TIDE_VC_LEFT_TO_REAL)
+#define NOT_SERVED(name) ROW(name, TIDE_VC_NOT_SERVED)
 /* NOLINTEND(bugprone-macro-parentheses) */
 
 static const tide_vc_function FUNCTIONS[] = {
@@ -119,14 +125,22 @@ const char *tide_vc_error_name(const tide_vc_function *function) {
         {"cudart", 801, "cudaErrorNotSupported"},
         {"driver", 801, "CUDA_ERROR_NOT_SUPPORTED"},
         {"nvml", 3, "NVML_ERROR_NOT_SUPPORTED"},
+        {"cublas", 15, "CUBLAS_STATUS_NOT_SUPPORTED"},
+        {"cublasLt", 15, "CUBLAS_STATUS_NOT_SUPPORTED"},
+        {"cudnn", 3000, "CUDNN_STATUS_NOT_SUPPORTED"},
+        {"cufft", 16, "CUFFT_NOT_SUPPORTED"},
         {"cufile", 5001, "CU_FILE_DRIVER_NOT_INITIALIZED"},
         {"cupti", 27, "CUPTI_ERROR_NOT_SUPPORTED"},
         {"curand", 204, "CURAND_STATUS_ARCH_MISMATCH"},
+        {"cusolver", 9, "CUSOLVER_STATUS_NOT_SUPPORTED"},
+        {"cusparse", 10, "CUSPARSE_STATUS_NOT_SUPPORTED"},
+        {"cusparseLt", 10, "CUSPARSE_STATUS_NOT_SUPPORTED"},
         {"nccl", 5, "ncclInvalidUsage"},
         {"nvjpeg", 7, "NVJPEG_STATUS_ARCH_MISMATCH"},
         {"nvshmem", 7, "NVSHMEMX_ERROR_INTERNAL"},
     };
-    for (size_t i = 0; i < sizeof(ERRORS) / sizeof(ERRORS[0]); i++) {
+    bool fails = (function->effects & (TIDE_VC_REFUSED | TIDE_VC_NOT_SERVED)) != 0;
+    for (size_t i = 0; fails && i < sizeof(ERRORS) / sizeof(ERRORS[0]); i++) {
         if (function->error == ERRORS[i].error &&
             strcmp(function->library, ERRORS[i].library) == 0) {
             return ERRORS[i].name;

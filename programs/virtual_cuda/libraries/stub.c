@@ -12,6 +12,15 @@ void tide_vc_stub_create(uintptr_t output) {
     }
 }
 
+uintptr_t tide_vc_stub_refuse(const char *call, int refusal) {
+    tide_vc_refused(call, "the virtual card does not serve it");
+    if (refusal == TIDE_VC_NOT_A_NUMBER) {
+        /* All bits of the register that a float, a double or a complex number returns in. */
+        __asm__ volatile("pcmpeqd %%xmm0, %%xmm0" ::: "xmm0");
+    }
+    return (uintptr_t)(intptr_t)refusal;
+}
+
 void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data) {
     const described *matrix = (const described *)descriptor;
     for (size_t i = 0; matrix != NULL && i < n_data; i++) {

@@ -1,9 +1,11 @@
 /* stub_friend.h - functions of NVIDIA's libraries, made from the rows of a table.
  *
- * A table (cublas.def and its neighbours) has one row a function: its result, and its effects on
- * its arguments. A C file includes this header and then its table. HAND_WRITTEN names a function
- * that a C file of this folder defines. LEFT_TO_REAL names one that the real library answers,
- * because it needs no card: versions and texts.
+ * A table (cublas.def and its neighbours) has one row for each function that NVIDIA's headers
+ * declare: its effects on its arguments. Its prototype is in the table of the same name in
+ * data/cuda_api/. A C file includes this header and then its table. HAND_WRITTEN names a function
+ * that a C file of this folder or of api/ defines. LEFT_TO_REAL names one that the real library
+ * answers, because it needs no card: versions and texts. NOT_SERVED names one that still waits for
+ * somebody: it refuses each call.
  *
  * Every function of a table has the same body: it takes 28 words, and the row names the words that
  * are addresses. This is sound on x86-64 under the System V calling convention, the only one
@@ -16,8 +18,8 @@
  * registers, so even a tail call does not build its arguments in the caller's frame. A result of up
  * to 64 bits returns in rax. Structures by value break this order, so functions that take one are
  * written by hand, as are those that return a floating-point value.
- * tests/virtual_cuda/make_tables.py compares every row with the prototype in NVIDIA's headers. The
- * upper half of a 32-bit argument is undefined; no effect reads one.
+ * tests/virtual_cuda/check_list.py compares every row with its prototype. The upper half of a
+ * 32-bit argument is undefined; no effect reads one.
  */
 #ifndef TIDE_VIRTUAL_CUDA_LIBRARIES_STUB_FRIEND_H
 #define TIDE_VIRTUAL_CUDA_LIBRARIES_STUB_FRIEND_H
@@ -32,6 +34,7 @@
 #include "programs/virtual_cuda/values/known.h"
 #include "programs/virtual_cuda/libraries/cudnn/work_friend.h"
 #include "programs/virtual_cuda/libraries/products_internal.h"
+#include "programs/virtual_cuda/libraries/refusals_internal.h"
 #include "programs/virtual_cuda/card/workspaces.h"
 
 #if !defined(__x86_64__) || !defined(__linux__)
@@ -53,17 +56,13 @@
         (void)a17, (void)a18, (void)a19, (void)a20, (void)a21, (void)a22, (void)a23, (void)a24,    \
         (void)a25, (void)a26, (void)a27
 
-/* The result of a function that is not refused. */
-#define STATUS 0              /* the library's enumeration: success */
-#define VOID 0                /* nothing; rax may hold anything */
-#define SIZE 0                /* size_t, ssize_t or another count */
-#define POINTER 0             /* NULL */
-#define TEXT ((uintptr_t) "") /* const char * */
-
 /* Argument i is an address, on the host or the card, that receives n_bytes. */
 void tide_vc_stub_output(uintptr_t output, size_t n_bytes);
 /* Argument i receives the address of a new handle. NULL is allowed. */
 void tide_vc_stub_create(uintptr_t output);
+
+/* Reports the call of a function that is not served. Returns the refusal. */
+uintptr_t tide_vc_stub_refuse(const char *call, int refusal);
 
 /* Argument i receives 0 as the size of a workspace; this is reported with a bound. */
 void tide_vc_stub_work_area(const char *call, uintptr_t output, size_t n_bytes, uint64_t bound);
@@ -178,23 +177,29 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
 #define SAYS(what) tide_vc_inexact(__func__, what);
 /* the function ends with this status, which is not an error here */
 #define ANSWERS(status) return (uintptr_t)(status);
-#define REFUSED(status, why)                                                                       \
+#define REFUSED(why)                                                                               \
     tide_vc_refused(__func__, why);                                                                \
-    return (uintptr_t)(status);
+    return (uintptr_t)(intptr_t)refusal;
 
 /* NOLINTBEGIN(readability-function-size): 28 words are the convention above. */
-#define TIDE_VC_STUB(name, returns, effects)                                                       \
+#define FUNCTION(name, effects)                                                                    \
     TIDE_VC_EXPORT uintptr_t name(TIDE_VC_WORDS);                                                  \
     uintptr_t name(TIDE_VC_WORDS) {                                                                \
+        enum { refusal = TIDE_VC_REFUSAL_##name };                                                 \
         bool works = false;                                                                        \
         bool is_logged = false;                                                                    \
         TIDE_VC_IGNORE_WORDS;                                                                      \
         effects if (works && !is_logged) {                                                         \
             tide_vc_other_work(__func__);                                                          \
         }                                                                                          \
-        return (uintptr_t)(returns);                                                               \
+        return 0; /* success of any status, no address, a count of 0 */                            \
     }
-#define FUNCTION(name, returns, effects) TIDE_VC_STUB(name, returns, effects)
+/* The section lets a lookup by name prefer another version of the function: api/entry.c. */
+#define NOT_SERVED(name)                                                                           \
+    TIDE_VC_EXPORT __attribute__((section("tide_vc_not_served"))) uintptr_t name(void);            \
+    uintptr_t name(void) {                                                                         \
+        return tide_vc_stub_refuse(#name, TIDE_VC_REFUSAL_##name);                                 \
+    }
 #define HAND_WRITTEN(name)
 #define LEFT_TO_REAL(name)
 /* Rows for functions that a C file defines, in this folder or in programs/virtual_cuda/. Their code

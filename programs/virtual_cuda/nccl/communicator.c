@@ -20,16 +20,17 @@ uint64_t tide_vc_key(uint64_t hash, const void *bytes, size_t n_bytes) {
     return hash;
 }
 
-/* Maps the seats, followed by a count for each pair of members, of which only a few pages are ever
- * touched. */
+/* Maps the seats, followed by two counts for each pair of members, of which only a few pages are
+ * ever touched. */
 static void map_seats(tide_vc_communicator *comm) {
     char name[TIDE_VC_FILE_NAME_BYTES];
     size_t n = (size_t)comm->n_ranks;
-    comm->n_mapped_bytes = n * sizeof(struct tide_vc_seat) + n * n * sizeof(*comm->n_sent);
+    comm->n_mapped_bytes = n * sizeof(struct tide_vc_seat) + 2 * n * n * sizeof(*comm->n_sent);
     (void)snprintf(name, sizeof(name), "nccl-%016llx", (unsigned long long)comm->key);
     comm->seats = tide_vc_folder_map(name, comm->n_mapped_bytes);
     if (comm->seats != NULL) {
         comm->n_sent = (_Atomic uint64_t *)(comm->seats + n);
+        comm->n_dropped = comm->n_sent + n * n;
         tide_vc_seat_take(&comm->seats[comm->rank]);
     }
 }

@@ -51,8 +51,10 @@ typedef struct tide_vc_communicator {
     uint64_t n_charged_bytes;                          /* of the card, by TIDEMARK_NCCL_BYTES */
     struct tide_vc_seat *seats; /* n_ranks, mapped; NULL: nothing is shared */
     _Atomic uint64_t *n_sent;   /* after the seats: messages from i to j at [i * n_ranks + j] */
-    uint64_t *n_received;       /* owned; messages asked for from each member */
-    int64_t *members;           /* owned; ranks of the world; NULL: unknown */
+    _Atomic uint64_t
+        *n_dropped;       /* after those: the oldest of these, whose files are removed unread */
+    uint64_t *n_received; /* owned; messages asked for from each member */
+    int64_t *members;     /* owned; ranks of the world; NULL: unknown */
     _Atomic uint64_t missing_since_ns; /* the first wait for a member that may not run; 0: never */
     size_t n_mapped_bytes;             /* of the seats and the data after them */
     uint64_t place;                    /* in the ledger, plus 1; 0: none */

@@ -17,11 +17,13 @@ typedef struct group {
     char name[NAME_BYTES]; /* "" if it has none */
 } group;
 
-static group groups[MAX_GROUPS]; /* the newest of them, in a ring */
-static size_t n_announced;
-static int64_t *present; /* from malloc, kept; NULL: all ranks run */
-static size_t n_present;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct job {
+    group groups[MAX_GROUPS]; /* the newest of them, in a ring; the lock guards it */
+    size_t n_announced;       /* groups so far; the lock guards it */
+    pthread_once_t once;      /* for the two below, which are constant afterwards */
+    int64_t *present;         /* ranks that run, from malloc, kept; NULL: all ranks run */
+    size_t n_present;
+} job = {.once = PTHREAD_ONCE_INIT};
 TIDE_VC_LOCK(lock, NULL);
 
 static void read_present(void) {
@@ -33,10 +35,10 @@ static void read_present(void) {
     for (const char *c = text; *c != '\0'; c++) {
         n += *c == ',';
     }
-    present = malloc(n * sizeof(*present));
-    while (present != NULL && n_present < n) {
+    job.present = malloc(n * sizeof(*job.present));
+    while (job.present != NULL && job.n_present < n) {
         char *end = NULL;
-        present[n_present++] = strtoll(text, &end, 10);
+        job.present[job.n_present++] = strtoll(text, &end, 10);
         text = *end == ',' ? end + 1 : end;
     }
 }
@@ -47,8 +49,8 @@ int64_t tide_vc_job_rank(void) {
 }
 
 size_t tide_vc_job_n_present(void) {
-    pthread_once(&once, read_present);
-    return n_present;
+    pthread_once(&job.once, read_present);
+    return job.n_present;
 }
 
 bool tide_vc_job_has_absent(void) {
@@ -57,15 +59,17 @@ bool tide_vc_job_has_absent(void) {
 
 bool tide_vc_job_is_present(int64_t rank) {
     bool is_present = !tide_vc_job_has_absent();
-    for (size_t i = 0; i < n_present && !is_present; i++) {
-        is_present = present[i] == rank;
+    for (size_t i = 0; i < job.n_present && !is_present; i++) {
+        is_present = job.present[i] == rank;
     }
     return is_present;
 }
 
 /* The i-th newest group; NULL if there are no more. The lock is held. */
 static const group *newest(size_t i) {
-    return i < n_announced && i < MAX_GROUPS ? &groups[(n_announced - 1 - i) % MAX_GROUPS] : NULL;
+    return i < job.n_announced && i < MAX_GROUPS
+               ? &job.groups[(job.n_announced - 1 - i) % MAX_GROUPS]
+               : NULL;
 }
 
 /* Whether the group may be a communicator of n members (0: any number) in which this process is
@@ -185,7 +189,7 @@ TIDE_VC_EXPORT void tidemark_ranks_group(const int64_t *ranks, size_t n, const c
     }
     memcpy(copy, ranks, n * sizeof(*copy));
     pthread_mutex_lock(&lock);
-    group *of = &groups[n_announced++ % MAX_GROUPS];
+    group *of = &job.groups[job.n_announced++ % MAX_GROUPS];
     int64_t *old = of->ranks;
     *of = (group){.ranks = copy, .n = n};
     (void)snprintf(of->name, sizeof(of->name), "%s", name != NULL ? name : "");

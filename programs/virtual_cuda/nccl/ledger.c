@@ -9,17 +9,19 @@
 #include "programs/virtual_cuda/nccl/folder.h"
 #include "programs/virtual_cuda/nccl/job.h"
 
-/* Of this process; NULL if there is none. The child of a fork begins its own, and no longer counts
- * the traffic of its parent's communicators. */
-static tide_run_communicators *all;
-static uint64_t n_forks;
+/* Of this process; the lock guards it. The child of a fork begins its own, and no longer counts the
+ * traffic of its parent's communicators. */
+static struct ledger {
+    tide_run_communicators *all; /* mapped; NULL if there is none */
+    uint64_t n_forks;            /* that lead to this process since it began to count */
+} ledger;
 
 static void forget_all(void) {
-    if (all != NULL) {
-        tide_vc_folder_unmap(all, sizeof(*all));
+    if (ledger.all != NULL) {
+        tide_vc_folder_unmap(ledger.all, sizeof(*ledger.all));
     }
-    all = NULL;
-    n_forks++;
+    ledger.all = NULL;
+    ledger.n_forks++;
 }
 
 TIDE_VC_LOCK(lock, forget_all);
@@ -27,10 +29,10 @@ TIDE_VC_LOCK(lock, forget_all);
 static void map_own(void) {
     char name[TIDE_VC_FILE_NAME_BYTES];
     (void)snprintf(name, sizeof(name), "%ld" TIDE_RUN_COMMUNICATORS_SUFFIX, (long)getpid());
-    all = tide_vc_folder_map(name, sizeof(*all));
-    if (all != NULL) {
-        all->magic = TIDE_RUN_COMMUNICATORS_MAGIC;
-        all->rank = tide_vc_job_rank();
+    ledger.all = tide_vc_folder_map(name, sizeof(*ledger.all));
+    if (ledger.all != NULL) {
+        ledger.all->magic = TIDE_RUN_COMMUNICATORS_MAGIC;
+        ledger.all->rank = tide_vc_job_rank();
     }
 }
 
@@ -53,13 +55,13 @@ static void describe_members(const tide_vc_communicator *comm, tide_run_communic
 
 void tide_vc_ledger_open(tide_vc_communicator *comm, const char *name) {
     pthread_mutex_lock(&lock);
-    if (all == NULL) {
+    if (ledger.all == NULL) {
         map_own();
     }
-    if (all != NULL && all->n_made++ < TIDE_RUN_COMMUNICATORS) {
-        comm->place = all->n_made;
-        comm->place_forks = n_forks;
-        tide_run_communicator *to = &all->made[comm->place - 1];
+    if (ledger.all != NULL && ledger.all->n_made++ < TIDE_RUN_COMMUNICATORS) {
+        comm->place = ledger.all->n_made;
+        comm->place_forks = ledger.n_forks;
+        tide_run_communicator *to = &ledger.all->made[comm->place - 1];
         to->key = comm->key;
         to->rank = comm->rank;
         to->n_ranks = comm->n_ranks;
@@ -73,8 +75,8 @@ void tide_vc_ledger_open(tide_vc_communicator *comm, const char *name) {
 
 /* NULL if it has no place. The lock is held. */
 static tide_run_communicator *place_of(const tide_vc_communicator *comm) {
-    bool has_place = all != NULL && comm->place > 0 && comm->place_forks == n_forks;
-    return has_place ? &all->made[comm->place - 1] : NULL;
+    bool has_place = ledger.all != NULL && comm->place > 0 && comm->place_forks == ledger.n_forks;
+    return has_place ? &ledger.all->made[comm->place - 1] : NULL;
 }
 
 void tide_vc_ledger_count(const tide_vc_communicator *comm, tide_run_exchange kind,

@@ -25,19 +25,26 @@ static void name_message(char *name, const tide_vc_communicator *comm, uint64_t 
                    (unsigned long long)comm->key, (unsigned long long)number, from, to);
 }
 
-/* Removes the oldest file of a kind. A late read of a collective's file is reported as inexact
- * (tide_vc_take). */
+/* The number of the pair's count in n_sent and n_dropped. */
+static size_t pair_of(const tide_vc_communicator *comm, int from, int to) {
+    return (size_t)from * (size_t)comm->n_ranks + (size_t)to;
+}
+
+/* Removes the oldest file of a kind. A late read of it is reported as inexact (tide_vc_take,
+ * tide_vc_receive). A message that its receiver has read has no file any more, and is not read
+ * again. */
 static void drop_oldest(tide_vc_communicator *comm, tide_vc_outbox *of) {
     char name[TIDE_VC_FILE_NAME_BYTES];
     const tide_vc_sent *oldest = &of->sent[of->first % KEPT_FILES];
+    _Atomic uint64_t *n_dropped = &comm->seats[comm->rank].n_dropped;
     if (oldest->to == TO_ALL) {
-        _Atomic uint64_t *n_dropped = &comm->seats[comm->rank].n_dropped;
         name_post(name, comm, oldest->number, comm->rank);
-        if (atomic_load(n_dropped) <= oldest->number) {
-            atomic_store(n_dropped, oldest->number + 1);
-        }
     } else {
+        n_dropped = &comm->n_dropped[pair_of(comm, comm->rank, oldest->to)];
         name_message(name, comm, oldest->number, comm->rank, oldest->to);
+    }
+    if (atomic_load(n_dropped) <= oldest->number) {
+        atomic_store(n_dropped, oldest->number + 1);
     }
     tide_vc_folder_remove(name);
     of->n_bytes -= oldest->n_bytes;
@@ -109,8 +116,7 @@ void tide_vc_send(tide_vc_communicator *comm, int to, const void *bytes, size_t 
     if (comm->seats == NULL) {
         return;
     }
-    _Atomic uint64_t *count =
-        &comm->n_sent[(size_t)comm->rank * (size_t)comm->n_ranks + (size_t)to];
+    _Atomic uint64_t *count = &comm->n_sent[pair_of(comm, comm->rank, to)];
     uint64_t number = atomic_load(count);
     if (bytes != NULL && !tide_vc_is_absent(comm, to)) {
         note(comm, number, to, n_bytes);
@@ -130,14 +136,17 @@ tide_vc_given tide_vc_receive(tide_vc_communicator *comm, uint64_t number, int f
     if (comm->seats == NULL) {
         return TIDE_VC_GIVEN_NOTHING;
     }
-    const _Atomic uint64_t *count =
-        &comm->n_sent[(size_t)from * (size_t)comm->n_ranks + (size_t)comm->rank];
-    if (tide_vc_seat_wait(comm, from, count, number) != TIDE_VC_HAS_COME) {
+    size_t pair = pair_of(comm, from, comm->rank);
+    if (tide_vc_seat_wait(comm, from, &comm->n_sent[pair], number) != TIDE_VC_HAS_COME) {
         return TIDE_VC_GIVEN_NOTHING;
     }
     name_message(name, comm, number, from, comm->rank);
     tide_vc_given given = read_post(name, to, n_bytes);
     tide_vc_folder_remove(name);
+    if (given == TIDE_VC_GIVEN_NOTHING && atomic_load(&comm->n_dropped[pair]) > number) {
+        tide_vc_inexact("late messages", "a message was read when 4096 others, or 64 MiB of them, "
+                                         "had followed; it reads zeros");
+    }
     return given;
 }
 

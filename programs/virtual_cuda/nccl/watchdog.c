@@ -38,21 +38,26 @@ typedef struct watchdog {
 typedef int timed_wait(pthread_cond_t *condition, pthread_mutex_t *mutex,
                        const struct timespec *until);
 
-static watchdog watchdogs[MAX_WATCHDOGS];
-static atomic_bool has_work;
-static atomic_int n_late;
-static atomic_uint n_launches;       /* of kernels, so far */
-static atomic_bool has_steps;        /* the program has reported one */
-static atomic_bool is_between_steps; /* a watchdog may see completed work */
-static pthread_key_t ending;         /* the thread's watchdog; calls leave at its end */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static timed_wait *real_wait;
+/* Of this process. Threads share only the atomic members. */
+static struct watch {
+    watchdog watchdogs[MAX_WATCHDOGS];
+    atomic_bool has_work;         /* a collective was called that no watchdog has seen yet */
+    atomic_int n_late;            /* calls for which a watchdog did not look in time */
+    atomic_uint n_launches;       /* of kernels, so far */
+    atomic_bool has_steps;        /* the program has reported one */
+    atomic_bool is_between_steps; /* a watchdog may see completed work */
+    pthread_once_t once;          /* for the two below, which are constant afterwards */
+    pthread_key_t ending;         /* the thread's watchdog; calls leave at its end */
+    timed_wait *real_wait;        /* the C library's; NULL: not found */
+} watch = {.once = PTHREAD_ONCE_INIT};
+
 /* The next look at each clock finds the wait over. A wait until a time of the steady clock is
  * implemented as a wait until a time of the system's, and asks both. */
-static _Thread_local bool is_steady_over;
-static _Thread_local bool is_system_over;
-static _Thread_local bool is_looked_at;
-static _Thread_local watchdog *own;
+static _Thread_local struct watching {
+    bool is_steady_over, is_system_over;
+    bool is_looked_at; /* whether this thread is a watchdog was found out */
+    watchdog *own;     /* NULL: it is none */
+} watching;
 
 static void leave(void *value) {
     watchdog *of = value;
@@ -64,48 +69,48 @@ static void prepare(void) {
     if (found == NULL) { /* newer processors have only one version */
         found = dlsym(RTLD_NEXT, "pthread_cond_timedwait");
     }
-    memcpy(&real_wait, &found, sizeof(real_wait));
-    (void)pthread_key_create(&ending, leave);
+    memcpy(&watch.real_wait, &found, sizeof(watch.real_wait));
+    (void)pthread_key_create(&watch.ending, leave);
 }
 
 /* The calling thread's entry, if it is a watchdog. A thread has its name before it waits. */
 static watchdog *find_own(void) {
     char name[NAME_BYTES] = "";
-    if (is_looked_at) {
-        return own;
+    if (watching.is_looked_at) {
+        return watching.own;
     }
-    is_looked_at = true;
+    watching.is_looked_at = true;
     if (prctl(PR_GET_NAME, name) != 0 || strcmp(name, NAME) != 0) {
         return NULL;
     }
-    for (size_t i = 0; i < MAX_WATCHDOGS && own == NULL; i++) {
+    for (size_t i = 0; i < MAX_WATCHDOGS && watching.own == NULL; i++) {
         bool is_free = false;
-        if (atomic_compare_exchange_strong(&watchdogs[i].is_there, &is_free, true)) {
-            own = &watchdogs[i];
-            (void)pthread_setspecific(ending, own);
+        if (atomic_compare_exchange_strong(&watch.watchdogs[i].is_there, &is_free, true)) {
+            watching.own = &watch.watchdogs[i];
+            (void)pthread_setspecific(watch.ending, watching.own);
         }
     }
-    return own;
+    return watching.own;
 }
 
 TIDE_VC_EXPORT int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
                                           const struct timespec *until) {
     struct timespec room;
-    pthread_once(&once, prepare);
-    if (real_wait == NULL) {
+    pthread_once(&watch.once, prepare);
+    if (watch.real_wait == NULL) {
         return ENOSYS;
     }
     watchdog *of = find_own();
     until = tide_vc_clock_real_until(tide_vc_clock_of_time(until), until, &room);
     if (of == NULL) {
-        return real_wait(condition, mutex, until);
+        return watch.real_wait(condition, mutex, until);
     }
     of->condition = condition;
-    is_steady_over = is_system_over = false;
+    watching.is_steady_over = watching.is_system_over = false;
     atomic_fetch_add(&of->n_arrivals, 1);
-    int status = real_wait(condition, mutex, until);
+    int status = watch.real_wait(condition, mutex, until);
     if (atomic_exchange(&of->is_asked, false)) {
-        is_steady_over = is_system_over = true;
+        watching.is_steady_over = watching.is_system_over = true;
         return ETIMEDOUT;
     }
     return status;
@@ -122,21 +127,21 @@ static int64_t read_clock(clockid_t clock, bool *is_over) {
 /* std::chrono's clocks. A wait asks them whether its time is over. */
 int64_t tide_vc_steady_now(void) __asm__("_ZNSt6chrono3_V212steady_clock3nowEv");
 TIDE_VC_EXPORT int64_t tide_vc_steady_now(void) {
-    return read_clock(CLOCK_MONOTONIC, &is_steady_over);
+    return read_clock(CLOCK_MONOTONIC, &watching.is_steady_over);
 }
 
 int64_t tide_vc_system_now(void) __asm__("_ZNSt6chrono3_V212system_clock3nowEv");
 TIDE_VC_EXPORT int64_t tide_vc_system_now(void) {
-    return read_clock(CLOCK_REALTIME, &is_system_over);
+    return read_clock(CLOCK_REALTIME, &watching.is_system_over);
 }
 
 void tide_vc_watchdog_has_work(void) {
-    atomic_store(&has_work, true);
+    atomic_store(&watch.has_work, true);
 }
 
 /* Whether the program itself is waiting: at its end it waits for its watchdog. */
 static bool is_idle(watchdog *of) {
-    unsigned now = atomic_load(&n_launches);
+    unsigned now = atomic_load(&watch.n_launches);
     int64_t now_ns = tide_clock_now_ns();
     if (now != of->n_launches) {
         of->n_launches = now;
@@ -147,7 +152,8 @@ static bool is_idle(watchdog *of) {
 
 bool tide_vc_watchdog_is_held(void) {
     watchdog *of = tide_vc_is_late() ? find_own() : NULL;
-    return of != NULL && atomic_load(&has_steps) && !atomic_load(&is_between_steps) && !is_idle(of);
+    return of != NULL && atomic_load(&watch.has_steps) && !atomic_load(&watch.is_between_steps) &&
+           !is_idle(of);
 }
 
 /* Whether the watchdog has looked at everything since the call began. It may have been in the
@@ -169,34 +175,34 @@ static bool wait_for(watchdog *of) {
 }
 
 static void let_look(void) {
-    if (!atomic_exchange(&has_work, false) || atomic_load(&n_late) >= MAX_LATE) {
+    if (!atomic_exchange(&watch.has_work, false) || atomic_load(&watch.n_late) >= MAX_LATE) {
         return;
     }
     bool has_looked = true;
     for (size_t i = 0; i < MAX_WATCHDOGS; i++) {
-        if (atomic_load(&watchdogs[i].is_there)) {
-            has_looked = wait_for(&watchdogs[i]) && has_looked;
+        if (atomic_load(&watch.watchdogs[i].is_there)) {
+            has_looked = wait_for(&watch.watchdogs[i]) && has_looked;
         }
     }
     if (!has_looked) {
-        atomic_fetch_add(&n_late, 1);
+        atomic_fetch_add(&watch.n_late, 1);
         tide_vc_inexact("watchdog", "PyTorch's watchdog of NCCL did not look when it was asked to: "
                                     "what collectives hold may be freed later than it could be");
     }
 }
 
 void tide_vc_watchdog_settle(void) {
-    atomic_fetch_add_explicit(&n_launches, 1, memory_order_relaxed);
-    if (atomic_load_explicit(&has_work, memory_order_relaxed) && !tide_vc_is_late()) {
+    atomic_fetch_add_explicit(&watch.n_launches, 1, memory_order_relaxed);
+    if (atomic_load_explicit(&watch.has_work, memory_order_relaxed) && !tide_vc_is_late()) {
         let_look();
     }
 }
 
 TIDE_VC_EXPORT void tidemark_ranks_step(void) {
     if (tide_vc_is_late()) {
-        atomic_store(&is_between_steps, true);
-        atomic_store(&has_steps, true);
+        atomic_store(&watch.is_between_steps, true);
+        atomic_store(&watch.has_steps, true);
         let_look();
-        atomic_store(&is_between_steps, false);
+        atomic_store(&watch.is_between_steps, false);
     }
 }

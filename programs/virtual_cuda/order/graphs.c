@@ -28,13 +28,16 @@ struct tide_vc_graph {
 /* cudaStreamCaptureStatus. */
 enum { NOT_CAPTURING = 0, CAPTURING = 1 };
 
-static tide_vc_stream *captured[MAX_CAPTURED]; /* those with a capture */
-static size_t n_captured;
-static atomic_size_t n_capturing; /* the same, for readers without the lock */
+/* The lock guards all but the atomic member. */
+static struct captures {
+    tide_vc_stream *captured[MAX_CAPTURED]; /* those with a capture */
+    size_t n_captured;
+    atomic_size_t n_capturing; /* the same, for readers without the lock */
+} captures;
 TIDE_VC_LOCK(lock, NULL);
 
 bool tide_vc_is_capturing(void) {
-    return atomic_load_explicit(&n_capturing, memory_order_relaxed) > 0;
+    return atomic_load_explicit(&captures.n_capturing, memory_order_relaxed) > 0;
 }
 
 unsigned long long tide_vc_graph_id(const tide_vc_graph *graph) {
@@ -58,8 +61,8 @@ int tide_vc_graph_add_event(tide_vc_graph *graph, void *event, bool is_wait) {
 bool tide_vc_graph_is_capturing(const tide_vc_graph *graph, unsigned long long id) {
     bool goes_on = false;
     pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < n_captured && !goes_on; i++) {
-        goes_on = captured[i]->capture == graph && graph->id == id;
+    for (size_t i = 0; i < captures.n_captured && !goes_on; i++) {
+        goes_on = captures.captured[i]->capture == graph && graph->id == id;
     }
     pthread_mutex_unlock(&lock);
     return goes_on;
@@ -67,9 +70,9 @@ bool tide_vc_graph_is_capturing(const tide_vc_graph *graph, unsigned long long i
 
 void tide_vc_graph_join(tide_vc_graph *graph, tide_vc_stream *stream, size_t after_nodes) {
     pthread_mutex_lock(&lock);
-    if (stream->capture == NULL && n_captured < MAX_CAPTURED) {
-        captured[n_captured++] = stream;
-        atomic_store(&n_capturing, n_captured);
+    if (stream->capture == NULL && captures.n_captured < MAX_CAPTURED) {
+        captures.captured[captures.n_captured++] = stream;
+        atomic_store(&captures.n_capturing, captures.n_captured);
         stream->capture = graph;
         stream->capture_number = graph->n_streams++;
     }
@@ -80,15 +83,15 @@ void tide_vc_graph_join(tide_vc_graph *graph, tide_vc_stream *stream, size_t aft
 /* Removes all streams from the capture. */
 static void leave(const tide_vc_graph *graph) {
     pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < n_captured;) {
-        if (captured[i]->capture == graph) {
-            captured[i]->capture = NULL;
-            captured[i] = captured[--n_captured];
+    for (size_t i = 0; i < captures.n_captured;) {
+        if (captures.captured[i]->capture == graph) {
+            captures.captured[i]->capture = NULL;
+            captures.captured[i] = captures.captured[--captures.n_captured];
         } else {
             i++;
         }
     }
-    atomic_store(&n_capturing, n_captured);
+    atomic_store(&captures.n_capturing, captures.n_captured);
     pthread_mutex_unlock(&lock);
 }
 

@@ -33,10 +33,13 @@ struct tide_vc_timeline {
     struct tide_vc_timeline *next; /* of all */
 };
 
-static tide_vc_timeline *all;
-static tide_vc_timeline *nulls[TIDE_VC_MAX_DEVICES];
-static bool has_unused; /* some timeline has no more uses */
-static int n_polls;     /* since the program last did anything else */
+/* The lock guards it, and all timelines. */
+static struct order {
+    tide_vc_timeline *all;                        /* a list, from malloc */
+    tide_vc_timeline *nulls[TIDE_VC_MAX_DEVICES]; /* of `all`; NULL: not made yet */
+    bool has_unused;                              /* some timeline has no more uses */
+    int n_polls;                                  /* since the program last did anything else */
+} order;
 TIDE_VC_LOCK(lock, NULL);
 
 bool tide_vc_is_late(void) {
@@ -55,14 +58,14 @@ bool tide_vc_is_late(void) {
 static void let_go(tide_vc_timeline *of) {
     TIDE_ASSERT(of->n_uses > 0);
     of->n_uses--;
-    has_unused = has_unused || of->n_uses == 0;
+    order.has_unused = order.has_unused || of->n_uses == 0;
 }
 
 /* Frees the timelines without uses, which may release others. */
 static void sweep(void) {
-    while (has_unused) {
-        has_unused = false;
-        for (tide_vc_timeline **link = &all; *link != NULL;) {
+    while (order.has_unused) {
+        order.has_unused = false;
+        for (tide_vc_timeline **link = &order.all; *link != NULL;) {
             tide_vc_timeline *of = *link;
             if (of->n_uses > 0) {
                 link = &of->next;
@@ -98,7 +101,7 @@ static void complete(tide_vc_timeline *of, uint64_t ticket) {
     }
     /* The null stream and the blocking streams of its device wait for each other. Their order is
      * not recorded, so all of their work is completed. */
-    for (tide_vc_timeline *other = all; other != NULL && of->kind != NON_BLOCKING;
+    for (tide_vc_timeline *other = order.all; other != NULL && of->kind != NON_BLOCKING;
          other = other->next) {
         if (other->device == of->device && other->kind != NON_BLOCKING && other->kind != of->kind) {
             complete(other, other->n_submitted);
@@ -112,8 +115,8 @@ static tide_vc_timeline *make(int device, kind of_kind) {
         made->n_uses = 1;
         made->kind = of_kind;
         made->device = device;
-        made->next = all;
-        all = made;
+        made->next = order.all;
+        order.all = made;
     }
     return made;
 }
@@ -160,10 +163,10 @@ tide_vc_timeline *tide_vc_timeline_null(int device) {
         return NULL;
     }
     enter();
-    if (nulls[device] == NULL) {
-        nulls[device] = make(device, THE_NULL);
+    if (order.nulls[device] == NULL) {
+        order.nulls[device] = make(device, THE_NULL);
     }
-    tide_vc_timeline *of = nulls[device];
+    tide_vc_timeline *of = order.nulls[device];
     leave();
     return of;
 }
@@ -180,7 +183,7 @@ void tide_vc_timeline_work(tide_vc_timeline *timeline) {
     if (timeline != NULL) {
         enter();
         timeline->n_submitted++;
-        n_polls = 0;
+        order.n_polls = 0;
         leave();
     }
 }
@@ -192,7 +195,7 @@ tide_vc_mark tide_vc_mark_now(tide_vc_timeline *timeline) {
         enter();
         mark.ticket = ++timeline->n_submitted;
         timeline->n_uses++;
-        n_polls = 0;
+        order.n_polls = 0;
         leave();
     }
     return mark;
@@ -213,9 +216,9 @@ static bool ask(tide_vc_timeline *of, uint64_t ticket) {
     enter();
     ticket = ticket != 0 ? ticket : of->n_submitted;
     bool is_done = of->n_done >= ticket;
-    if (!is_done && ++n_polls >= MAX_POLLS) {
+    if (!is_done && ++order.n_polls >= MAX_POLLS) {
         gives_up = true;
-        n_polls = 0;
+        order.n_polls = 0;
         complete(of, ticket);
     }
     leave();
@@ -248,7 +251,7 @@ void tide_vc_wait_mark(tide_vc_mark mark) {
     if (mark.of != NULL) {
         enter();
         complete(mark.of, mark.ticket);
-        n_polls = 0;
+        order.n_polls = 0;
         leave();
     }
     tide_vc_pools_waited();
@@ -258,7 +261,7 @@ void tide_vc_wait_timeline(tide_vc_timeline *timeline) {
     if (timeline != NULL) {
         enter();
         complete(timeline, timeline->n_submitted);
-        n_polls = 0;
+        order.n_polls = 0;
         leave();
     }
     tide_vc_pools_waited();
@@ -268,12 +271,12 @@ void tide_vc_wait_device(int device) {
     tide_vc_entry entry = tide_vc_launch_begin();
     if (tide_vc_is_late()) {
         enter();
-        for (tide_vc_timeline *of = all; of != NULL; of = of->next) {
+        for (tide_vc_timeline *of = order.all; of != NULL; of = of->next) {
             if (of->device == device) {
                 complete(of, of->n_submitted);
             }
         }
-        n_polls = 0;
+        order.n_polls = 0;
         leave();
     }
     tide_vc_pools_waited();

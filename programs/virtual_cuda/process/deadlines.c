@@ -16,6 +16,7 @@
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/process/program_clock.h"
 #include "programs/virtual_cuda/process/real_function.h"
+#include "programs/virtual_cuda/process/real_time.h"
 
 typedef const struct timespec when;
 
@@ -130,12 +131,9 @@ TIDE_VC_EXPORT int clock_nanosleep(clockid_t clock, int flags, when *wanted,
     return status;
 }
 
-/* For our own libraries, which wait by the real clock whatever the program sees (common/clock.c).
- * Returns 0 or an error number. */
-TIDE_VC_EXPORT int tide_vc_real_pause(when *pause);
-int tide_vc_real_pause(when *pause) {
+int tide_vc_pause_real(when *span) {
     TIDE_VC_REAL(ENOSYS, int, clock_nanosleep, clockid_t, int, when *, struct timespec *)
-    return real(CLOCK_MONOTONIC, 0, pause, NULL);
+    return real(CLOCK_MONOTONIC, 0, span, NULL);
 }
 
 TIDE_VC_EXPORT int nanosleep(when *wanted, struct timespec *ret_left) {
@@ -202,5 +200,5 @@ TIDE_VC_EXPORT int timerfd_gettime(int file, struct itimerspec *ret) {
 __attribute__((constructor)) static void look_up(void) {
     const struct timespec over = {.tv_sec = 0};
     (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &over, NULL);
-    (void)tide_vc_real_pause(&over);
+    (void)tide_vc_pause_real(&over);
 }

@@ -11,19 +11,22 @@ typedef struct guarded {
     void (*in_child)(void);
 } guarded;
 
-static guarded all[MAX_LOCKS];
-static size_t n_all;
+/* Filled by constructors, before the program has a second thread. */
+static struct locks {
+    guarded all[MAX_LOCKS];
+    size_t n; /* at most MAX_LOCKS */
+} locks;
 
 static void before(void) {
-    for (size_t i = 0; i < n_all; i++) {
-        pthread_mutex_lock(all[i].lock);
+    for (size_t i = 0; i < locks.n; i++) {
+        pthread_mutex_lock(locks.all[i].lock);
     }
     tide_vc_account_before_fork();
 }
 
 static void unlock_all(void) {
-    for (size_t i = n_all; i > 0; i--) {
-        pthread_mutex_unlock(all[i - 1].lock);
+    for (size_t i = locks.n; i > 0; i--) {
+        pthread_mutex_unlock(locks.all[i - 1].lock);
     }
 }
 
@@ -34,19 +37,19 @@ static void in_parent(void) {
 
 static void in_child(void) {
     tide_vc_account_in_child();
-    for (size_t i = 0; i < n_all; i++) {
-        if (all[i].in_child != NULL) {
-            all[i].in_child();
+    for (size_t i = 0; i < locks.n; i++) {
+        if (locks.all[i].in_child != NULL) {
+            locks.all[i].in_child();
         }
     }
     unlock_all();
 }
 
 void tide_vc_fork_guard(pthread_mutex_t *lock, void (*child)(void)) {
-    if (n_all == 0) {
+    if (locks.n == 0) {
         (void)pthread_atfork(before, in_parent, in_child);
     }
-    if (n_all < MAX_LOCKS) {
-        all[n_all++] = (guarded){lock, child};
+    if (locks.n < MAX_LOCKS) {
+        locks.all[locks.n++] = (guarded){lock, child};
     }
 }

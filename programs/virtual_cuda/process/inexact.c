@@ -16,13 +16,16 @@
 
 enum { MAX_NAMES = 256, LINE_BYTES = 1024, PLACE_BYTES = 320, NO_BOUND = -1 };
 
-static const char *names[MAX_NAMES]; /* static texts of the callers */
-static uint64_t bounds[MAX_NAMES];   /* the largest of each; 0: none */
-static size_t n_names;
+/* What was reported; the lock guards it. */
+static struct reported {
+    const char *names[MAX_NAMES]; /* static texts of the callers */
+    uint64_t bounds[MAX_NAMES];   /* the largest of each; 0: none */
+    size_t n_names;
+} reported;
 
 /* The child of a fork gets its own file and reports everything again. */
 static void forget(void) {
-    n_names = 0;
+    reported.n_names = 0;
 }
 
 TIDE_VC_LOCK(lock, forget);
@@ -35,17 +38,17 @@ static news note(const char *call, uint64_t bound_bytes) {
     news is = NOTHING;
     pthread_mutex_lock(&lock);
     size_t i = 0;
-    while (i < n_names && strcmp(names[i], call) != 0) {
+    while (i < reported.n_names && strcmp(reported.names[i], call) != 0) {
         i++;
     }
-    if (i == n_names && i < MAX_NAMES) {
+    if (i == reported.n_names && i < MAX_NAMES) {
         is = THE_NAME;
-        names[i] = call;
-        bounds[i] = bound_bytes;
-        n_names++;
-    } else if (i < n_names && bound_bytes > bounds[i]) {
+        reported.names[i] = call;
+        reported.bounds[i] = bound_bytes;
+        reported.n_names++;
+    } else if (i < reported.n_names && bound_bytes > reported.bounds[i]) {
         is = A_LARGER_BOUND;
-        bounds[i] = bound_bytes;
+        reported.bounds[i] = bound_bytes;
     }
     pthread_mutex_unlock(&lock);
     return is;

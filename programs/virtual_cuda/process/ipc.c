@@ -35,8 +35,11 @@ typedef struct opened {
     size_t n_uses;
 } opened;
 
-static opened *all; /* unordered; from malloc */
-static size_t n_all, n_room;
+/* The lock guards it. */
+static struct ipc {
+    opened *all;          /* unordered; from malloc */
+    size_t n_all, n_room; /* n_all is at most n_room */
+} ipc;
 TIDE_VC_LOCK(lock, NULL);
 
 /* Offers the whole block that holds the address. */
@@ -56,23 +59,23 @@ static int offer(const char *call, ipc_handle *ret_handle, uint64_t address) {
 /* Adds a use of opened memory. If it is not open yet, opens it at `address`, unless that is 0. The
  * lock is held. Returns the address; 0 if it is not open. */
 static uint64_t use(uint64_t id, uint64_t address) {
-    for (size_t i = 0; i < n_all; i++) {
-        if (all[i].id == id) {
-            all[i].n_uses++;
-            return all[i].address;
+    for (size_t i = 0; i < ipc.n_all; i++) {
+        if (ipc.all[i].id == id) {
+            ipc.all[i].n_uses++;
+            return ipc.all[i].address;
         }
     }
-    if (address != 0 && n_all == n_room) {
-        size_t more = n_room > 0 ? 2 * n_room : 64;
-        opened *larger = realloc(all, more * sizeof(*larger));
+    if (address != 0 && ipc.n_all == ipc.n_room) {
+        size_t more = ipc.n_room > 0 ? 2 * ipc.n_room : 64;
+        opened *larger = realloc(ipc.all, more * sizeof(*larger));
         if (larger == NULL) {
             return 0;
         }
-        all = larger;
-        n_room = more;
+        ipc.all = larger;
+        ipc.n_room = more;
     }
     if (address != 0) {
-        all[n_all++] = (opened){id, address, 1};
+        ipc.all[ipc.n_all++] = (opened){id, address, 1};
     }
     return address;
 }
@@ -123,12 +126,12 @@ static int close_memory(uint64_t address) {
     int status = TIDE_VC_INVALID_VALUE;
     bool is_last = false;
     pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < n_all && status != TIDE_VC_OK; i++) {
-        if (all[i].address == address) {
+    for (size_t i = 0; i < ipc.n_all && status != TIDE_VC_OK; i++) {
+        if (ipc.all[i].address == address) {
             status = TIDE_VC_OK;
-            all[i].n_uses--;
-            is_last = all[i].n_uses == 0;
-            all[i] = is_last ? all[--n_all] : all[i];
+            ipc.all[i].n_uses--;
+            is_last = ipc.all[i].n_uses == 0;
+            ipc.all[i] = is_last ? ipc.all[--ipc.n_all] : ipc.all[i];
         }
     }
     pthread_mutex_unlock(&lock);

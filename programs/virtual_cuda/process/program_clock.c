@@ -10,6 +10,7 @@
 #include "programs/step_time/pace.h"
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/process/real_function.h"
+#include "programs/virtual_cuda/process/real_time.h"
 
 #define SECOND_NS INT64_C(1000000000)
 /* A time beyond the year 2096 means never. */
@@ -17,16 +18,17 @@
 
 enum { N_CLOCKS = 16 };
 
-static atomic_bool is_on;
-/* Set before is_on, and constant afterwards. */
-static double factor;
-static int64_t start_ns;
-static int64_t starts[N_CLOCKS]; /* of each clock, when the program's clock began */
-
-/* The program's time since its start is factor * (the real time since then) + offset. It is one
- * number, so readers need no lock. */
-static atomic_llong offset_ns;
-static atomic_llong shown_ns; /* the latest time that any thread has read */
+/* The program's time since its start is factor * (the real time since then) + offset. Only the
+ * offset changes, which is one number, so readers need no lock. */
+static struct program_clock {
+    atomic_bool is_on; /* false: the program sees the real clock */
+    /* Set before is_on, and constant afterwards. */
+    double factor;
+    int64_t start_ns;         /* the real monotonic clock when the program's clock began */
+    int64_t starts[N_CLOCKS]; /* the same of each clock */
+    atomic_llong offset_ns;
+    atomic_llong shown_ns; /* the latest time that any thread has read */
+} program_clock;
 
 static int64_t ns_of(const struct timespec *time) {
     return (int64_t)time->tv_sec * SECOND_NS + (int64_t)time->tv_nsec;
@@ -56,14 +58,7 @@ int tide_vc_clock_read_real(int clock, struct timespec *ret) {
     return real(clock, ret);
 }
 
-/* For our own libraries, which measure with the real clock whatever the program sees
- * (common/clock.c). */
-TIDE_VC_EXPORT int tide_vc_real_clock(int clock, struct timespec *ret);
-int tide_vc_real_clock(int clock, struct timespec *ret) {
-    return tide_vc_clock_read_real(clock, ret);
-}
-
-/* The same for Python: microseconds since 1970. */
+/* For Python: real microseconds since 1970. */
 TIDE_VC_EXPORT int64_t tidemark_real_unix_us(void);
 int64_t tidemark_real_unix_us(void) {
     struct timespec now = {0, 0};
@@ -79,39 +74,41 @@ static int64_t real_ns(int clock) {
 
 __attribute__((constructor)) static void begin(void) {
     (void)real_ns(CLOCK_MONOTONIC); /* looks up the function, before any handler of a signal does */
+    tide_vc_real_time_begin();
     tide_time_pace pace;
     const char *text = tide_setting(TIDE_RUN_CLOCK_VARIABLE);
     if (text == NULL || !tide_time_pace_read(text, &pace)) {
         return;
     }
-    factor = pace.host;
-    start_ns = real_ns(CLOCK_MONOTONIC);
+    program_clock.factor = pace.host;
+    program_clock.start_ns = real_ns(CLOCK_MONOTONIC);
     for (int i = 0; i < N_CLOCKS; i++) {
-        starts[i] = tide_vc_clock_is_of_time(i) ? real_ns(i) : 0;
+        program_clock.starts[i] = tide_vc_clock_is_of_time(i) ? real_ns(i) : 0;
     }
-    atomic_store(&is_on, true);
+    atomic_store(&program_clock.is_on, true);
 }
 
 bool tide_vc_clock_is_virtual(void) {
-    return atomic_load_explicit(&is_on, memory_order_acquire);
+    return atomic_load_explicit(&program_clock.is_on, memory_order_acquire);
 }
 
 int64_t tide_vc_clock_start_ns(void) {
-    return start_ns;
+    return program_clock.start_ns;
 }
 
 void tide_vc_clock_set(double program_us, int64_t real_at_ns) {
-    double scaled_ns = factor * (double)(real_at_ns - start_ns);
-    atomic_store(&offset_ns, (long long)(program_us * 1e3 - scaled_ns));
+    double scaled_ns = program_clock.factor * (double)(real_at_ns - program_clock.start_ns);
+    atomic_store(&program_clock.offset_ns, (long long)(program_us * 1e3 - scaled_ns));
 }
 
 /* Time since the start. Subtracting a call's own time may set the clock back a little. The clock is
  * monotonic: it then holds the last value that any thread has read. */
 static int64_t passed_ns(void) {
-    double scaled_ns = factor * (double)(real_ns(CLOCK_MONOTONIC) - start_ns);
-    long long now = (long long)scaled_ns + atomic_load(&offset_ns);
-    long long shown = atomic_load(&shown_ns);
-    while (shown < now && !atomic_compare_exchange_weak(&shown_ns, &shown, now)) {
+    double scaled_ns =
+        program_clock.factor * (double)(real_ns(CLOCK_MONOTONIC) - program_clock.start_ns);
+    long long now = (long long)scaled_ns + atomic_load(&program_clock.offset_ns);
+    long long shown = atomic_load(&program_clock.shown_ns);
+    while (shown < now && !atomic_compare_exchange_weak(&program_clock.shown_ns, &shown, now)) {
     }
     return shown > now ? shown : now;
 }
@@ -120,7 +117,7 @@ int tide_vc_clock_read(int clock, struct timespec *ret) {
     if (!tide_vc_clock_is_virtual() || !tide_vc_clock_is_of_time(clock)) {
         return tide_vc_clock_read_real(clock, ret);
     }
-    *ret = time_of(starts[clock] + passed_ns());
+    *ret = time_of(program_clock.starts[clock] + passed_ns());
     return 0;
 }
 
@@ -131,8 +128,8 @@ const struct timespec *tide_vc_clock_real_until(int clock, const struct timespec
         until->tv_nsec >= SECOND_NS) {
         return until; /* an invalid time is an error, which the C library reports */
     }
-    int64_t left_ns = ns_of(until) - starts[clock] - passed_ns();
-    double real_left_ns = left_ns > 0 ? ceil((double)left_ns / factor) : 0.0;
+    int64_t left_ns = ns_of(until) - program_clock.starts[clock] - passed_ns();
+    double real_left_ns = left_ns > 0 ? ceil((double)left_ns / program_clock.factor) : 0.0;
     double most_ns = (double)(NEVER_S * SECOND_NS);
     int64_t at_ns = real_ns(clock) + (int64_t)(real_left_ns < most_ns ? real_left_ns : most_ns);
     *room = time_of(at_ns);
@@ -154,10 +151,10 @@ static struct timespec span_of(double ns) {
 }
 
 struct timespec tide_vc_clock_real_span(struct timespec span) {
-    return is_span(span) ? span_of(ceil((double)ns_of(&span) / factor)) : span;
+    return is_span(span) ? span_of(ceil((double)ns_of(&span) / program_clock.factor)) : span;
 }
 
 struct timespec tide_vc_clock_program_span(struct timespec span) {
     double ns = (double)ns_of(&span);
-    return is_span(span) ? span_of(fmax(fmin(ns, 1.0), floor(ns * factor))) : span;
+    return is_span(span) ? span_of(fmax(fmin(ns, 1.0), floor(ns * program_clock.factor))) : span;
 }

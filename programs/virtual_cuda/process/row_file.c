@@ -67,7 +67,9 @@ static bool begin(tide_vc_row_file *file) {
 }
 
 void *tide_vc_row_file_next(tide_vc_row_file *file, size_t n_bytes) {
-    if (file->has_failed || !tide_vc_has_run_folder() || n_bytes > TIDE_VC_ROW_FILE_MOST_BYTES) {
+    /* The environment is searched only once: this is called for each launch. */
+    if (file->has_failed || (!file->is_open && !tide_vc_has_run_folder()) ||
+        n_bytes > TIDE_VC_ROW_FILE_MOST_BYTES) {
         return NULL;
     }
     bool is_ready = file->is_open || begin(file);

@@ -12,6 +12,7 @@
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/process/program_clock.h"
 #include "programs/virtual_cuda/process/real_function.h"
+#include "programs/virtual_cuda/process/real_time.h"
 
 static void *pointer(long argument) {
     return (void *)(uintptr_t)argument; // NOLINT(performance-no-int-to-ptr)
@@ -82,9 +83,7 @@ __attribute__((no_sanitize_address)) TIDE_VC_EXPORT long syscall(long number, ..
     return tell_program_time(number, is, real(number, is[0], is[1], is[2], is[3], is[4], is[5]));
 }
 
-/* For our own locks, which wait by the real clock whatever the program sees (common/lock.c). */
-TIDE_VC_EXPORT long tide_vc_real_sleep_on(void *word, unsigned value, const struct timespec *most);
-long tide_vc_real_sleep_on(void *word, unsigned value, const struct timespec *most) {
+long tide_vc_sleep_on_real(void *word, unsigned value, const struct timespec *most) {
     TIDE_VC_REAL(tide_vc_no_function(), long, syscall, long, ...)
     return real(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, most, NULL, 0);
 }

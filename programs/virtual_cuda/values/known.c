@@ -20,13 +20,16 @@ typedef struct record {
     uint64_t number;                    /* in the order in which records are made */
 } record;
 
-static record *records; /* by address; from malloc */
-static size_t n_records, n_room;
-static size_t n_held_bytes; /* of host memory that the records own */
-static uint64_t n_made;
-/* The bounds of all records' addresses, readable without a lock; low above high: there are none.
- * They only widen, until all records are gone. */
-static _Atomic uint64_t low = UINT64_MAX, high;
+/* The lock guards all members but the bounds, which are also read without it. */
+static struct known {
+    record *records;          /* by address; from malloc */
+    size_t n_records, n_room; /* n_records is at most n_room */
+    size_t n_held_bytes;      /* of host memory that the records own */
+    uint64_t n_made;          /* records so far */
+    /* The bounds of all records' addresses; low above high: there are none. They only widen, until
+     * all records are gone. */
+    _Atomic uint64_t low, high;
+} known = {.low = UINT64_MAX};
 static _Thread_local bool sends_objects;
 TIDE_VC_LOCK(lock, NULL);
 
@@ -39,18 +42,18 @@ size_t tide_vc_known_copy_bytes(void) {
 }
 
 bool tide_vc_known_is_empty(void) {
-    return atomic_load_explicit(&low, memory_order_relaxed) >
-           atomic_load_explicit(&high, memory_order_relaxed);
+    return atomic_load_explicit(&known.low, memory_order_relaxed) >
+           atomic_load_explicit(&known.high, memory_order_relaxed);
 }
 
 void tide_vc_known_bounds(uint64_t *ret_low, uint64_t *ret_high) {
-    *ret_low = atomic_load_explicit(&low, memory_order_relaxed);
-    *ret_high = atomic_load_explicit(&high, memory_order_relaxed);
+    *ret_low = atomic_load_explicit(&known.low, memory_order_relaxed);
+    *ret_high = atomic_load_explicit(&known.high, memory_order_relaxed);
 }
 
 static bool may_know(uint64_t address, uint64_t n_bytes) {
-    return address < atomic_load_explicit(&high, memory_order_relaxed) &&
-           address + n_bytes > atomic_load_explicit(&low, memory_order_relaxed);
+    return address < atomic_load_explicit(&known.high, memory_order_relaxed) &&
+           address + n_bytes > atomic_load_explicit(&known.low, memory_order_relaxed);
 }
 
 /* ---- the records; the caller holds the lock ---- */
@@ -66,10 +69,10 @@ static uint64_t end_of(const record *of) {
 /* The first record that ends above the address. */
 static size_t first_above(uint64_t address) {
     size_t from = 0;
-    size_t to = n_records;
+    size_t to = known.n_records;
     while (from < to) {
         size_t middle = from + (to - from) / 2;
-        if (end_of(&records[middle]) <= address) {
+        if (end_of(&known.records[middle]) <= address) {
             from = middle + 1;
         } else {
             to = middle;
@@ -86,40 +89,44 @@ static void release(record *of) {
 }
 
 static void drop(size_t i) {
-    TIDE_ASSERT(i < n_records);
-    TIDE_ASSERT(!takes_host_memory(&records[i]) || records[i].n_bytes <= n_held_bytes);
-    n_held_bytes -= takes_host_memory(&records[i]) ? records[i].n_bytes : 0;
-    release(&records[i]);
-    n_records--;
-    memmove(&records[i], &records[i + 1], (n_records - i) * sizeof(*records));
-    if (n_records == 0) {
-        atomic_store_explicit(&low, UINT64_MAX, memory_order_relaxed);
-        atomic_store_explicit(&high, 0, memory_order_relaxed);
+    TIDE_ASSERT(i < known.n_records);
+    TIDE_ASSERT(!takes_host_memory(&known.records[i]) ||
+                known.records[i].n_bytes <= known.n_held_bytes);
+    known.n_held_bytes -= takes_host_memory(&known.records[i]) ? known.records[i].n_bytes : 0;
+    release(&known.records[i]);
+    known.n_records--;
+    memmove(&known.records[i], &known.records[i + 1],
+            (known.n_records - i) * sizeof(*known.records));
+    if (known.n_records == 0) {
+        atomic_store_explicit(&known.low, UINT64_MAX, memory_order_relaxed);
+        atomic_store_explicit(&known.high, 0, memory_order_relaxed);
     }
 }
 
 static bool insert(record made) {
-    if (n_records == n_room) {
-        size_t more = n_room > 0 ? 2 * n_room : 256;
-        record *larger = realloc(records, more * sizeof(*larger));
+    if (known.n_records == known.n_room) {
+        size_t more = known.n_room > 0 ? 2 * known.n_room : 256;
+        record *larger = realloc(known.records, more * sizeof(*larger));
         if (larger == NULL) {
             return false;
         }
-        records = larger;
-        n_room = more;
+        known.records = larger;
+        known.n_room = more;
     }
     size_t i = first_above(made.address);
-    TIDE_ASSERT(i == n_records || end_of(&made) <= records[i].address); /* they do not overlap */
-    memmove(&records[i + 1], &records[i], (n_records - i) * sizeof(*records));
-    made.number = n_made++;
-    records[i] = made;
-    n_records++;
-    n_held_bytes += takes_host_memory(&made) ? made.n_bytes : 0;
-    if (made.address < atomic_load_explicit(&low, memory_order_relaxed)) {
-        atomic_store_explicit(&low, made.address, memory_order_relaxed);
+    TIDE_ASSERT(i == known.n_records ||
+                end_of(&made) <= known.records[i].address); /* they do not overlap */
+    memmove(&known.records[i + 1], &known.records[i],
+            (known.n_records - i) * sizeof(*known.records));
+    made.number = known.n_made++;
+    known.records[i] = made;
+    known.n_records++;
+    known.n_held_bytes += takes_host_memory(&made) ? made.n_bytes : 0;
+    if (made.address < atomic_load_explicit(&known.low, memory_order_relaxed)) {
+        atomic_store_explicit(&known.low, made.address, memory_order_relaxed);
     }
-    if (end_of(&made) > atomic_load_explicit(&high, memory_order_relaxed)) {
-        atomic_store_explicit(&high, end_of(&made), memory_order_relaxed);
+    if (end_of(&made) > atomic_load_explicit(&known.high, memory_order_relaxed)) {
+        atomic_store_explicit(&known.high, end_of(&made), memory_order_relaxed);
     }
     return true;
 }
@@ -170,11 +177,11 @@ static void keep_part(const record *of, uint64_t address, uint64_t end) {
 static void cut(uint64_t address, uint64_t n_bytes) {
     uint64_t end = address + n_bytes;
     size_t i = first_above(address);
-    while (i < n_records && records[i].address < end) {
-        record of = records[i];
-        n_held_bytes -= takes_host_memory(&of) ? of.n_bytes : 0;
-        records[i].bytes = NULL; /* still needed below, as is the promise */
-        records[i].promise = NULL;
+    while (i < known.n_records && known.records[i].address < end) {
+        record of = known.records[i];
+        known.n_held_bytes -= takes_host_memory(&of) ? of.n_bytes : 0;
+        known.records[i].bytes = NULL; /* still needed below, as is the promise */
+        known.records[i].promise = NULL;
         drop(i);
         if (of.address < address) {
             keep_part(&of, of.address, address);
@@ -188,14 +195,14 @@ static void cut(uint64_t address, uint64_t n_bytes) {
 }
 
 static void drop_oldest(void) {
-    size_t oldest = n_records;
-    for (size_t i = 0; i < n_records; i++) {
-        if (takes_host_memory(&records[i]) &&
-            (oldest == n_records || records[i].number < records[oldest].number)) {
+    size_t oldest = known.n_records;
+    for (size_t i = 0; i < known.n_records; i++) {
+        if (takes_host_memory(&known.records[i]) &&
+            (oldest == known.n_records || known.records[i].number < known.records[oldest].number)) {
             oldest = i;
         }
     }
-    TIDE_ASSERT(oldest < n_records); /* records hold bytes of the host */
+    TIDE_ASSERT(oldest < known.n_records); /* records hold bytes of the host */
     drop(oldest);
 }
 
@@ -203,8 +210,8 @@ static void drop_oldest(void) {
 static void add(record made) {
     cut(made.address, made.n_bytes);
     size_t n_allowed = sends_objects ? TIDE_VC_OBJECT_BYTES : TIDE_VC_KNOWN_BYTES;
-    while (takes_host_memory(&made) && n_held_bytes > 0 &&
-           n_held_bytes + made.n_bytes > n_allowed) {
+    while (takes_host_memory(&made) && known.n_held_bytes > 0 &&
+           known.n_held_bytes + made.n_bytes > n_allowed) {
         drop_oldest();
     }
     if (!insert(made)) {
@@ -217,12 +224,12 @@ static void add(record made) {
 static bool read_whole(unsigned char *to, uint64_t address, uint64_t n_bytes) {
     uint64_t end = address + n_bytes;
     for (size_t i = first_above(address); address < end; i++) {
-        if (i >= n_records || records[i].address > address) {
+        if (i >= known.n_records || known.records[i].address > address) {
             return false;
         }
-        uint64_t to_here = end_of(&records[i]) < end ? end_of(&records[i]) : end;
+        uint64_t to_here = end_of(&known.records[i]) < end ? end_of(&known.records[i]) : end;
         if (to != NULL) {
-            if (!give(&records[i], address, to_here - address, to)) {
+            if (!give(&known.records[i], address, to_here - address, to)) {
                 return false;
             }
             to += to_here - address;
@@ -275,16 +282,16 @@ void tide_vc_known_fill(void *to, const void *pattern, size_t n_pattern, size_t 
  * lock is held. */
 static bool carry(uint64_t to, uint64_t from, uint64_t n_bytes) {
     size_t i = first_above(from);
-    if (i >= n_records || records[i].bytes != NULL || records[i].address > from ||
-        end_of(&records[i]) < from + n_bytes) {
+    if (i >= known.n_records || known.records[i].bytes != NULL || known.records[i].address > from ||
+        end_of(&known.records[i]) < from + n_bytes) {
         return false;
     }
     record made = {.address = to, .n_bytes = n_bytes};
-    if (records[i].promise != NULL) {
-        made.promise = tide_vc_promise_hold(records[i].promise);
-        made.promise_offset = records[i].promise_offset + (from - records[i].address);
+    if (known.records[i].promise != NULL) {
+        made.promise = tide_vc_promise_hold(known.records[i].promise);
+        made.promise_offset = known.records[i].promise_offset + (from - known.records[i].address);
     } else if ((to - from) % MAX_PATTERN == 0) {
-        memcpy(made.pattern, records[i].pattern, sizeof(made.pattern));
+        memcpy(made.pattern, known.records[i].pattern, sizeof(made.pattern));
     } else {
         return false;
     }
@@ -301,9 +308,11 @@ static void lock_with_promises_kept(uint64_t address, uint64_t n_bytes) {
         open = NULL;
         pthread_mutex_lock(&lock);
         for (size_t i = first_above(address);
-             open == NULL && i < n_records && records[i].address < address + n_bytes; i++) {
-            if (records[i].promise != NULL && !tide_vc_promise_is_kept(records[i].promise)) {
-                open = tide_vc_promise_hold(records[i].promise);
+             open == NULL && i < known.n_records && known.records[i].address < address + n_bytes;
+             i++) {
+            if (known.records[i].promise != NULL &&
+                !tide_vc_promise_is_kept(known.records[i].promise)) {
+                open = tide_vc_promise_hold(known.records[i].promise);
             }
         }
         if (open != NULL) {
@@ -368,12 +377,13 @@ void tide_vc_known_settle(void *address, size_t n_bytes) {
     pthread_mutex_lock(&lock);
     while (from < end) {
         size_t i = first_above(from);
-        uint64_t known_from = i < n_records && records[i].address < end ? records[i].address : end;
+        uint64_t known_from =
+            i < known.n_records && known.records[i].address < end ? known.records[i].address : end;
         if (known_from > from && !insert((record){.address = from, .n_bytes = known_from - from})) {
             break;
         }
         i = first_above(known_from);
-        from = known_from < end ? end_of(&records[i]) : end;
+        from = known_from < end ? end_of(&known.records[i]) : end;
     }
     pthread_mutex_unlock(&lock);
 }
@@ -398,10 +408,10 @@ void tide_vc_known_forget(uint64_t address, uint64_t n_bytes) {
 
 void tide_vc_known_forget_all(void) {
     pthread_mutex_lock(&lock);
-    while (n_records > 0) {
-        drop(n_records - 1);
+    while (known.n_records > 0) {
+        drop(known.n_records - 1);
     }
-    TIDE_ASSERT(n_held_bytes == 0 && tide_vc_known_is_empty());
+    TIDE_ASSERT(known.n_held_bytes == 0 && tide_vc_known_is_empty());
     pthread_mutex_unlock(&lock);
 }
 
@@ -410,11 +420,11 @@ static unsigned char *take_out(uint64_t address, size_t *ret_n_bytes) {
     unsigned char *bytes = NULL;
     pthread_mutex_lock(&lock);
     size_t i = first_above(address);
-    if (i < n_records && records[i].address <= address) {
-        bytes = records[i].bytes;
-        *ret_n_bytes = records[i].n_bytes;
-        n_held_bytes -= bytes != NULL ? records[i].n_bytes : 0;
-        records[i].bytes = NULL;
+    if (i < known.n_records && known.records[i].address <= address) {
+        bytes = known.records[i].bytes;
+        *ret_n_bytes = known.records[i].n_bytes;
+        known.n_held_bytes -= bytes != NULL ? known.records[i].n_bytes : 0;
+        known.records[i].bytes = NULL;
         drop(i);
     }
     pthread_mutex_unlock(&lock);

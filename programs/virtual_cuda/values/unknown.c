@@ -24,9 +24,22 @@ typedef struct watched {
     uint64_t n_reads, first_ns;
 } watched;
 
-static watched table[WATCHED]; /* the addresses read last */
-static size_t next;            /* the entry to replace next */
-static bool is_told;
+/* The lock guards all but the atomic member. */
+static struct unknown {
+    watched table[WATCHED];    /* the addresses read last */
+    size_t next;               /* the entry to replace next; below WATCHED */
+    bool is_told;              /* the program was warned */
+    atomic_ullong n_generated; /* kernels launched through the driver API */
+} unknown;
+
+enum { MAX_ANSWERS = 16 };
+static _Thread_local struct mine {
+    uint64_t answers[MAX_ANSWERS]; /* queued for the next reads */
+    unsigned n_answers, n_given;   /* n_given of the n_answers were read */
+    int n_true;                    /* unknown truth values that will read as true */
+    bool is_quiet;                 /* the caller handles what it reads */
+    const char *last_kernel;       /* launched by this thread; its caller keeps the text */
+} mine = {.last_kernel = ""};
 TIDE_VC_LOCK(lock, NULL);
 
 /* Whether to report this read. */
@@ -34,18 +47,19 @@ static bool is_polled(const void *address) {
     bool is_news = false;
     pthread_mutex_lock(&lock);
     size_t i = 0;
-    while (i < WATCHED && table[i].address != address) {
+    while (i < WATCHED && unknown.table[i].address != address) {
         i++;
     }
     if (i == WATCHED) {
-        i = next;
-        next = (next + 1) % WATCHED;
-        table[i] = (watched){address, 0, (uint64_t)tide_clock_now_ns()};
+        i = unknown.next;
+        unknown.next = (unknown.next + 1) % WATCHED;
+        unknown.table[i] = (watched){address, 0, (uint64_t)tide_clock_now_ns()};
     }
-    table[i].n_reads++;
-    if (!is_told && table[i].n_reads >= MANY_READS && table[i].n_reads % 16 == 0 &&
-        (uint64_t)tide_clock_now_ns() - table[i].first_ns >= LONG_NS) {
-        is_told = is_news = true;
+    unknown.table[i].n_reads++;
+    if (!unknown.is_told && unknown.table[i].n_reads >= MANY_READS &&
+        unknown.table[i].n_reads % 16 == 0 &&
+        (uint64_t)tide_clock_now_ns() - unknown.table[i].first_ns >= LONG_NS) {
+        unknown.is_told = is_news = true;
     }
     pthread_mutex_unlock(&lock);
     return is_news;
@@ -63,10 +77,8 @@ static void tell(void) {
 
 /* ---- what is not exact ---- */
 
-static _Thread_local const char *last_kernel = "";
-
 void tide_vc_unknown_after(const char *kernel) {
-    last_kernel = kernel;
+    mine.last_kernel = kernel;
 }
 
 /* Numbers that CUB's kernels leave are sizes: the results of nonzero, a mask or unique. A loss is
@@ -74,14 +86,15 @@ void tide_vc_unknown_after(const char *kernel) {
  * conversion is PyTorch's own check of a library's error report, which is always empty; an integer
  * drawn at random is a seed. */
 static void name_what_is_read(size_t n_bytes) {
-    if (n_bytes != 1 && (strstr(last_kernel, "3cub") != NULL || strstr(last_kernel, "6thrust"))) {
+    if (n_bytes != 1 &&
+        (strstr(mine.last_kernel, "3cub") != NULL || strstr(mine.last_kernel, "6thrust"))) {
         tide_vc_inexact("rows", "how many rows nonzero, a mask, unique or repeat_interleave finds "
                                 "is computed on the card; 0 rows are assumed (--values shadow "
                                 "computes small tensors)");
-    } else if (n_bytes == 1 && strstr(last_kernel, "direct_copy_kernel") == NULL) {
+    } else if (n_bytes == 1 && strstr(mine.last_kernel, "direct_copy_kernel") == NULL) {
         tide_vc_inexact("truth", "a truth value is computed on the card and read as false; what "
                                  "the program decides by it may differ");
-    } else if (n_bytes == 8 && strstr(last_kernel, "distribution_elementwise") == NULL) {
+    } else if (n_bytes == 8 && strstr(mine.last_kernel, "distribution_elementwise") == NULL) {
         tide_vc_inexact("integer", "an integer is computed on the card and read as 0; what the "
                                    "program decides by it may differ");
     }
@@ -89,25 +102,15 @@ static void name_what_is_read(size_t n_bytes) {
 
 /* ---- generated kernels ---- */
 
-static atomic_ullong n_generated;
-
 void tide_vc_unknown_generated(void) {
-    atomic_fetch_add_explicit(&n_generated, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&unknown.n_generated, 1, memory_order_relaxed);
 }
 
 TIDE_VC_EXPORT uint64_t tidemark_values_generated(void) {
-    return atomic_load_explicit(&n_generated, memory_order_relaxed);
+    return atomic_load_explicit(&unknown.n_generated, memory_order_relaxed);
 }
 
 /* ---- answers ---- */
-
-enum { MAX_ANSWERS = 16 };
-static _Thread_local struct {
-    uint64_t answers[MAX_ANSWERS];
-    unsigned n_answers, n_given;
-    int n_true; /* unknown truth values that will read as true */
-    bool is_quiet;
-} mine;
 
 TIDE_VC_EXPORT void tidemark_values_answer(uint64_t value) {
     if (mine.n_answers < MAX_ANSWERS) {

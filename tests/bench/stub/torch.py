@@ -1,6 +1,6 @@
 """A stand-in for PyTorch on a GPU: shapes and devices of tensors, and no numbers in them.
 
-Enough of it for bench/pytorch/pytorch_steps.py, so that the benchmark's whole command line runs on a machine
+Enough of it for model/bench/pytorch/pytorch_steps.py, so that the benchmark's whole command line runs on a machine
 with neither. It is as strict as a GPU: tensors of one operator are on one device, shapes fit, and a weight's
 random numbers are made on the GPU, not on the CPU. STUB_TORCH_CUBLAS names the cuBLAS that it loads, as
 PyTorch loads the one that it brings.

@@ -1,6 +1,6 @@
 """What one step of a launch log launches, a line each: eager_launches.py FILE.launches
 
-The lists in tests/unit/model/eager_launches are of the second step of ../plain_training.py's train(), with the
+The lists in tests/unit/model/eager/eager_launches are of the second step of ../plain_training.py's train(), with the
 dimensions in their first line, recorded by `tidemark run --device virtual:h100-80 --launch-log FILE.launches`.
 """
 import struct

@@ -1,4 +1,4 @@
-"""Text is generated token by token with a cache: generate.py [told_by_the_card]
+"""Text is generated token by token with a cache: generate.py [decided_by_the_card]
 
 It continues until every sequence has ended or 48 tokens were made. Whether they have ended is computed on the card and
 read on the host, in two ways: all have finished, or none is unfinished. The end word is one that the model cannot give,
@@ -63,7 +63,7 @@ def generate(model, tokens, n_new, sample, on_card):
 
 
 model = Model().to("cuda", torch.bfloat16).eval()
-ways = (("told by the card", False, True),) if "told_by_the_card" in sys.argv else (("greedy", False, False), ("sampled", True, False))
+ways = (("decided by the card", False, True),) if "decided_by_the_card" in sys.argv else (("greedy", False, False), ("sampled", True, False))
 for how, sample, on_card in ways:
     prompt = torch.randint(0, WORDS, (2, 16)).cuda()
     tokens, caches = generate(model, prompt, 48, sample, on_card)

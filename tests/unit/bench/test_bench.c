@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "bench/run_internal.h"
+#include "model/bench/run_internal.h"
 
 /* Samples with known values, and the order in which they were requested. */
 typedef struct script {

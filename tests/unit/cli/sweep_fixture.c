@@ -7,13 +7,14 @@
 
 #include "sweep_fixture.h"
 
+#include "model/commands/options/model_options.h"
+
 void sweep_parse(int argc, char **argv, tide_sweep_options *ret) {
     tide_operands operands;
     tide_error error = {""};
     *ret = (tide_sweep_options){.n_repeats = 1};
-    tide_run_options_init(&ret->grid);
-    tide_status status =
-        tide_options_parse(&tide_sweep_option_table, argc, argv, ret, &operands, &error);
+    tide_model_options_init(&ret->grid);
+    tide_status status = tide_options_parse(tide_sweep_table(), argc, argv, ret, &operands, &error);
     assert_string_equal(error.message, "");
     assert_int_equal(status, TIDE_OK);
 }

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "cli/words/loss_words.h"
-#include "cli/profile/internal.h"
+#include "model/commands/profile/internal.h"
 
 static tide_snapshot_timing timing_of(const double *losses, size_t n, int64_t n_warmup) {
     return (tide_snapshot_timing){.warmup_steps = n_warmup, .losses = losses, .n_losses = n};
@@ -68,8 +68,8 @@ static void said_of(const double *losses, size_t n, char *ret_text, size_t n_roo
     tide_report report;
     FILE *file = tmpfile();
     assert_non_null(file);
-    tide_model_config *model = &run.config.workload.of.model.model;
-    tide_run_config_init(&run.config);
+    tide_model_config *model = &tide_run_model_of(&run.config.workload)->model;
+    tide_run_model_init(&run.config);
     tide_run_result_init(&run.result);
     assert_int_equal(tide_model_config_preset("2.7B", model, NULL), TIDE_OK);
     assert_int_equal(tide_snapshot_create(NULL, &run.result.snapshot), TIDE_OK);

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "cli/record_file.h"
+#include "model/commands/record_file.h"
 
 static char folder[64];
 static char path[96];

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cli/study/conclusions.h"
+#include "model/commands/study/conclusions.h"
 
 #define MIB ((int64_t)1 << 20)
 #define GIB ((int64_t)1 << 30)

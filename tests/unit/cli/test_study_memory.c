@@ -13,7 +13,8 @@
 #include <cmocka.h>
 
 #include "cli/cli.h"
-#include "cli/study/internal.h"
+#include "model/commands/commands.h"
+#include "model/commands/study/internal.h"
 
 extern const tide_command tide_command_study;
 

@@ -93,29 +93,42 @@ static void bytes_are_formatted(void **state) {
     }
 }
 
-static void map_agrees_with_a_plain_array(void **state) {
-    (void)state;
+static void expect_map_agrees(tide_map *map) {
     enum { N_KEYS = 512, N_STEPS = 40000 };
     uint64_t values[N_KEYS] = {0}; /* 0: the key is not in the map */
-    tide_map map;
-    tide_map_init(&map, tide_hostmem_default());
     uint64_t random = 42;
     for (int step = 0; step < N_STEPS; step++) {
         random = tide_hash_u64(random + 0x9e3779b97f4a7c15u);
         size_t key = (size_t)(random % N_KEYS);
         if ((random >> 32) % 3 == 0) {
-            assert_int_equal(tide_map_remove(&map, key * 512), values[key] != 0);
+            assert_int_equal(tide_map_remove(map, key * 512), values[key] != 0);
             values[key] = 0;
         } else {
             values[key] = (random >> 40) + 1;
-            assert_int_equal(tide_map_put(&map, key * 512, values[key]), TIDE_OK);
+            assert_int_equal(tide_map_put(map, key * 512, values[key]), TIDE_OK);
         }
         uint64_t found = 0;
         size_t other = (size_t)((random >> 16) % N_KEYS);
-        assert_int_equal(tide_map_find(&map, other * 512, &found), values[other] != 0);
+        assert_int_equal(tide_map_find(map, other * 512, &found), values[other] != 0);
         assert_true(found == values[other]);
     }
+    tide_map_fini(map);
+}
+
+static void map_agrees_with_a_plain_array(void **state) {
+    (void)state;
+    tide_map map;
+    tide_map_init(&map, tide_hostmem_default());
+    expect_map_agrees(&map);
+}
+
+static void a_zeroed_map_is_ready(void **state) {
+    (void)state;
+    static tide_map map;
+    assert_false(tide_map_find(&map, 0, NULL));
     tide_map_fini(&map);
+    expect_map_agrees(&map);
+    expect_map_agrees(&map); /* again, after its end */
 }
 
 static void strings_are_interned(void **state) {
@@ -338,6 +351,7 @@ int main(void) {
         cmocka_unit_test(bytes_are_parsed),
         cmocka_unit_test(bytes_are_formatted),
         cmocka_unit_test(map_agrees_with_a_plain_array),
+        cmocka_unit_test(a_zeroed_map_is_ready),
         cmocka_unit_test(strings_are_interned),
         cmocka_unit_test(arena_hands_out_zeroed_aligned_memory),
         cmocka_unit_test(statistics_of_a_few_samples),

@@ -1,5 +1,5 @@
 /* What is read from PyTorch's entries, and which ones cannot be entries. */
-#include "programs/live/torch_entry.h"
+#include "programs/live/torch/torch_entry.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

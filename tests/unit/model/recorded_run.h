@@ -9,7 +9,7 @@
 
 #include "allocator/cache.h"
 #include "device/device.h"
-#include "model/workload.h"
+#include "model/workload/workload.h"
 #include "recorder/recorder.h"
 
 typedef struct recorded_run {

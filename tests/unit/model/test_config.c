@@ -10,7 +10,7 @@
 
 #include "common/hostmem.h"
 #include "model/config.h"
-#include "model/parameters.h"
+#include "model/layers/parameters.h"
 
 static tide_model_config preset(const char *size) {
     tide_model_config config;

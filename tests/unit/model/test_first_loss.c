@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "model/first_loss.h"
+#include "model/workload/first_loss.h"
 #include "recorded_run.h"
 
 /* V, C, T, B: vocabularies and widths far apart, few rows and many. */

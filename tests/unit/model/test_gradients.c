@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "model/transformer.h"
+#include "model/layers/transformer.h"
 #include "recorded_run.h"
 
 typedef struct bench {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "model/loss_scaler.h"
+#include "model/optimizer/loss_scaler.h"
 #include "recorded_run.h"
 #include "training_run.h"
 

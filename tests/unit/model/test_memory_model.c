@@ -13,9 +13,9 @@
 
 #include "allocator/cache.h"
 #include "device/device.h"
-#include "model/memory_model.h"
-#include "model/transformer.h"
-#include "model/workload.h"
+#include "model/memory/memory_model.h"
+#include "model/layers/transformer.h"
+#include "model/workload/workload.h"
 
 enum { N_STEPS = 2 };
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "model/mlp.h"
+#include "model/layers/mlp.h"
 #include "recorded_run.h"
 #include "support/hostmem_fault.h"
 

@@ -1,6 +1,6 @@
 /* test_reference.c - the transformer against recorded PyTorch results, with right and with wrong
  * operators. */
-#include "ops_support.h"
+#include "unit/model/ops/ops_support.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include <omp.h>
 #endif
 
-#include "model/reference.h"
-#include "model/safetensors.h"
+#include "model/reference/reference.h"
+#include "model/reference/safetensors.h"
 
 #define GOLDEN(name) TIDE_REFERENCE_DIR "/" name ".safetensors"
 

@@ -1,7 +1,7 @@
 /* test_reference_bf16.c - the transformer in bf16-mixed and bf16-true against exact results,
  * against PyTorch's autocast and against float64 arithmetic rounded where tidemark stores bf16; and
  * wrong operators must be detected there. */
-#include "ops_support.h"
+#include "unit/model/ops/ops_support.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #endif
 
 #include "model/bf16.h"
-#include "model/reference.h"
+#include "model/reference/reference.h"
 
 #define GOLDEN(name) TIDE_REFERENCE_DIR "/" name ".safetensors"
 

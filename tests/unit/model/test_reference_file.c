@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "model/reference.h"
-#include "model/safetensors.h"
+#include "model/reference/reference.h"
+#include "model/reference/safetensors.h"
 #include "support/hostmem_fault.h"
 
 #define GOLDEN(name) TIDE_REFERENCE_DIR "/" name ".safetensors"

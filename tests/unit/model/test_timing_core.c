@@ -11,7 +11,7 @@
 
 #include "common/statistics.h"
 #include "device/device_friend.h"
-#include "model/timing.h"
+#include "model/workload/timing.h"
 
 /* A host that submits work to a device, in ns. */
 typedef struct machine {

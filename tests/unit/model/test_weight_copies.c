@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "model/memory_model.h"
+#include "model/memory/memory_model.h"
 #include "recorded_run.h"
 
 /* Requested bytes of the copies at the first instant when the total of all categories is

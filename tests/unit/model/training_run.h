@@ -7,7 +7,7 @@
 
 #include "allocator/cache.h"
 #include "device/device.h"
-#include "model/transformer.h"
+#include "model/layers/transformer.h"
 
 typedef struct training {
     tide_device *device; /* all owned */

@@ -16,7 +16,7 @@
 #include "allocator/cache.h"
 #include "fake_cublas/fake_cublas.h"
 #include "fake_cudart/fake_cudart.h"
-#include "model/workload.h"
+#include "model/workload/workload.h"
 #include "support/hostmem_fault.h"
 #include "support/tiny_workload.h"
 

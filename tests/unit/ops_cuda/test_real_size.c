@@ -9,16 +9,16 @@
  * since rows that are 0 in exact arithmetic (dq of the first token) are not.
  *
  * Tolerances. q, k, v are uniform in [-2, 2): scores have the standard deviation 4/3. bf16 rounds
- * by r = 2^-9 in the L2 norm (model/reference_tolerance_bf16.c). A row of out has these roundings:
- * of flash attention P and out, of naive attention the scores, which enter P by (4/3)^2 of their
- * squares, P and out: K = 2 + 16/9 + 2. A row of a gradient, with dprobs, dscores and the delta
- * that is made of a rounded out: K = 2 + 1 + 16/9 + 4. A row is one sample of a few keys at worst:
- * six standard deviations, 6 r sqrt(K). In TF32 both operands of each product are rounded, in flash
- * attention by us and in naive attention by cuBLAS, which may also cut them off: r = u = 2^-11, as
- * in model/reference_tolerance_tf32.c. A row of out has, on either side, q and k, which enter P by
- * (4/3)^2, P and v: K = 2 (2 * 16/9 + 2). A row of a gradient has q and k, dout and v, and dscores
- * and the other operand: K = 2 (2 * 16/9 + 4). In fp32 the sums of either side err like a random
- * walk, as in test_attention.c: the same tolerances, once for each side.
+ * by r = 2^-9 in the L2 norm (model/reference/reference_tolerance_bf16.c). A row of out has these
+ * roundings: of flash attention P and out, of naive attention the scores, which enter P by (4/3)^2
+ * of their squares, P and out: K = 2 + 16/9 + 2. A row of a gradient, with dprobs, dscores and the
+ * delta that is made of a rounded out: K = 2 + 1 + 16/9 + 4. A row is one sample of a few keys at
+ * worst: six standard deviations, 6 r sqrt(K). In TF32 both operands of each product are rounded,
+ * in flash attention by us and in naive attention by cuBLAS, which may also cut them off: r = u =
+ * 2^-11, as in model/reference/reference_tolerance_tf32.c. A row of out has, on either side, q and
+ * k, which enter P by (4/3)^2, P and v: K = 2 (2 * 16/9 + 2). A row of a gradient has q and k, dout
+ * and v, and dscores and the other operand: K = 2 (2 * 16/9 + 4). In fp32 the sums of either side
+ * err like a random walk, as in test_attention.c: the same tolerances, once for each side.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -34,7 +34,7 @@
 #include "device/device.h"
 #include "model/bf16.h"
 #include "model/ops.h"
-#include "model/transformer.h"
+#include "model/layers/transformer.h"
 
 #define FP32_ROUNDOFF 5.9604644775390625e-8
 #define BF16_ROUNDING 0.001953125

@@ -14,7 +14,7 @@
 #include "cuda_emulator.h"
 #include "fake_cublas/fake_cublas.h"
 #include "fake_cudart/fake_cudart.h"
-#include "model/reference.h"
+#include "model/reference/reference.h"
 
 #define GOLDEN(name) TIDE_REFERENCE_DIR "/" name ".safetensors"
 

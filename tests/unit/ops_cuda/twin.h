@@ -29,7 +29,7 @@
 
 #include "model/ops.h"
 #include "model/ops_cpu/ops_cpu_internal.h"
-#include "model/ops_cuda/ops_cuda_internal.h"
+#include "model/ops_cuda/ops_cuda_friend.h"
 
 enum { TWIN_ARRAYS = 16 };
 

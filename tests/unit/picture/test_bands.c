@@ -130,7 +130,7 @@ static void categories_have_the_colours_and_order_of_the_page(void **state) {
     tide_snapshot_destroy(snapshot);
 }
 
-/* The colours that categoryColour of viewer/src/colours.js returns. */
+/* The colours that categoryColour of viewer/src/words/colours.js returns. */
 static void own_categories_have_the_colours_of_the_page(void **state) {
     (void)state;
     assert_int_equal(tide_picture_colour_category("a"), 0xa29c4b);

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "run/fit.h"
+#include "model/run/fit.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)
@@ -17,18 +17,18 @@
 static tide_fit_question question_of(tide_run_quantity quantity, const char *device,
                                      uint64_t limit_bytes) {
     tide_fit_question question = {.quantity = quantity, .multiple_of = 1};
-    tide_run_config_init(&question.config);
+    tide_run_model_init(&question.config);
     question.config.limits.device = device;
     if (limit_bytes != 0) {
         question.config.limits.memory_limit_bytes = limit_bytes;
     }
-    question.config.workload.of.model.warmup_steps = 0;
-    question.config.workload.of.model.steps = 15;
+    tide_run_model_of(&question.config.workload)->warmup_steps = 0;
+    tide_run_model_of(&question.config.workload)->steps = 15;
     return question;
 }
 
 static tide_workload_config *model_of(tide_fit_question *question) {
-    return &question->config.workload.of.model;
+    return tide_run_model_of(&question->config.workload);
 }
 
 static void set_size(tide_fit_question *question, const char *size) {
@@ -53,7 +53,8 @@ static uint64_t largest_by_trying(const tide_fit_question *question, uint64_t us
     for (uint64_t value = question->multiple_of;; value += question->multiple_of) {
         tide_run_config config;
         if (tide_fit_apply(question, value, &config, NULL) != TIDE_OK ||
-            tide_run_workload_least_bytes(&config.workload) > usable_bytes) {
+            tide_workload_requested_peak_bytes(tide_run_model_of(&config.workload)) >
+                usable_bytes) {
             return largest;
         }
         largest = fits(question, &question->config.limits, value) ? value : largest;
@@ -105,11 +106,11 @@ static void the_named_batch_is_the_largest(void **state) {
         tide_fit_question question =
             question_of(TIDE_RUN_QUANTITY_BATCH, "virtual", CASES[i].limit_bytes);
         set_size(&question, CASES[i].size);
-        question.config.workload.of.model.mode = CASES[i].mode;
-        question.config.workload.of.model.precision = CASES[i].precision;
-        question.config.workload.of.model.attention = CASES[i].attention;
-        question.config.workload.of.model.recompute = CASES[i].recompute;
-        question.config.workload.of.model.model.context_length = CASES[i].context;
+        tide_run_model_of(&question.config.workload)->mode = CASES[i].mode;
+        tide_run_model_of(&question.config.workload)->precision = CASES[i].precision;
+        tide_run_model_of(&question.config.workload)->attention = CASES[i].attention;
+        tide_run_model_of(&question.config.workload)->recompute = CASES[i].recompute;
+        tide_run_model_of(&question.config.workload)->model.context_length = CASES[i].context;
         tide_fit_answer answer = check(&question);
         assert_true(answer.value > 1);
         assert_int_equal(answer.usable_bytes, CASES[i].limit_bytes);
@@ -125,7 +126,7 @@ static void a_value_above_those_that_do_not_fit_is_found(void **state) {
     tide_fit_question question =
         question_of(TIDE_RUN_QUANTITY_CONTEXT, "virtual", UINT64_C(9306353664));
     set_size(&question, "large");
-    question.config.workload.of.model.mode = TIDE_FORWARD_BACKWARD;
+    tide_run_model_of(&question.config.workload)->mode = TIDE_FORWARD_BACKWARD;
     question.multiple_of = 8;
     tide_fit_answer answer = check(&question);
     assert_true(answer.is_every_one_seen);
@@ -138,7 +139,7 @@ static void contexts_and_layers_are_found(void **state) {
     (void)state;
     tide_fit_question question = question_of(TIDE_RUN_QUANTITY_CONTEXT, "virtual:h100-80", 0);
     set_size(&question, "xl");
-    question.config.workload.of.model.attention = TIDE_ATTENTION_NAIVE;
+    tide_run_model_of(&question.config.workload)->attention = TIDE_ATTENTION_NAIVE;
     tide_fit_answer any = check(&question);
     question.multiple_of = 128;
     tide_fit_answer rounded = check(&question);
@@ -156,8 +157,8 @@ static void the_largest_preset_is_found(void **state) {
     tide_fit_answer answer = check(&question);
     assert_string_equal(tide_model_preset_name((size_t)answer.value - 1), "2.7B");
     assert_int_equal(answer.next_value, answer.value + 1);
-    question.config.workload.of.model.mode = TIDE_FORWARD;
-    question.config.workload.of.model.precision = TIDE_PRECISION_BF16_TRUE;
+    tide_run_model_of(&question.config.workload)->mode = TIDE_FORWARD;
+    tide_run_model_of(&question.config.workload)->precision = TIDE_PRECISION_BF16_TRUE;
     answer = check(&question); /* the largest possible */
     assert_int_equal(answer.next_value, 0);
     assert_null(tide_model_preset_name((size_t)answer.value));
@@ -181,16 +182,16 @@ static void nothing_may_fit(void **state) {
 static void everything_may_fit(void **state) {
     (void)state;
     tide_fit_question question = question_of(TIDE_RUN_QUANTITY_BATCH, "virtual", (uint64_t)1 << 61);
-    question.config.workload.of.model.mode = TIDE_FORWARD;
-    question.config.workload.of.model.model = (tide_model_config){.size = "custom",
-                                                                  .vocab_size = 2,
-                                                                  .d_model = 2,
-                                                                  .d_ff = 1,
-                                                                  .n_layers = 1,
-                                                                  .n_heads = 1,
-                                                                  .context_length = 1,
-                                                                  .batch_size = 1,
-                                                                  .rope_theta = 10000};
+    tide_run_model_of(&question.config.workload)->mode = TIDE_FORWARD;
+    tide_run_model_of(&question.config.workload)->model = (tide_model_config){.size = "custom",
+                                                                              .vocab_size = 2,
+                                                                              .d_model = 2,
+                                                                              .d_ff = 1,
+                                                                              .n_layers = 1,
+                                                                              .n_heads = 1,
+                                                                              .context_length = 1,
+                                                                              .batch_size = 1,
+                                                                              .rope_theta = 10000};
     tide_fit_answer answer = check(&question);
     assert_int_equal(answer.next_value, 0);
     assert_int_equal(answer.value, INT32_MAX);
@@ -207,12 +208,12 @@ static void pytorch_forecasts_are_searched_too(void **state) {
     static const tide_run_quantity WHATS[] = {TIDE_RUN_QUANTITY_BATCH, TIDE_RUN_QUANTITY_CONTEXT};
     for (size_t i = 0; i < 2; i++) {
         tide_fit_question question = question_of(WHATS[i], "virtual:rtx4060", 0);
-        question.config.workload.of.model.mode = i == 0 ? TIDE_TRAIN : TIDE_FORWARD;
-        question.config.workload.of.model.precision =
+        tide_run_model_of(&question.config.workload)->mode = i == 0 ? TIDE_TRAIN : TIDE_FORWARD;
+        tide_run_model_of(&question.config.workload)->precision =
             i == 0 ? TIDE_PRECISION_FP32 : TIDE_PRECISION_BF16_MIXED;
-        question.config.workload.of.model.attention = TIDE_ATTENTION_NAIVE;
+        tide_run_model_of(&question.config.workload)->attention = TIDE_ATTENTION_NAIVE;
         tide_fit_answer own = check(&question);
-        question.config.workload.of.model.emulate = TIDE_EMULATE_PYTORCH;
+        tide_run_model_of(&question.config.workload)->emulate = TIDE_EMULATE_PYTORCH;
         tide_fit_answer eager = check(&question);
         assert_true(eager.value > 0 && eager.value < own.value);
     }
@@ -226,7 +227,7 @@ static void invalid_limits_are_refused(void **state) {
     assert_int_equal(tide_fit_search(&question, &answer, &error), TIDE_INVALID);
     assert_non_null(strstr(error.message, "there is no card"));
     question = question_of(TIDE_RUN_QUANTITY_BATCH, "virtual:t4-16", 0);
-    question.config.workload.of.model.model.n_heads = 7;
+    tide_run_model_of(&question.config.workload)->model.n_heads = 7;
     assert_int_equal(tide_fit_search(&question, &answer, &error), TIDE_INVALID);
     assert_non_null(strstr(error.message, "heads"));
 }

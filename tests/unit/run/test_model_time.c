@@ -12,15 +12,15 @@
 #include <cmocka.h>
 
 #include "programs/launch/time.h"
-#include "run/run.h"
+#include "model/run/model.h"
 
 enum { WARMUP = 2, STEPS = 3 };
 
 static void small_run(tide_run_config *config, const char *device) {
-    tide_run_config_init(config);
-    config->workload.of.model.model.n_layers = 2;
-    config->workload.of.model.warmup_steps = WARMUP;
-    config->workload.of.model.steps = STEPS;
+    tide_run_model_init(config);
+    tide_run_model_of(&config->workload)->model.n_layers = 2;
+    tide_run_model_of(&config->workload)->warmup_steps = WARMUP;
+    tide_run_model_of(&config->workload)->steps = STEPS;
     config->limits.device = device;
     config->recording.is_on = true;
     config->recording.keeps_snapshot = true;
@@ -137,10 +137,10 @@ static void where_there_is_none(void **state) {
     small_run(&config, "virtual:rtxpro6000");
     expect_none(&config, "rtxpro6000: its rate of floating point operations has no source");
     small_run(&config, "virtual:h100-80");
-    config.workload.of.model.emulate = TIDE_EMULATE_PYTORCH;
+    tide_run_model_of(&config.workload)->emulate = TIDE_EMULATE_PYTORCH;
     expect_none(&config, "`tidemark run --time`"); /* flash attention */
     small_run(&config, "virtual:h100-80");         /* 79 GiB fit, the rest spills */
-    config.workload.of.model.model.batch_size = 4096;
+    tide_run_model_of(&config.workload)->model.batch_size = 4096;
     config.limits.spill_bytes = (uint64_t)1 << 36;
     expect_none(&config, "host's memory");
 }
@@ -152,10 +152,10 @@ static void pytorch(void **state) {
     tide_run_result own;
     tide_run_result eager;
     small_run(&config, "virtual:h100-80");
-    config.workload.of.model.attention = TIDE_ATTENTION_NAIVE;
+    tide_run_model_of(&config.workload)->attention = TIDE_ATTENTION_NAIVE;
     tide_run_here(&config, NULL, &own);
-    config.workload.of.model.emulate = TIDE_EMULATE_PYTORCH;
-    config.workload.of.model.edition = TIDE_EDITION_2026;
+    tide_run_model_of(&config.workload)->emulate = TIDE_EMULATE_PYTORCH;
+    tide_run_model_of(&config.workload)->edition = TIDE_EDITION_2026;
     tide_run_here(&config, NULL, &eager);
     assert_non_null(eager.time);
     const tide_time_forecast *of = &eager.time->forecast;
@@ -176,7 +176,7 @@ static void a_graph(void **state) {
     tide_run_result graph;
     small_run(&config, "virtual:h100-80");
     tide_run_here(&config, NULL, &eager);
-    config.workload.of.model.cuda_graph = true;
+    tide_run_model_of(&config.workload)->cuda_graph = true;
     tide_run_here(&config, NULL, &graph);
     assert_non_null(graph.time);
     const tide_time_forecast *of = &graph.time->forecast;

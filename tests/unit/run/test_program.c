@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "run/program.h"
-#include "run/program_fit.h"
-#include "run/run_internal.h"
+#include "programs/runs/program.h"
+#include "programs/runs/program_fit.h"
+#include "programs/runs/run_friend.h"
 
 /* ---- arguments and names ---- */
 
@@ -43,7 +43,7 @@ static void what_is_no_list_of_texts_is_refused(void **state) {
     (void)state;
     static const char *const BAD[] = {"", "{}", "[]", "[1]", "[\"p\"", NULL};
     for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
-        tide_run_workload workload = {.kind = TIDE_RUN_PROGRAM};
+        tide_run_workload workload = {.kind = &tide_run_program_kind};
         tide_error error = {""};
         workload.of.program = program_of(BAD[i], "");
         assert_int_equal(tide_run_workload_check(&workload, &error), TIDE_FORMAT);
@@ -86,7 +86,7 @@ static void a_command_survives_as_text(void **state) {
 static void names_of_runs_are_names_of_files(void **state) {
     (void)state;
     char name[TIDE_RUN_NAME_BYTES];
-    tide_run_workload workload = {.kind = TIDE_RUN_PROGRAM};
+    tide_run_workload workload = {.kind = &tide_run_program_kind};
     workload.of.program = program_of("[\"p\"]", "batch=8,kind=a/b c");
     tide_run_workload_name(&workload, name);
     assert_string_equal(name, "batch8-kinda_b_c");
@@ -96,7 +96,7 @@ static void names_of_runs_are_names_of_files(void **state) {
     workload.of.program = program_of("[\"p\"]", "");
     tide_run_workload_name(&workload, name);
     assert_string_equal(name, "run");
-    assert_null(tide_run_workload_model(&workload));
+    assert_true(tide_run_workload_is_program(&workload));
 }
 
 static void a_command_survives_the_handover(void **state) {
@@ -105,7 +105,7 @@ static void a_command_survives_the_handover(void **state) {
     tide_run_config back;
     tide_run_config_init(&config);
     config.limits.device = "virtual:h100-80x2";
-    config.workload.kind = TIDE_RUN_PROGRAM;
+    config.workload.kind = &tide_run_program_kind;
     config.workload.of.program = program_of("[\"p\",\"{x}\"]", "x=1");
     config.workload.of.program.n_steps = 7;
     config.workload.of.program.n_calls = 8;
@@ -114,8 +114,8 @@ static void a_command_survives_the_handover(void **state) {
     config.workload.of.program.writes_are_real = true;
     cJSON *json = tide_run_config_to_json(&config);
     assert_non_null(json);
-    assert_int_equal(tide_run_config_from_json(json, &back, NULL), TIDE_OK);
-    assert_int_equal(back.workload.kind, TIDE_RUN_PROGRAM);
+    assert_int_equal(tide_run_config_from_json(json, NULL, &back, NULL), TIDE_OK);
+    assert_ptr_equal(back.workload.kind, &tide_run_program_kind);
     assert_string_equal(back.workload.of.program.command, "[\"p\",\"{x}\"]");
     assert_string_equal(back.workload.of.program.values, "x=1");
     assert_string_equal(back.workload.of.program.card, "");

@@ -14,11 +14,11 @@
 
 #include <cmocka.h>
 
-#include "run/run.h"
+#include "model/run/model.h"
 
 static void tiny(tide_run_config *config, const char *device) {
-    tide_run_config_init(config);
-    tide_model_config *model = &config->workload.of.model.model;
+    tide_run_model_init(config);
+    tide_model_config *model = &tide_run_model_of(&config->workload)->model;
     model->vocab_size = 100;
     model->d_model = 32;
     model->d_ff = 64;
@@ -26,8 +26,8 @@ static void tiny(tide_run_config *config, const char *device) {
     model->n_heads = 2;
     model->context_length = 16;
     model->batch_size = 2;
-    config->workload.of.model.warmup_steps = 1;
-    config->workload.of.model.steps = 2;
+    tide_run_model_of(&config->workload)->warmup_steps = 1;
+    tide_run_model_of(&config->workload)->steps = 2;
     config->limits.device = device;
 }
 
@@ -56,15 +56,15 @@ static void a_subprocess_gives_equal_results(void **state) {
     tide_run_result here;
     tide_run_result there;
     tiny(&config, "virtual");
-    config.workload.of.model.recompute = TIDE_RECOMPUTE_BLOCK;
-    config.workload.of.model.precision = TIDE_PRECISION_BF16_MIXED;
-    config.workload.of.model.clip_grad_norm = 1.0;
+    tide_run_model_of(&config.workload)->recompute = TIDE_RECOMPUTE_BLOCK;
+    tide_run_model_of(&config.workload)->precision = TIDE_PRECISION_BF16_MIXED;
+    tide_run_model_of(&config.workload)->clip_grad_norm = 1.0;
     tide_run_here(&config, NULL, &here);
     tide_run_in_subprocess(&config, NULL, TIDEMARK_PROGRAM, &there);
     assert_int_equal(here.outcome, TIDE_OUTCOME_COMPLETED);
     assert_int_equal(there.outcome, TIDE_OUTCOME_COMPLETED);
     assert_int_equal(here.memory.requested_peak_bytes,
-                     tide_workload_requested_peak_bytes(&config.workload.of.model));
+                     tide_workload_requested_peak_bytes(tide_run_model_of(&config.workload)));
     assert_same_result(&there, &here);
     assert_true(isnan(here.loss) && isnan(there.loss)); /* nothing was computed */
     assert_true(here.memory.requested_peak_bytes > 0 && there.host_peak_bytes > 0);
@@ -84,7 +84,7 @@ static void a_computing_device_has_times(void **state) {
     tide_run_config config;
     tide_run_result result;
     tiny(&config, "cpu");
-    config.workload.of.model.mode = TIDE_FORWARD;
+    tide_run_model_of(&config.workload)->mode = TIDE_FORWARD;
     tide_run_in_subprocess(&config, NULL, TIDEMARK_PROGRAM, &result);
     assert_int_equal(result.outcome, TIDE_OUTCOME_COMPLETED);
     assert_int_equal(result.n_samples, 2);
@@ -105,7 +105,7 @@ static void a_run_that_does_not_fit_reports_it(void **state) {
     tide_run_result result;
     tiny(&config, "virtual");
     config.limits.memory_limit_bytes = (uint64_t)3 << 20;
-    config.workload.of.model.model.batch_size = 64;
+    tide_run_model_of(&config.workload)->model.batch_size = 64;
     tide_run_in_subprocess(&config, NULL, TIDEMARK_PROGRAM, &result);
     assert_int_equal(result.outcome, TIDE_OUTCOME_OOM);
     assert_true(result.asked_bytes > 0);
@@ -122,13 +122,13 @@ static void unsupported_requests_are_reported(void **state) {
     tide_run_config config;
     tide_run_result result;
     tiny(&config, "cpu");
-    config.workload.of.model.precision = TIDE_PRECISION_TF32;
+    tide_run_model_of(&config.workload)->precision = TIDE_PRECISION_TF32;
     tide_run_here(&config, NULL, &result);
     assert_int_equal(result.outcome, TIDE_OUTCOME_UNSUPPORTED);
     assert_true(strstr(result.reason, "tf32") != NULL);
     tide_run_result_fini(&result);
     tiny(&config, "virtual");
-    config.workload.of.model.model.n_heads = 5; /* does not divide 32 */
+    tide_run_model_of(&config.workload)->model.n_heads = 5; /* does not divide 32 */
     tide_run_here(&config, NULL, &result);
     assert_int_equal(result.outcome, TIDE_OUTCOME_UNSUPPORTED);
     assert_true(result.reason[0] != '\0');
@@ -303,7 +303,7 @@ static void a_run_too_large_for_the_host_is_not_started(void **state) {
     heard to = {.stop_after = 100};
     const tide_run_hooks hooks = {.ctx = &to, .progress = hear_progress};
     tiny(&config, "cpu");
-    config.workload.of.model.model.batch_size = (size_t)1 << 24; /* about a TiB */
+    tide_run_model_of(&config.workload)->model.batch_size = (size_t)1 << 24; /* about a TiB */
     tide_run_here(&config, &hooks, &result);
     assert_int_equal(result.outcome, TIDE_OUTCOME_NO_HOST);
     assert_int_equal(result.status, TIDE_DEVICE_OOM);
@@ -342,12 +342,12 @@ static void what_the_card_cannot_hold_lies_in_the_host(void **state) {
     tide_run_config config;
     tide_run_result result;
     size_t n_marks = 0;
-    tide_run_config_init(&config);
+    tide_run_model_init(&config);
     config.limits.device = "virtual:rtx4060";
-    tide_model_config *model = &config.workload.of.model.model;
+    tide_model_config *model = &tide_run_model_of(&config.workload)->model;
     assert_int_equal(tide_model_config_preset("large", model, NULL), TIDE_OK);
-    config.workload.of.model.warmup_steps = 0;
-    config.workload.of.model.steps = 2;
+    tide_run_model_of(&config.workload)->warmup_steps = 0;
+    tide_run_model_of(&config.workload)->steps = 2;
     tide_run_here(&config, NULL, &result);
     assert_int_equal(result.outcome, TIDE_OUTCOME_OOM);
     assert_int_equal(result.memory.spill_peak_bytes, -1);
@@ -383,7 +383,7 @@ static void limits_can_be_ignored(void **state) {
     tide_run_memory memory;
     bool fits = true;
     uint64_t usable_bytes = 0;
-    tide_run_config_init(&config);
+    tide_run_model_init(&config);
     config.limits.device = "virtual:rtx4060";
     config.limits.alloc_conf = "per_process_memory_fraction:0.1";
     assert_int_equal(tide_run_limits_usable(&config.limits, &usable_bytes, NULL, NULL), TIDE_OK);

@@ -8,7 +8,8 @@
 
 #include <cmocka.h>
 
-#include "run/run_internal.h"
+#include "model/run/model.h"
+#include "programs/runs/run_friend.h"
 
 static void the_words_of_outcomes_are_those_of_files(void **state) {
     (void)state;
@@ -40,27 +41,26 @@ static void a_workload_has_name_and_labels(void **state) {
     tide_run_config config;
     tide_run_labels labels;
     char name[TIDE_RUN_NAME_BYTES];
-    tide_run_config_init(&config);
+    tide_run_model_init(&config);
     tide_run_workload_name(&config.workload, name);
     assert_string_equal(name, "small-train-c128-b4-fp32");
     tide_run_workload_labels(&config.workload, &labels);
     assert_string_equal(labels.attention, "flash");
     assert_int_equal(labels.context_length, 128);
     assert_int_equal(tide_run_workload_n_tokens(&config.workload), 512);
-    config.workload.of.model.architecture = TIDE_MLP;
+    tide_run_model_of(&config.workload)->architecture = TIDE_MLP;
     tide_run_workload_labels(&config.workload, &labels);
     assert_string_equal(labels.attention, "");
     assert_int_equal(labels.context_length, 0);
     assert_int_equal(tide_run_workload_n_tokens(&config.workload), 4);
-    tide_run_workload_init(&config.workload);
-    assert_int_equal(tide_run_workload_set(&config.workload, TIDE_RUN_QUANTITY_LAYERS, 3, NULL),
+    tide_run_workload_init(&config.workload, &tide_run_model_kind);
+    assert_int_equal(tide_run_model_set(&config.workload, TIDE_RUN_QUANTITY_LAYERS, 3, NULL),
                      TIDE_OK);
     tide_run_workload_name(&config.workload, name);
     assert_string_equal(name, "custom-train-c128-b4-fp32");
-    assert_int_equal(tide_run_workload_set(&config.workload, TIDE_RUN_QUANTITY_PRESET, 99, NULL),
+    assert_int_equal(tide_run_model_set(&config.workload, TIDE_RUN_QUANTITY_PRESET, 99, NULL),
                      TIDE_LIMIT);
-    config.workload.kind = TIDE_N_RUN_KINDS;
-    assert_int_equal(tide_run_workload_check(&config.workload, NULL), TIDE_INVALID);
+    tide_run_workload_init(&config.workload, &tide_run_program_kind);
     assert_null(tide_run_workload_model(&config.workload));
 }
 
@@ -68,8 +68,8 @@ static void a_configuration_survives_the_handover(void **state) {
     (void)state;
     tide_run_config config;
     tide_run_config back;
-    tide_run_config_init(&config);
-    tide_workload_config *model = &config.workload.of.model;
+    tide_run_model_init(&config);
+    tide_workload_config *model = tide_run_model_of(&config.workload);
     model->mode = TIDE_FORWARD;
     model->keep_graph = true;
     model->precision = TIDE_PRECISION_BF16_TRUE;
@@ -90,7 +90,7 @@ static void a_configuration_survives_the_handover(void **state) {
     config.recording.snapshot_every = 5;
     cJSON *json = tide_run_config_to_json(&config);
     assert_non_null(json);
-    assert_int_equal(tide_run_config_from_json(json, &back, NULL), TIDE_OK);
+    assert_int_equal(tide_run_config_from_json(json, &tide_run_model_kind, &back, NULL), TIDE_OK);
     assert_string_equal(back.limits.device, config.limits.device);
     assert_string_equal(back.limits.alloc_conf, config.limits.alloc_conf);
     assert_true(back.limits.memory_limit_bytes == config.limits.memory_limit_bytes);
@@ -101,15 +101,18 @@ static void a_configuration_survives_the_handover(void **state) {
     assert_int_equal(back.recording.recorder.full_policy, TIDE_FULL_STOP);
     assert_true(back.recording.recorder.log_bytes == config.recording.recorder.log_bytes);
     assert_int_equal(back.recording.snapshot_every, 5);
-    assert_memory_equal(&back.workload.of.model, model, sizeof(*model));
+    assert_memory_equal(tide_run_model_of(&back.workload), model, sizeof(*model));
     /* Configurations that a subprocess must refuse. */
     cJSON_SetNumberValue(cJSON_GetObjectItem(json, "precision"), TIDE_N_PRECISIONS);
     tide_error error = {""};
-    assert_int_equal(tide_run_config_from_json(json, &back, &error), TIDE_FORMAT);
+    assert_int_equal(tide_run_config_from_json(json, &tide_run_model_kind, &back, &error),
+                     TIDE_FORMAT);
     assert_non_null(strstr(error.message, "precision"));
+    assert_int_equal(tide_run_config_from_json(json, NULL, &back, &error), TIDE_FORMAT);
+    assert_non_null(strstr(error.message, "kind"));
     cJSON_Delete(json);
-    assert_int_equal(tide_run_subprocess_main("{}", &error), TIDE_FORMAT);
-    assert_int_equal(tide_run_subprocess_main("{", &error), TIDE_INVALID);
+    assert_int_equal(tide_run_subprocess_main("{}", NULL, &error), TIDE_FORMAT);
+    assert_int_equal(tide_run_subprocess_main("{", NULL, &error), TIDE_INVALID);
 }
 
 /* Rows from before these keys existed can be read. */

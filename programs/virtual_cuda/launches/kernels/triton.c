@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/map.h"
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/process/fork.h"
 #include "programs/virtual_cuda/launches/launch_log.h"
@@ -14,19 +15,25 @@
 /* ---- the kernels ---- */
 
 typedef struct made_kernel {
-    const void *kernel;
     const tide_triton_program *program; /* NULL: unknown */
-    struct made_kernel *next;
+    struct made_kernel *former; /* of a reused handle; kept, because a launch may still read it */
 } made_kernel;
 
-enum { N_BUCKETS = 256, GUESSED_BYTES = 8 };
+enum { GUESSED_BYTES = 8 };
 
-static made_kernel *buckets[N_BUCKETS]; /* from malloc; never released, because kernels are not */
-static atomic_size_t n_kernels;
+static struct triton_kernels {
+    /* From a handle to its latest kernel, from malloc; never released, because kernels are not. The
+     * lock guards it. */
+    tide_map latest;
+    atomic_bool has_any; /* for programs without Triton, which take no lock */
+} made_kernels;
 TIDE_VC_LOCK(lock, NULL);
 
-static made_kernel **bucket_of(const void *kernel) {
-    return &buckets[((uint64_t)(uintptr_t)kernel * UINT64_C(0x9E3779B97F4A7C15)) >> 56];
+/* NULL if the handle is not of a kernel of Triton's. The caller holds the lock. */
+static made_kernel *latest_of(const void *kernel) {
+    uint64_t found = 0;
+    (void)tide_map_find(&made_kernels.latest, (uintptr_t)kernel, &found);
+    return (made_kernel *)(uintptr_t)found; // NOLINT(performance-no-int-to-ptr)
 }
 
 /* The whole file, ended by a 0, from malloc; NULL if it cannot be read. */
@@ -64,12 +71,16 @@ void tide_vc_triton_add(const void *kernel, const char *machine_code) {
     if (made == NULL) {
         return;
     }
-    *made = (made_kernel){.kernel = kernel, .program = program_of(machine_code)};
+    *made = (made_kernel){.program = program_of(machine_code)};
     pthread_mutex_lock(&lock);
-    made->next = *bucket_of(kernel);
-    *bucket_of(kernel) = made; /* the latest kernel of a reused handle comes first */
+    made->former = latest_of(kernel);
+    tide_status status = tide_map_put(&made_kernels.latest, (uintptr_t)kernel, (uintptr_t)made);
     pthread_mutex_unlock(&lock);
-    atomic_fetch_add(&n_kernels, 1);
+    if (status != TIDE_OK) {
+        free(made);
+        return;
+    }
+    atomic_store(&made_kernels.has_any, true);
 }
 
 TIDE_VC_EXPORT void tidemark_launches_kernel(const void *kernel, const char *machine_code);
@@ -82,17 +93,15 @@ void tidemark_launches_kernel(const void *kernel, const char *machine_code) {
 
 static const made_kernel *find(const void *kernel) {
     pthread_mutex_lock(&lock);
-    const made_kernel *of = *bucket_of(kernel);
-    while (of != NULL && of->kernel != kernel) {
-        of = of->next;
-    }
+    const made_kernel *of = latest_of(kernel);
     pthread_mutex_unlock(&lock);
     return of;
 }
 
 bool tide_vc_triton_work(const tide_vc_kernel_call *call, tide_run_launch *ret_row) {
-    const made_kernel *of =
-        atomic_load_explicit(&n_kernels, memory_order_relaxed) > 0 ? find(call->kernel) : NULL;
+    const made_kernel *of = atomic_load_explicit(&made_kernels.has_any, memory_order_relaxed)
+                                ? find(call->kernel)
+                                : NULL;
     if (of == NULL) {
         return false;
     }

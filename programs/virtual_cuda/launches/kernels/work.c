@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/map.h"
 #include "common/text/demangle.h"
 #include "programs/virtual_cuda/process/fork.h"
 #include "programs/virtual_cuda/launches/kernels/family_internal.h"
@@ -13,31 +14,28 @@
 /* ---- parsed names, remembered by kernel ---- */
 
 typedef struct kind {
-    const void *kernel;
     const tide_vc_work_family *family;      /* NULL if none is known */
     const tide_vc_operand_family *operands; /* NULL if none is known */
     tide_vc_parsed parsed;
-    struct kind *next; /* of the same bucket */
 } kind;
 
-enum { N_BUCKETS = 4096, GUESSED_BYTES = 8 };
+enum { GUESSED_BYTES = 8 };
 
-static kind *buckets[N_BUCKETS]; /* from malloc; never released, because kernels are not */
+/* From a kernel to its kind, from malloc; never released, because kernels are not. The lock guards
+ * it. */
+static tide_map kinds;
 TIDE_VC_LOCK(lock, NULL);
 
-static kind **bucket_of(const void *kernel) {
-    uint64_t hash = (uint64_t)(uintptr_t)kernel * UINT64_C(0x9E3779B97F4A7C15);
-    return &buckets[hash >> 52];
+static const kind *kind_at(uint64_t address) {
+    return (const kind *)(uintptr_t)address; // NOLINT(performance-no-int-to-ptr)
 }
 
 static const kind *find(const void *kernel) {
+    uint64_t found = 0;
     pthread_mutex_lock(&lock);
-    const kind *of = *bucket_of(kernel);
-    while (of != NULL && of->kernel != kernel) {
-        of = of->next;
-    }
+    (void)tide_map_find(&kinds, (uintptr_t)kernel, &found); /* 0 if it is new */
     pthread_mutex_unlock(&lock);
-    return of;
+    return kind_at(found);
 }
 
 /* A kernel whose parameters changed between versions of PyTorch has a line for each. */
@@ -69,7 +67,23 @@ static void classify(const char *name, kind *ret) {
     free(symbol);
 }
 
-/* NULL: no host memory. Two threads may both add the same kernel, which changes nothing. */
+/* The kind that is kept for the kernel: another thread may have been faster. NULL: no host memory.
+ */
+static const kind *keep(const void *kernel, kind *made) {
+    uint64_t kept = 0;
+    pthread_mutex_lock(&lock);
+    if (!tide_map_find(&kinds, (uintptr_t)kernel, &kept) &&
+        tide_map_put(&kinds, (uintptr_t)kernel, (uintptr_t)made) == TIDE_OK) {
+        kept = (uintptr_t)made;
+    }
+    pthread_mutex_unlock(&lock);
+    if (kind_at(kept) != made) {
+        free(made);
+    }
+    return kind_at(kept);
+}
+
+/* NULL: no host memory. */
 static const kind *kind_of(const tide_vc_kernel_call *call) {
     const kind *known = find(call->kernel);
     if (known != NULL) {
@@ -79,14 +93,8 @@ static const kind *kind_of(const tide_vc_kernel_call *call) {
     if (made == NULL) {
         return NULL;
     }
-    made->kernel = call->kernel;
     classify(call->name, made);
-    pthread_mutex_lock(&lock);
-    kind **bucket = bucket_of(call->kernel);
-    made->next = *bucket;
-    *bucket = made;
-    pthread_mutex_unlock(&lock);
-    return made;
+    return keep(call->kernel, made);
 }
 
 /* ---- */

@@ -1,0 +1,13 @@
+/* launch_log.h - how a launch log begins, the file that programs/wire/run_launches.h describes.
+ *
+ * Readers of other files recognise it by this, and name it in their errors.
+ */
+#ifndef TIDE_COMMON_LAUNCH_LOG_H
+#define TIDE_COMMON_LAUNCH_LOG_H
+
+#include <stdint.h>
+
+/* The first 8 bytes, little-endian: "tidelau1". The last digit is the version. */
+#define TIDE_RUN_LAUNCHES_MAGIC UINT64_C(0x3175616c65646974)
+
+#endif

@@ -1,0 +1,236 @@
+"""Verifies the rows of programs/virtual_cuda/libraries against the prototypes of data/cuda_api.
+
+check_list.py calls check_rows(). Alone, with the headers of another CUDA in these folders:
+
+  check_rows.py --runtime DIR ...    verifies the runtime and the driver that are written by hand
+"""
+import argparse
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "data" / "cuda_api"))
+from headers import Group, read_group  # noqa: E402
+from table import Argument, Prototype, parse, read_tables  # noqa: E402
+
+CARD = ROOT / "programs" / "virtual_cuda"
+LIVE = ROOT / "programs" / "live" / "entries"
+FUNCTION = re.compile(r"^, (.*)\)$")
+EFFECT = re.compile(r'(\w+)(?:\((-?\d+)(?:, (\d+|""))?((?:, \w+)*)\))?')
+# The numbers in a work area's effect that are integer-class arguments.
+ARGUMENTS = {"WORK_AREA": (4, 5), "WORK_AREAS": (4, 5, 6), "WORK_AREA_TYPED": (3, 4, 5), "WORK_AREAS_TYPED": (3, 4, 5, 6)}
+# For a launch log's effect: by place, the meaning of an argument, from its name in the header.
+PRODUCT = ("transa", "transb", "m", "n", "k")
+LOGGED = {
+    "PRODUCT": PRODUCT,
+    "PRODUCTS": (*PRODUCT, None, "batchCount"),
+    "PRODUCT_TYPED": (*PRODUCT, "Atype", "Ctype", "computeType"),
+    "PRODUCTS_TYPED": (*PRODUCT, "Atype", "Ctype", "computeType", "batchCount"),
+    "PRODUCT_TYPED_BY_MODE": (*PRODUCT, "Atype", "Ctype"),
+    "PRODUCT_DESCRIBED": ("computeDesc", "Adesc", "Ddesc", "stream"),
+    "MOVES": ("n",),
+    "MOVES_MATRIX": ("m", "n"),
+    "CONVOLUTION": ("xDesc", "wDesc", "convDesc", "yDesc"),
+    "CONVOLUTION_DATA": ("dxDesc", "wDesc", "convDesc", "dyDesc"),
+    "CONVOLUTION_FILTER": ("xDesc", "dwDesc", "convDesc", "dyDesc"),
+    "PASSES": ("xDesc",),
+}
+# The type of all three matrices, by the letter of a function's name.
+LETTERS = {"S": "FP32", "D": "FP64", "C": "COMPLEX64", "Z": "COMPLEX128"}
+N_WORDS = 28
+
+
+def check_target(name: str, effect: str, argument: Argument, size: int | None) -> list[str]:
+    kind, faults = argument.type, []
+    if kind.travels != "P" or (kind.is_const and effect != "DESTROYS"):
+        return [f"{name}: {effect}({argument.register}): the argument is no address of an output"]
+    if effect == "WRITES_DESCRIBED":
+        return [] if kind.target == "o" else [f"{name}: {effect}({argument.register}): the argument is no descriptor"]
+    if effect in ("OUTPUT", "WORKSPACE") and kind.target_bytes != size:
+        faults.append(f"{name}: {effect}({argument.register}, {size}): the header's type has {kind.target_bytes} bytes")
+    if effect == "WORKSPACE" and kind.target != "i":
+        faults.append(f"{name}: WORKSPACE({argument.register}): the argument is no size")
+    if effect == "CREATES" and kind.target != "p":
+        faults.append(f"{name}: CREATES({argument.register}): the argument is no address of a handle")
+    if effect == "DESTROYS" and kind.target not in "osv":
+        faults.append(f"{name}: DESTROYS({argument.register}): the argument is no handle")
+    return faults
+
+
+def check_logged(prototype: Prototype, effect: str, words: list[str]) -> list[str]:
+    """The arguments of a launch log's effect are the named ones; each is read as 32 bits or an address."""
+    name, faults, integers = prototype.name, [], prototype.integers()
+    if effect in ("PRODUCT", "PRODUCTS") and words[5] != LETTERS.get(name[len("cublas")]):
+        faults.append(f"{name}: {effect}: the type {words[5]} is not the name's")
+    for word, meaning in zip(words, LOGGED[effect]):
+        if meaning is None:
+            continue
+        argument = integers.get(int(word))
+        if argument is None or argument.name.lower() != meaning.lower():
+            faults.append(f"{name}: {effect}: argument {word} is {argument.name if argument else 'none'}, not {meaning}")
+        elif argument.type.travels == "I" and argument.type.n_bytes != 4:
+            faults.append(f"{name}: {effect}: argument {word} has {argument.type.n_bytes} bytes")
+    return faults
+
+
+def verify(prototype: Prototype, effects: str) -> list[str]:
+    name, faults, named, refused = prototype.name, [], set(), False
+    integers = prototype.integers()
+    if prototype.result in ("FLOATING", "STRUCTURE"):
+        faults.append(f"{name}: its result travels in other registers: it must be written by hand")
+    if any(a.type.travels == "M" for a in prototype.arguments) and not effects.startswith("REFUSED"):
+        faults.append(f"{name}: passes a structure by value and must be written by hand")
+    if sum(a.type.travels == "F" for a in prototype.arguments) > 8:
+        faults.append(f"{name}: has floating arguments on the stack, where they would be counted")
+    for found in EFFECT.finditer(re.sub(r'"[^"]*"', '""', effects)):
+        effect, first, second = found[1], found[2], found[3]
+        if effect in LOGGED:
+            faults += check_logged(prototype, effect, re.findall(r"\w+", found[0])[1:])
+            continue
+        if effect in ("HARMLESS", "REFUSED", "ANSWERS", "SAYS", "WORKS"):
+            refused |= effect == "REFUSED"
+            continue
+        if effect.startswith("WORK_AREA"):
+            numbers = [int(n) for n in re.findall(r"\d+", found[0])]
+            faults += [f"{name}: {found[0]}: argument {numbers[i]} is no integer" for i in ARGUMENTS.get(effect, ())
+                       if numbers[i] not in integers or integers[numbers[i]].type.travels != "I"]
+            if effect == "WORK_AREA_OF" and integers[numbers[2]].type.target != "o":
+                faults.append(f"{name}: {found[0]}: argument {numbers[2]} is no descriptor")
+            effect = "WORKSPACE"
+        index = int(first)
+        if index not in integers:
+            faults.append(f"{name}: {effect}({index}): there is no such argument")
+            continue
+        named.add(index)
+        if index >= N_WORDS:
+            faults.append(f"{name}: {effect}({index}): a stub takes {N_WORDS} words")
+        size = int(second) if second and effect in ("OUTPUT", "WORKSPACE") else None
+        faults += check_target(name, effect, integers[index], size)
+        if effect in ("OUTPUT_OF", "LENDS") and (int(second) not in integers or integers[int(second)].type.n_bytes != 8):
+            faults.append(f"{name}: {effect}({index}, {second}): the second argument is no size")
+    for index, argument in integers.items():
+        writable = argument.type.travels == "P" and not argument.type.is_const and argument.type.target not in "oc"
+        if writable and index not in named and not refused and not is_input(name, argument):
+            faults.append(f"{name}: argument {index} ({argument.name}) may be an output, and no effect names it")
+    return faults
+
+
+# Arguments that the headers do not declare constant, although the function only reads or keeps them.
+INPUTS = {
+    "cudnnRestoreDropoutDescriptor": ("states",),
+    "cufftSetWorkArea": ("workArea",), "cuptiSubscribe": ("userdata",),
+    "cuptiActivitySetAttribute": ("valueSize", "value"), "cuptiActivityGetNextRecord": ("buffer",),
+    "cusparseSpMatSetAttribute": ("data",), "cusparseLtMatmul": ("streams",), "cusparseLtMatmulSearch": ("streams",),
+    "ncclCommRegister": ("buff",), "ncclCommWindowRegister": ("buff",), "ncclRedOpCreatePreMulSum": ("scalar",),
+    "cuFileHandleDeregister": ("fh",), "cuLinkAddFile_v2": ("options", "optionValues"), "cuLogsRegisterCallback": ("userData",), "nvshmem_free": ("ptr",),
+    "nvshmemid_hostlib_finalize": ("device_ctx", "transport_device_ctx"),
+}
+
+
+def is_input(name: str, argument: Argument) -> bool:
+    """A descriptor whose structure the header shows, and the names in a query for a size or an array of addresses."""
+    target = argument.type.target
+    return (argument.name in INPUTS.get(name, ())
+            or (target == "s" and re.search(r"desc(r)?$|pref|layout|config|plan|^algo|algSelection", argument.name, re.I) is not None)
+            or ("bufferSize" in name and target in "vf")
+            or ("Batched" in name and target == "p"))
+
+
+def written_type(text: str) -> str:
+    """How a parameter of our C file travels, and its size, in the probe's notation: P8, I4, I8 or M."""
+    if "*" in text:
+        return "P8"
+    if re.search(r"\b(size_t|u?int64_t|uintptr_t|long long)\b", text):
+        return "I8"
+    if "unsigned char" in text:
+        return "I1"
+    if "unsigned short" in text:
+        return "I2"
+    return "I4" if re.search(r"\b(int|unsigned|int32_t|uint32_t)\b", text) else "M"
+
+
+def written_words(parameters: str) -> list[str]:
+    return [written_type(p) for p in parameters.split(",") if p.strip() not in ("", "void")]
+
+
+def verify_parameters(name: str, ours: list[str], prototypes: dict[str, Prototype]) -> list[str]:
+    """Unread arguments at the end may be omitted."""
+    if name not in prototypes:
+        return []
+    theirs = [f"{a.type.travels}{a.type.n_bytes}" if a.type.travels != "M" else "M" for a in prototypes[name].arguments]
+    if ours == theirs[:len(ours)]:
+        return []
+    return [f"{name}: is written with {' '.join(ours)}, by the header {' '.join(theirs)}"]
+
+
+def verify_by_hand(prototypes: dict[str, Prototype]) -> list[str]:
+    """The declarations in the virtual card's C files."""
+    text = "".join(f.read_text() for f in sorted(CARD.rglob("*.c")))
+    faults = []
+    for found in re.finditer(r"^TIDE_VC_EXPORT ([\w *]+?)\b(\w+)\(([^)]*)\)[;\s]", text, re.M):
+        faults += verify_parameters(found[2], written_words(found[3]), prototypes)
+        if found[2] in prototypes and (found[1].strip() == "void") != (prototypes[found[2]].result == "VOID"):
+            faults.append(f"{found[2]}: returns {found[1].strip()}, by the header {prototypes[found[2]].declaration.split('(')[0]}")
+    return faults
+
+
+def verify_live(prototypes: dict[str, Prototype]) -> list[str]:
+    """The stand-ins of the live recorder, each for a function of CUDA that returns a status."""
+    text = "".join(f.read_text() for f in sorted(LIVE.glob("*.c")))
+    faults, n = [], 0
+    for found in re.finditer(r"^TIDE_LIVE_STAND_IN\((\w+),([^{]*?)\) \{$", text, re.M):
+        name, parameters, n = found[1], re.sub(r"\([^()]*\)", "", found[2].replace("(*", "*(")), n + 1
+        ours = written_words(parameters)
+        if name not in prototypes:
+            faults.append(f"{name}: the live recorder stands in for it, and no table of data/cuda_api has it")
+        elif prototypes[name].result != "STATUS" or len(ours) != len(prototypes[name].arguments):
+            faults.append(f"{name}: the stand-in has {len(ours)} arguments, by the header {prototypes[name].declaration}")
+        faults += verify_parameters(name, ours, prototypes)
+    return faults if n > 0 else ["programs/live/entries: no stand-in was found"]
+
+
+# Functions whose arguments changed with CUDA 12 or 13. What ours do is right for either: they ask for the runtime's
+# version, or read none of the arguments that moved.
+CHANGED = {
+    "cudaGetDriverEntryPoint", "cudaGraphAddNode", "cudaGraphInstantiate", "cudaGraphNodeGetDependencies", "cudaMemAdvise",
+    "cudaStreamGetCaptureInfo", "cudaStreamUpdateCaptureDependencies",
+}
+# Those written in a form that fits both.
+IN_BOTH_FORMS = {"cudaGraphExecUpdate", "cudaMemPrefetchAsync"}
+
+
+RUNTIME = Group(["cuda.h", "cuda_runtime_api.h"], ("__CUDA_RUNTIME_H__",))
+
+
+def check_runtime(includes: list[Path]) -> int:
+    found = read_group(RUNTIME, r"(?:__)?cu(?:da)?[A-Z]\w+", includes, set())
+    prototypes = {d.name: parse("", (d.name, "VOID" if d.words.startswith("V0") else "STATUS", "0", f"{d.returns} ({d.parameters})", d.words))
+                  for d in found}
+    faults = [f for f in verify_by_hand(prototypes) if f.split(":")[0] not in CHANGED | IN_BOTH_FORMS]
+    for fault in faults:
+        print(fault, file=sys.stderr)
+    print(f"{len(prototypes)} functions of the runtime and the driver: {len(faults)} faults")
+    return 1 if faults or len(prototypes) < 150 else 0
+
+
+def check_rows(known: dict[str, tuple[str, str]]) -> list[str]:
+    """`known`: kind of row and its rest by name, as check_list.rows() reads them."""
+    prototypes = read_tables()
+    faults = [f"{n}: a header declares it, and no table of programs/virtual_cuda/libraries has a row for it" for n in set(prototypes) - set(known)]
+    faults += [f"{n}: a table has it, and no header declares it: see data/cuda_api/headers.py" for n in set(known) - set(prototypes)]
+    for name, (kind, rest) in known.items():
+        if kind == "FUNCTION" and name in prototypes:
+            faults += verify(prototypes[name], FUNCTION.match(rest)[1])
+    faults += [f for f in verify_by_hand(prototypes) if f.split(":")[0] not in IN_BOTH_FORMS]
+    return faults + verify_live(prototypes)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runtime", type=Path, nargs="+", required=True)
+    return check_runtime(parser.parse_args().runtime)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
