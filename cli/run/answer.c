@@ -9,10 +9,10 @@
 #include "common/text/plural.h"
 #include "common/text/text.h"
 #include "programs/launch/left/peaks.h"
-#include "snapshot/explain/causes.h"
-#include "snapshot/explain/failure_words.h"
+#include "snapshot/explain/causes/causes.h"
+#include "snapshot/explain/words/failure_words.h"
 #include "snapshot/explain/peak_lines.h"
-#include "snapshot/explain/peak_words.h"
+#include "snapshot/explain/words/peak_words.h"
 
 enum { LINE_BYTES = 2048 };
 

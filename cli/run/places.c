@@ -10,8 +10,8 @@
 #include "snapshot/document/implementation.h"
 #include "snapshot/explain/retries.h"
 #include "snapshot/analysis/user_frame.h"
-#include "snapshot/explain/user_line.h"
-#include "snapshot/explain/user_lines.h"
+#include "snapshot/explain/words/user_line.h"
+#include "snapshot/explain/words/user_lines.h"
 
 static const char *phase_text(const char *phase) {
     return strcmp(phase, "forward") == 0     ? "in the forward pass"

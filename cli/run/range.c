@@ -7,7 +7,7 @@
 #include "cli/run/internal.h"
 #include "common/text/bytes.h"
 #include "common/text/text.h"
-#include "snapshot/explain/user_line.h"
+#include "snapshot/explain/words/user_line.h"
 
 static tide_run_line *find_line(tide_run_figures *in, const char *text) {
     for (size_t i = 0; i < in->n_lines; i++) {

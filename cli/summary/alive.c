@@ -8,7 +8,7 @@
 #include "common/text/plural.h"
 #include "common/text/text.h"
 #include "snapshot/analysis/user_frame.h"
-#include "snapshot/explain/user_lines.h"
+#include "snapshot/explain/words/user_lines.h"
 
 enum { SHOWN_FRAMES = 3, LINE_BYTES = 512 };
 

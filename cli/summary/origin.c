@@ -5,7 +5,7 @@
 
 #include "common/text/plural.h"
 #include "snapshot/analysis/user_frame.h"
-#include "snapshot/explain/user_lines.h"
+#include "snapshot/explain/words/user_lines.h"
 
 enum { LABEL_BYTES = 256 };
 

@@ -7,11 +7,11 @@
 #include "common/text/plural.h"
 #include "common/text/text.h"
 #include "snapshot/explain/peak_lines.h"
-#include "snapshot/explain/peak_words.h"
-#include "snapshot/explain/reserved_words.h"
+#include "snapshot/explain/words/peak_words.h"
+#include "snapshot/explain/words/reserved_words.h"
 #include "snapshot/explain/retries.h"
 #include "snapshot/analysis/user_frame.h"
-#include "snapshot/explain/user_lines.h"
+#include "snapshot/explain/words/user_lines.h"
 
 enum {
     WORDS_BYTES = 1024,

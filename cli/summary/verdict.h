@@ -7,7 +7,7 @@
 
 #include "cli/summary/view.h"
 #include "common/status.h"
-#include "snapshot/explain/causes.h"
+#include "snapshot/explain/causes/causes.h"
 #include "snapshot/explain/facts.h"
 
 /* The data that several sentences need. */

@@ -1,7 +1,7 @@
 /* The failure and its causes in words: each cause with its cure, the most important first. */
 #include "cli/summary/verdict.h"
 #include "common/text/text.h"
-#include "snapshot/explain/failure_words.h"
+#include "snapshot/explain/words/failure_words.h"
 
 enum { WORDS_BYTES = 1024 };
 

@@ -7,7 +7,7 @@
 #include "common/text/bytes.h"
 #include "snapshot/compare/compare_internal.h"
 #include "snapshot/ranks/digest.h"
-#include "snapshot/explain/user_line.h"
+#include "snapshot/explain/words/user_line.h"
 
 enum { SAME_PER_MILLE = 10 }; /* peaks that differ by at most 1 % of the base count as equal */
 enum { MAX_NAMED = 4 };

@@ -5,8 +5,8 @@
 
 #include "common/map.h"
 #include "snapshot/analysis/user_frame.h"
-#include "snapshot/explain/user_line.h"
-#include "snapshot/explain/user_lines.h"
+#include "snapshot/explain/words/user_line.h"
+#include "snapshot/explain/words/user_lines.h"
 
 static const char AUTOGRAD[] = "torch::autograd::";
 

@@ -4,7 +4,7 @@
 
 #include "common/assert.h"
 #include "snapshot/ranks/digest_internal.h"
-#include "snapshot/explain/user_line.h"
+#include "snapshot/explain/words/user_line.h"
 
 /* Blocks of one stack, category, certainty and path. */
 typedef struct group {

@@ -81,6 +81,7 @@ snapshot/analysis/own_rules_friend.h: snapshot/wasm
 snapshot/analysis/path_text_friend.h: snapshot/explain
 snapshot/document/point_set_friend.h: capture snapshot/pytorch
 snapshot/document/stack_tree_friend.h: snapshot/pytorch
+snapshot/explain/causes/causes_friend.h: snapshot/explain/words
 snapshot/export/export_friend.h: snapshot/pytorch
 snapshot/format/json_friend.h: snapshot/pytorch
 snapshot/format/writer_friend.h: snapshot/wasm

@@ -2,7 +2,7 @@
 
 #include "common/hostmem.h"
 #include "snapshot/explain/facts.h"
-#include "snapshot/explain/growth_words.h"
+#include "snapshot/explain/words/growth_words.h"
 
 /* The larger of a statistic and the history's peak. */
 static int64_t peak_of(int64_t stated_bytes, const tide_summary *summary, size_t device,

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "snapshot/explain/causes.h"
+#include "snapshot/explain/causes/causes.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "snapshot/explain/causes.h"
-#include "snapshot/explain/peak_words.h"
+#include "snapshot/explain/causes/causes.h"
+#include "snapshot/explain/words/peak_words.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define TORCH "/opt/lib/python3.11/site-packages/torch/"

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "snapshot/explain/failure_words.h"
+#include "snapshot/explain/words/failure_words.h"
 
 #define FIRST (UINT64_C(1) << 40) /* an address */
 #define NEXT (UINT64_C(1) << 36)  /* from one segment to the next: 64 GiB */

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "snapshot/explain/facts.h"
-#include "snapshot/explain/growth_words.h"
+#include "snapshot/explain/words/growth_words.h"
 #include "support/made_snapshot.h"
 
 enum { MAX_ROWS = 1024 };

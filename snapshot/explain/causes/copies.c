@@ -1,7 +1,7 @@
 /* Patterns of the peak: second copies of weights, and weights in a wide type. */
 #include <string.h>
 
-#include "snapshot/explain/causes_blocks.h"
+#include "snapshot/explain/causes/blocks.h"
 
 #define LEAST_LOADED 0.05 /* of the peak, read from a file */
 #define LEAST_DOUBLE 0.05 /* of the peak, converted to float64 */

@@ -4,7 +4,7 @@
 #define TIDE_SNAPSHOT_RESERVED_WORDS_H
 
 #include "common/text/text.h"
-#include "snapshot/explain/causes.h"
+#include "snapshot/explain/causes/causes.h"
 #include "snapshot/explain/facts.h"
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
-#include "snapshot/explain/reserved_words.h"
+#include "snapshot/explain/words/reserved_words.h"
 
 #include <string.h>
 
-#include "snapshot/explain/causes_internal.h"
+#include "snapshot/explain/causes/causes_friend.h"
 
 enum {
     FREE_PERCENT = 15, /* of the reserved memory */

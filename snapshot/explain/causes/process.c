@@ -2,7 +2,7 @@
  * another rank's card. */
 #include <inttypes.h>
 
-#include "snapshot/explain/causes_internal.h"
+#include "snapshot/explain/causes/causes_friend.h"
 #include "snapshot/explain/common_line.h"
 
 enum { WORKER_PERCENT = 30 /* of all bytes that the process allocates, at least */ };

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "snapshot/explain/causes_blocks.h"
+#include "snapshot/explain/causes/blocks.h"
 
 #define LEAST_LARGE 0.10   /* of the peak: of a tensor that is looked at; there are at most ten */
 #define LEAST_LOGITS 0.30  /* of the peak: of all copies */

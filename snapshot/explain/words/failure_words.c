@@ -1,9 +1,9 @@
-#include "snapshot/explain/failure_words.h"
+#include "snapshot/explain/words/failure_words.h"
 
 #include <string.h>
 
 #include "snapshot/document/implementation.h"
-#include "snapshot/explain/causes_internal.h"
+#include "snapshot/explain/causes/causes_friend.h"
 
 enum { NEAR_PERCENT = 3 /* of the capacity: less would not have helped for long */ };
 

@@ -1,4 +1,4 @@
-#include "snapshot/explain/causes_blocks.h"
+#include "snapshot/explain/causes/blocks.h"
 
 #include <string.h>
 

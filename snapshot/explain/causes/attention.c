@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "snapshot/analysis/user_frame.h"
-#include "snapshot/explain/causes_blocks.h"
+#include "snapshot/explain/causes/blocks.h"
 
 #define LEAST_MATRIX 0.02   /* of the peak: of one matrix in MultiheadAttention */
 #define LEAST_MATRICES 0.20 /* of the peak: of all of them */

@@ -3,9 +3,9 @@
 
 #include "common/text/plural.h"
 #include "snapshot/analysis/layout.h"
-#include "snapshot/explain/causes_internal.h"
+#include "snapshot/explain/causes/causes_friend.h"
 #include "snapshot/explain/common_line.h"
-#include "snapshot/explain/place_sizes.h"
+#include "snapshot/explain/causes/place_sizes.h"
 
 enum {
     MARGIN_PERCENT = 3,   /* of the capacity, at least, left if all free memory were in one piece */

@@ -1,9 +1,9 @@
-#include "snapshot/explain/growth_words.h"
+#include "snapshot/explain/words/growth_words.h"
 
 #include <string.h>
 
 #include "common/text/bytes.h"
-#include "snapshot/explain/user_line.h"
+#include "snapshot/explain/words/user_line.h"
 
 /* Named steps in an iteration, if they are a whole number above 1; else 0. */
 static size_t steps_of(const tide_facts *facts, const tide_growth_fact *fact) {

@@ -1,4 +1,4 @@
-#include "snapshot/explain/place_sizes.h"
+#include "snapshot/explain/causes/place_sizes.h"
 
 void tide_place_sizes_init(tide_place_sizes *sizes, const tide_facts *facts) {
     *sizes = (tide_place_sizes){.facts = facts};

@@ -3,8 +3,8 @@
 
 #include "common/map.h"
 #include "common/text/plural.h"
-#include "snapshot/explain/causes_internal.h"
-#include "snapshot/explain/growth_words.h"
+#include "snapshot/explain/causes/causes_friend.h"
+#include "snapshot/explain/words/growth_words.h"
 
 enum {
     LEAST_OF_GRAPH = 3,   /* blocks a pass, and places, of a graph that survives */

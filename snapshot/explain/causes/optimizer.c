@@ -1,7 +1,7 @@
 /* Patterns of the peak: what optimizers make. */
 #include <string.h>
 
-#include "snapshot/explain/causes_blocks.h"
+#include "snapshot/explain/causes/blocks.h"
 
 #define LEAST_FOREACH 0.08 /* of the peak, in temporaries of a step */
 #define LEAST_LBFGS 0.20   /* of the peak, in vectors of L-BFGS */

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "common/map.h"
-#include "snapshot/explain/causes_blocks.h"
+#include "snapshot/explain/causes/blocks.h"
 
 #define LEAST_CACHE 0.08 /* of the peak */
 #define OF_HALF 0.25     /* of the weights in half precision */

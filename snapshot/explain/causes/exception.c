@@ -1,6 +1,6 @@
 /* A pattern of a failed request: the program went on inside `except`, where the exception still
  * holds the frames of the failed call. */
-#include "snapshot/explain/causes_internal.h"
+#include "snapshot/explain/causes/causes_friend.h"
 
 enum {
     MOST_FRAMES = 256, /* of the program, in a call stack */

@@ -1,9 +1,9 @@
-#include "snapshot/explain/causes.h"
+#include "snapshot/explain/causes/causes.h"
 
 #include <string.h>
 
-#include "snapshot/explain/causes_internal.h"
-#include "snapshot/explain/user_line.h"
+#include "snapshot/explain/causes/causes_friend.h"
+#include "snapshot/explain/words/user_line.h"
 
 static tide_cause_rule *const RULES[] = {
     /* the whole failure */

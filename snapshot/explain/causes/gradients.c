@@ -1,7 +1,7 @@
 /* Patterns of the peak: gradients, and what the backward pass computes again. */
 #include <string.h>
 
-#include "snapshot/explain/causes_blocks.h"
+#include "snapshot/explain/causes/blocks.h"
 
 #define LEAST_BUCKETS 0.05   /* of the peak, in buckets of DistributedDataParallel, */
 #define OF_WEIGHTS 0.50      /* and of the weights; and of the buckets: separate gradients */

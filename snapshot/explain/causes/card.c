@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "snapshot/document/owners.h"
-#include "snapshot/explain/causes_internal.h"
+#include "snapshot/explain/causes/causes_friend.h"
 
 enum {
     OTHERS_PERCENT = 10,     /* of the card, at least, that others hold */

@@ -5,7 +5,7 @@
 #define TIDE_SNAPSHOT_FAILURE_WORDS_H
 
 #include "common/text/text.h"
-#include "snapshot/explain/causes.h"
+#include "snapshot/explain/causes/causes.h"
 #include "snapshot/explain/facts.h"
 
 #ifdef __cplusplus

@@ -1,10 +1,10 @@
-#include "snapshot/explain/user_lines.h"
+#include "snapshot/explain/words/user_lines.h"
 
 #include <stdlib.h>
 
 #include "common/map.h"
 #include "snapshot/analysis/user_frame.h"
-#include "snapshot/explain/user_line.h"
+#include "snapshot/explain/words/user_line.h"
 
 /* Keys of blocks without a frame. */
 #define NO_STACK ((uint64_t)TIDE_NONE)

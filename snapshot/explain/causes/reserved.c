@@ -1,8 +1,8 @@
 /* Patterns of reserved memory that no tensor holds: caches of side streams, pools of CUDA graphs,
  * and a cache that was emptied. */
 #include "common/text/plural.h"
-#include "snapshot/explain/causes_internal.h"
-#include "snapshot/explain/place_sizes.h"
+#include "snapshot/explain/causes/causes_friend.h"
+#include "snapshot/explain/causes/place_sizes.h"
 
 enum {
     STREAMS_PERCENT = 15, /* of the reserved memory, at least, free for other streams */

@@ -1,10 +1,10 @@
-/* causes_internal.h - how a pattern adds its cause: shared by the files of patterns. */
-#ifndef TIDE_SNAPSHOT_CAUSES_INTERNAL_H
-#define TIDE_SNAPSHOT_CAUSES_INTERNAL_H
+/* causes_friend.h - how a pattern adds its cause: shared by the files of patterns. */
+#ifndef TIDE_SNAPSHOT_CAUSES_FRIEND_H
+#define TIDE_SNAPSHOT_CAUSES_FRIEND_H
 
 #include "common/text/bytes.h"
 #include "common/text/text.h"
-#include "snapshot/explain/causes.h"
+#include "snapshot/explain/causes/causes.h"
 
 enum { TIDE_CAUSE_TEXT = 1024, TIDE_PLACE_TEXT = 256, TIDE_SHARE_TEXT = 16 };
 

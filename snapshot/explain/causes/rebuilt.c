@@ -1,5 +1,5 @@
 /* A pattern of the peak: an old model is still allocated while the new one is made. */
-#include "snapshot/explain/causes_internal.h"
+#include "snapshot/explain/causes/causes_friend.h"
 
 enum {
     LEAST_PERCENT = 25,  /* of the peak, each of the two blocks */

@@ -1,4 +1,4 @@
-#include "snapshot/explain/user_line.h"
+#include "snapshot/explain/words/user_line.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "snapshot/explain/peak_words.h"
+#include "snapshot/explain/words/peak_words.h"
 
 #include <stdbool.h>
 #include <string.h>

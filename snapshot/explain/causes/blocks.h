@@ -1,4 +1,4 @@
-/* causes_blocks.h - the blocks at the peak that a pattern is about, and what their call stacks and
+/* blocks.h - the blocks at the peak that a pattern is about, and what their call stacks and
  * scopes show: shared by the patterns of what the peak is made of.
  */
 #ifndef TIDE_SNAPSHOT_CAUSES_BLOCKS_H
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "snapshot/explain/causes_internal.h"
+#include "snapshot/explain/causes/causes_friend.h"
 
 /* A set of blocks, by birth. */
 typedef struct tide_cause_blocks {
