@@ -97,10 +97,9 @@ static void build(tide_report *report) {
                  TIDE_NUMBER("count", "a long title"));
     for (int i = 0; i < 2; i++) {
         TIDE_ROW(table,
-                 tide_as_text(
-                     i == 0
-                         ? "step[0] > forward > layer 31 > attention (model/layers/forward.c:120)"
-                         : "step[0] > setup"),
+                 tide_as_text(i == 0
+                                  ? "step[0] > forward > layer 31 > attention (model/forward.c:120)"
+                                  : "step[0] > setup"),
                  tide_as_bytes(1536), tide_as_count(123456789012));
     }
 }
@@ -128,14 +127,13 @@ static void assert_printed(size_t room, const char *expected) {
 
 static void long_texts_give_way_to_numbers(void **state) {
     (void)state;
-    assert_printed(
-        0, "\nstacks\n"
-           "  call stack                                                         bytes  "
-           "a long title\n"
-           "  step[0] > forward > layer 31 > attention (model/layers/forward.c:120)  1.50 KiB  "
-           "123456789012\n"
-           "  step[0] > setup                                                 1.50 KiB  "
-           "123456789012\n");
+    assert_printed(0, "\nstacks\n"
+                      "  call stack                                                         bytes  "
+                      "a long title\n"
+                      "  step[0] > forward > layer 31 > attention (model/forward.c:120)  1.50 KiB  "
+                      "123456789012\n"
+                      "  step[0] > setup                                                 1.50 KiB  "
+                      "123456789012\n");
     assert_printed(60, "\nstacks\n"
                        "  call stack                             bytes  a long title\n"
                        "  step[0] > forward\xe2\x80\xa6"
