@@ -31,11 +31,10 @@ static const tide_option_table TABLE = {
     .command = TIDE_COMMAND_TOP,
     .operands = "[LOG]",
     .intro =
-        "Shows what a program that tidemark run records holds now: allocated and reserved bytes "
-        "with\n"
-        "their peaks, categories, modules, and by how much it grows from step to step. All of it "
-        "is\n"
-        "read from the log that the program writes; the program does not notice.\n",
+        "Shows what a program that tidemark run records holds now: allocated and reserved bytes\n"
+        "with their peaks, categories, modules, and by how much it grows with each pass of a "
+        "loop.\n"
+        "All of it is read from the log that the program writes; the program does not notice.\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .min_operands = 0,

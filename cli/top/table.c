@@ -54,7 +54,8 @@ static void say_devices(const tide_top_process *of, tide_report *report) {
     for (size_t i = 0; i < of->glance.n_devices; i++) {
         const tide_glance_device *device = &of->glance.devices[i];
         if (device->growth_bytes > 0) {
-            tide_report_say(report, "growth", "device %zu: memory grows by %s a step", i,
+            tide_report_say(report, "growth",
+                            "device %zu: memory grows by %s on each pass of a loop", i,
                             tide_bytes_format(device->growth_bytes, bytes));
         }
         if (device->n_failures > 0) {
@@ -101,7 +102,7 @@ static void add_devices(const tide_top_process *of, bool for_programs, tide_repo
         TIDE_NUMBER("allocated_peak_bytes", "its peak"), TIDE_NUMBER("reserved_bytes", "reserved"),
         TIDE_NUMBER("reserved_peak_bytes", "its peak"), TIDE_NUMBER("total_bytes", "card has"));
     if (for_programs) { /* people have sentences */
-        TIDE_COLUMNS(table, TIDE_NUMBER("growth_bytes", "grows a step"),
+        TIDE_COLUMNS(table, TIDE_NUMBER("growth_bytes", "grows a pass"),
                      TIDE_NUMBER("failed_requests", "failed requests"));
     }
     for (size_t i = 0; i < of->glance.n_devices; i++) {

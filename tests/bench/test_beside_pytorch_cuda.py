@@ -49,7 +49,7 @@ class Run(unittest.TestCase):
 
     def run_bench(self, *words: str) -> str:
         """What `./dev bench cuda` prints, once it has built."""
-        command = [sys.executable, "-B", str(ROOT / "bench" / "pytorch" / "beside_pytorch.py")]
+        command = [sys.executable, "-B", str(ROOT / "model" / "bench" / "pytorch" / "beside_pytorch.py")]
         command += ["--device", "cuda", "--tidemark", str(self.program), *SHAPE, *GRID, *words]
         done = subprocess.run(command, env=self.variables, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)

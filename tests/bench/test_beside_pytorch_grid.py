@@ -7,7 +7,7 @@ import sys
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench" / "pytorch"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "model" / "bench" / "pytorch"))
 
 import grid
 import programs

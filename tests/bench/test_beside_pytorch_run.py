@@ -14,11 +14,11 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bench" / "pytorch"))
+sys.path.insert(0, str(ROOT / "model" / "bench" / "pytorch"))
 
 import programs
 
-SCRIPT = ROOT / "bench" / "pytorch" / "beside_pytorch.py"
+SCRIPT = ROOT / "model" / "bench" / "pytorch" / "beside_pytorch.py"
 RECORDED = sorted((ROOT / "tests" / "reference").glob("*_fp32.safetensors"))
 TINY = "--d-model 32 --layers 2 --heads 4 --d-ff 64 --vocab 61 --batch 2 --context 16".split()
 SHORT = "--rounds 2 --warmup 1 --steps 3 --threads 1".split()
@@ -94,7 +94,7 @@ class Run(unittest.TestCase):
 
     def test_another_model_is_found_out(self) -> None:
         for name, fault in {**FAULTS, "none": ""}.items():
-            scripts = str(ROOT / "bench" / "pytorch")
+            scripts = str(ROOT / "model" / "bench" / "pytorch")
             words = {"bench": scripts, "file": str(programs.REFERENCE), "fault": fault}
             command = [self.python, "-c", CHECK_WITH_FAULT.format(**words)]
             done = subprocess.run(command, capture_output=True, text=True)

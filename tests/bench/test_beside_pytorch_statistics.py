@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench" / "pytorch"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "model" / "bench" / "pytorch"))
 
 import programs
 import report

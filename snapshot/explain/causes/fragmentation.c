@@ -12,7 +12,8 @@ enum {
     GROWTH_PERCENT = 20,  /* of the peak or of the capacity: more growth is the cause */
     LEAST_SIZES = 4,      /* of one place, that vary */
     VARYING_PERCENT = 50, /* of the bytes, in places whose sizes vary */
-    PINNED_PERCENT = 50   /* of the free bytes, in segments that small blocks hold */
+    PINNED_PERCENT = 50,  /* of the free bytes, in segments that small blocks hold */
+    LARGE_PERCENT = 10    /* of the capacity, left, if neither of these shows the kind */
 };
 
 #define LEAST_VARYING_BYTES (UINT64_C(1) << 20) /* of a block whose size is compared */
@@ -128,10 +129,16 @@ static void add_stayers(const tide_facts *facts, const stayers *of, tide_text *t
     char bytes[TIDE_BYTES_TEXT];
     tide_text_add(to, " %zu %s", of->n, tide_plural(of->n, "block", "blocks"));
     if (of->line != TIDE_NONE) {
-        tide_text_add(to, ", most of them from %s,", tide_cause_place(facts, of->line, place_text));
+        tide_text_add(to, of->n > 1 ? ", most of them from %s," : " from %s",
+                      tide_cause_place(facts, of->line, place_text));
     }
     tide_text_add(to, " %s alive in large segments, whose other %s only smaller requests can use.",
                   tide_plural(of->n, "stays", "stay"), tide_bytes_format(of->free_bytes, bytes));
+}
+
+static bool has_stayers(const tide_facts *facts, const stayers *of) {
+    const tide_reserved_part *part = &facts->failure.reserved.parts[facts->failure.kind];
+    return of->free_bytes > part->free_bytes / 100 * PINNED_PERCENT;
 }
 
 static tide_status say(const tide_facts *facts, bool varies, const stayers *of, tide_causes *to) {
@@ -147,11 +154,10 @@ static tide_status say(const tide_facts *facts, bool varies, const stayers *of, 
                   tide_bytes_format(part->free_bytes, free_bytes),
                   tide_bytes_format(part->largest_bytes, largest),
                   tide_bytes_format(facts->failure.usable_margin_bytes, left));
-    bool has_stayers = !varies && of->free_bytes > part->free_bytes / 100 * PINNED_PERCENT;
     if (varies) {
         tide_text_add(&text, " The sizes of the same tensors change from pass to pass, which "
                              "leaves gaps that fit nothing.");
-    } else if (has_stayers) {
+    } else if (has_stayers(facts, of)) {
         add_stayers(facts, of, &text);
     }
     const tide_cause cause = {
@@ -160,10 +166,11 @@ static tide_status say(const tide_facts *facts, bool varies, const stayers *of, 
         .share = 0.8,
         .bytes = part->free_bytes,
         .words = words,
-        .cure = varies        ? "pad the batches to a few lengths"
-                : has_stayers ? "allocate what stays before the large temporary tensors"
-                              : "allocate long-lived tensors first, and free large temporary ones "
-                                "before others are made",
+        .cure = varies ? "pad the batches to a few lengths"
+                : has_stayers(facts, of)
+                    ? "allocate what stays before the large temporary tensors"
+                    : "allocate long-lived tensors first, and free large temporary ones "
+                      "before others are made",
         .cost = varies ? "padding computes more" : "",
         .setting = is_expandable(facts->snapshot) ? "" : "expandable_segments:True"};
     return tide_causes_add(to, &cause);
@@ -181,7 +188,8 @@ tide_status tide_cause_fragmentation(const tide_facts *facts, tide_causes *to) {
     }
     TIDE_TRY(find_varying(facts, &varies));
     tide_status status = find_stayers(facts, &of);
-    if (status == TIDE_OK) {
+    bool is_large = failure->usable_margin_bytes >= failure->capacity_bytes / 100 * LARGE_PERCENT;
+    if (status == TIDE_OK && (varies || has_stayers(facts, &of) || is_large)) {
         status = say(facts, varies, &of, to);
     }
     facts->mem->release(facts->mem->ctx, of.blocks);

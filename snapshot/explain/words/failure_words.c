@@ -4,6 +4,7 @@
 
 #include "snapshot/document/implementation.h"
 #include "snapshot/explain/causes/causes_friend.h"
+#include "snapshot/explain/peak_lines.h"
 
 enum { NEAR_PERCENT = 3 /* of the capacity: less would not have helped for long */ };
 
@@ -28,7 +29,11 @@ static void add_place(const tide_facts *facts, tide_text *to) {
     uint32_t line = tide_block_line(&facts->lines, &request);
     bool is_backward = tide_block_is_backward(&facts->lines, &request);
     uint32_t node = tide_node_of(&facts->scopes, failure->scope);
-    if (is_backward && line != TIDE_NONE) {
+    const tide_place at = tide_place_of(facts, &request);
+    if (line == TIDE_NONE && at.kind == TIDE_PLACE_FRAME) { /* a program without Python */
+        tide_text_add(to, " at ");
+        tide_place_add(facts, &at, to);
+    } else if (is_backward && line != TIDE_NONE) {
         tide_text_add(to, " in the backward pass of %s", tide_cause_place(facts, line, place));
     } else if (is_backward && node != TIDE_NONE) {
         tide_text_add(to, " in the backward pass (%s)", tide_snapshot_text(facts->snapshot, node));
