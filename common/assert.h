@@ -15,7 +15,7 @@
 #define TIDE_ASSERT(condition) assert(condition)
 #else
 /* Not evaluated, but what it names counts as used. */
-#define TIDE_ASSERT(condition) ((void)sizeof((condition) ? 1 : 0))
+#define TIDE_ASSERT(condition) ((void)(0 && (condition)))
 #endif
 
 #endif

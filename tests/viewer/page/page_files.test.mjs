@@ -10,8 +10,8 @@ import { openAllRows, openPage, settled, closed, onTimeline, text } from '../sup
 import { browser, folder, opened, RUN } from '../support/page_run.mjs';
 import { knownRun, trainingRun } from '../support/synthetic.mjs';
 
-test('the page without data takes at most 275 kB, of which almost half are the engine', () => {
-  assert.ok(readFileSync(process.env.TIDEMARK_VIEWER_HTML).length <= 275_000);
+test('the page without data takes at most 315 kB, of which half are the engine', () => {
+  assert.ok(readFileSync(process.env.TIDEMARK_VIEWER_HTML).length <= 315_000);
 });
 
 test(
@@ -263,7 +263,7 @@ pickle.dump(collections.OrderedDict(a=1), open(sys.argv[2], "wb"))`,
   ]);
   const page = await opened([]);
   await page.setInputFiles('#file-input', [good, bad]);
-  await page.waitForFunction(() => document.getElementById('headline').textContent.startsWith('1.00'));
+  await page.waitForFunction(() => document.getElementById('headline').textContent.includes('1.00'));
   assert.match(
     await text(page, '#banners'),
     /code: byte \d+, opcode STACK_GLOBAL: refused, it names code to be imported/,
@@ -336,7 +336,7 @@ test('a pickle is read without a worker, compressed in one, and gives the same p
     await closed(page);
   }
   assert.deepEqual(shown[0], shown[1]);
-  assert.match(shown[0][0], /^Peak|allocated/);
+  assert.match(shown[0][0], /^The peak/);
 });
 
 test('a browser without WebAssembly, or that refuses it, says so', async () => {
