@@ -270,9 +270,11 @@ static void tell_causes(const tide_facts *facts) {
     tide_causes causes;
     if (tide_causes_init(&causes, facts) == TIDE_OK) {
         for (size_t i = 0; i < causes.n_causes && i < TIDE_MOST_CAUSES; i++) {
-            tide_cli_note(TIDE_COMMAND_RUN, "%s%s Cure: %s", i > 0 ? "Also: " : "",
-                          causes.causes[i].words, causes.causes[i].cure);
+            text = tide_text_in(line, sizeof(line));
+            tide_cause_add_text(&causes.causes[i], i == 0, &text);
+            tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
         }
+        text = tide_text_in(line, sizeof(line));
         tide_failure_words_add_margin(facts, &causes, &text);
         if (line[0] != '\0') {
             tide_cli_note(TIDE_COMMAND_RUN, "%s", line);

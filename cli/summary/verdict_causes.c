@@ -3,7 +3,7 @@
 #include "common/text/text.h"
 #include "snapshot/explain/words/failure_words.h"
 
-enum { WORDS_BYTES = 1024 };
+enum { WORDS_BYTES = 2048 };
 
 tide_status tide_verdict_init(tide_verdict *verdict, const tide_summary_view *of) {
     *verdict = (tide_verdict){0};
@@ -16,15 +16,6 @@ void tide_verdict_fini(tide_verdict *verdict) {
     tide_facts_fini(&verdict->facts);
 }
 
-static void say_cause(const tide_summary_view *of, const tide_cause *cause, bool is_first) {
-    const char *cost = "";
-    if (cause->cost[0] != '\0') {
-        cost = tide_report_text(of->report, " Cost: %s.", cause->cost);
-    }
-    tide_report_say(of->report, "cause", "%s%s Cure: %s.%s", is_first ? "" : "Also: ", cause->words,
-                    cause->cure, cost);
-}
-
 void tide_say_causes(const tide_summary_view *of, const tide_verdict *verdict) {
     char words[WORDS_BYTES];
     tide_text text = tide_text_in(words, sizeof(words));
@@ -33,7 +24,9 @@ void tide_say_causes(const tide_summary_view *of, const tide_verdict *verdict) {
         tide_report_say(of->report, "oom", "%s", words);
     }
     for (size_t i = 0; i < verdict->causes.n_causes && i < TIDE_MOST_CAUSES; i++) {
-        say_cause(of, &verdict->causes.causes[i], i == 0);
+        text = tide_text_in(words, sizeof(words));
+        tide_cause_add_text(&verdict->causes.causes[i], i == 0, &text);
+        tide_report_say(of->report, "cause", "%s", words);
     }
     text = tide_text_in(words, sizeof(words));
     tide_failure_words_add_margin(&verdict->facts, &verdict->causes, &text);

@@ -14,7 +14,8 @@ enum {
     SHARED_PERCENT = 30        /* two claims that share more blocks are one */
 };
 
-#define LINE_SHARE 0.85 /* of the kept bytes, below the line that is named */
+#define LINE_SHARE 0.85 /* of the kept bytes, below the line that is named .. */
+#define MOST_SHARE 0.5  /* .. or, if no line has that, most of them */
 
 /* ---- one loop ---- */
 
@@ -31,6 +32,7 @@ bool tide_growth_counts(const tide_growth_look *look, const tide_lifetime *block
            block->category != TIDE_PARAMETER && block->category != TIDE_OPTIMIZER_STATE &&
            block->category != TIDE_WORKSPACE && block->category != TIDE_WEIGHT_COPY &&
            !is_buffer(lines->stacks->snapshot, block->category) &&
+           !(look->makes_models && block->category == TIDE_GRADIENT) &&
            (traits & (TIDE_IN_MODULE_INIT | TIDE_IN_OPTIMIZER)) == 0;
 }
 
@@ -125,6 +127,7 @@ static void look_at_blocks(tide_growth_look *look) {
     const tide_lifetimes *lifetimes = look->input->lifetimes;
     const tide_block_lines *lines = look->input->lines;
     bool is_pickle = lines->stacks->snapshot->origin.format[0] != '\0';
+    size_t n_parameters = 0;
     look->first = first_born(lifetimes, look->starts[0]);
     look->end = first_born(lifetimes, look->loop->end);
     for (size_t i = look->first; i < look->end; i++) {
@@ -136,11 +139,13 @@ static void look_at_blocks(tide_growth_look *look) {
         if (block->device != look->input->device) {
             continue;
         }
+        n_parameters += is_complete && block->category == TIDE_PARAMETER && !is_freed(look, block);
         look->has_backward =
             look->has_backward || has_no_python || tide_block_is_backward(lines, block);
         look->has_forward =
             look->has_forward || (is_complete && tide_block_is_forward(lines, block));
     }
+    look->makes_models = n_parameters >= look->n_passes;
 }
 
 static tide_status look_at(tide_growth_look *look, tide_growth *to) {
@@ -164,6 +169,10 @@ tide_status tide_growth_add(const tide_growth_look *look, tide_growth *to, tide_
     tide_common_line line;
     tide_status status = tide_common_line_find(look->input->lines, look->input->lifetimes,
                                                fact->blocks, fact->n_blocks, LINE_SHARE, &line);
+    if (status == TIDE_OK && line.node == TIDE_NONE) {
+        status = tide_common_line_find(look->input->lines, look->input->lifetimes, fact->blocks,
+                                       fact->n_blocks, MOST_SHARE, &line);
+    }
     tide_growth_fact *grown = NULL;
     if (status == TIDE_OK) {
         grown = tide_hostmem_grow(to->mem, to->facts, &to->room, to->n_facts + 1, sizeof(*grown));

@@ -16,6 +16,7 @@ typedef struct tide_growth_look {
     size_t n_passes;        /* complete ones; starts has one more */
     size_t first, end;      /* indices of the lifetimes that were born in the loop */
     bool has_forward, has_backward;
+    bool makes_models; /* its passes keep parameters: gradients are theirs */
 } tide_growth_look;
 
 /* The row at which the last pass begins: the instant that the rule looks at. */

@@ -20,8 +20,8 @@ enum {
     FILLED_PERCENT = 50,    /* of the peak, in a loop that fills the device .. */
     FREED_PERCENT = 5,      /* .. and frees at most this share of it */
     OUTLIVING_PERCENT = 70, /* of what a loop on one line keeps is alive .. */
-    LEAST_LATER_ROWS = 10,  /* .. half its length later, and at least so many rows */
-    LEAST_FAILED_ROWS = 50  /* the request fails at most so many rows after the last pass begins */
+    LEAST_LATER_ROWS = 10, /* .. half its length later, at least so many rows, or at its next run */
+    LEAST_FAILED_ROWS = 50 /* the request fails at most so many rows after the last pass begins */
 };
 
 typedef struct keeper {
@@ -262,26 +262,49 @@ static int64_t drop_others(keeper *of) {
     return bytes;
 }
 
-/* Whether what a loop on one line keeps outlives it: else the line collects results that it frees
- * when it ends, such as a list of outputs. A failed request ends the program first. */
-static bool outlives(const keeper *of) {
+/* Bytes of blocks that count, born in rows [from, to) and allocated at a row. */
+static int64_t alive_at(const tide_growth_look *look, size_t from, size_t to, size_t row) {
+    const tide_lifetimes *lifetimes = look->input->lifetimes;
+    int64_t bytes = 0;
+    for (size_t i = 0; i < lifetimes->n_lifetimes; i++) {
+        const tide_lifetime *block = &lifetimes->lifetimes[i];
+        bool is_in = block->born > from && block->born <= to && block->freed > row + 1;
+        bytes += is_in && tide_growth_counts(look, block) ? (int64_t)block->block_bytes : 0;
+    }
+    return bytes;
+}
+
+static bool is_same_line(const tide_loop *a, const tide_loop *b) {
+    return a->is_one_line && a->function == b->function && a->file == b->file &&
+           a->first_line == b->first_line;
+}
+
+/* Whether what a loop on one line keeps outlives it: else the line collects results that are freed
+ * when it ends or runs again, such as the outputs of each evaluation. A failed request ends the
+ * program first. */
+static bool outlives(const keeper *of, int64_t bytes) {
     const tide_growth_look *look = of->look;
     const tide_loop *loop = look->loop;
-    int64_t bytes = 0;
-    int64_t later_bytes = 0;
+    size_t last = look->input->lines->stacks->snapshot->n_events - 1;
     size_t half = (loop->end - look->starts[0]) / 2;
     size_t later = loop->end + (half > LEAST_LATER_ROWS ? half : LEAST_LATER_ROWS);
-    size_t last = look->input->lines->stacks->snapshot->n_events - 1;
-    if (!loop->is_one_line || look->ran_out || loop->end > last) {
+    if (!loop->is_one_line || look->ran_out) {
         return true;
     }
-    for (size_t i = 0; i < of->n; i++) {
-        const tide_lifetime *block = &look->input->lifetimes->lifetimes[of->blocks[i]];
-        bool is_later = block->freed > (later < last ? later : last) + 1;
-        bytes += (int64_t)block->block_bytes;
-        later_bytes += is_later ? (int64_t)block->block_bytes : 0;
+    for (size_t i = 0; i < look->input->loops->n_loops; i++) { /* the line ran before, or again */
+        const tide_loop *other = &look->input->loops->loops[i];
+        if (other == loop || !is_same_line(other, loop)) {
+            continue;
+        }
+        if (other->starts[0] >= loop->end) {
+            later = other->starts[0] > later ? other->starts[0] : later;
+        } else if (alive_at(look, other->starts[0], other->end, look->starts[0]) < bytes / 2) {
+            return false;
+        }
     }
-    return later_bytes >= bytes / 100 * OUTLIVING_PERCENT;
+    later = later < last ? later : last;
+    return loop->end > last || alive_at(look, look->starts[0], tide_growth_instant(look), later) >=
+                                   bytes / 100 * OUTLIVING_PERCENT;
 }
 
 static tide_status decide(keeper *of, tide_growth *to, bool *ret_found) {
@@ -295,7 +318,7 @@ static tide_status decide(keeper *of, tide_growth *to, bool *ret_found) {
     }
     int64_t bytes = drop_others(of);
     if (bytes < look->peak_bytes / 100 * LEAST_PERCENT || (!is_step && !fills(of, bytes)) ||
-        !outlives(of)) {
+        !outlives(of, bytes)) {
         return TIDE_OK;
     }
     tide_growth_fact fact = {.kind = is_step ? TIDE_GROWTH_KEEPS : TIDE_GROWTH_FILLS,

@@ -111,23 +111,53 @@ static bool rises(replacer *of, int64_t *ret_rate) {
            100 * n_even >= EVEN_PERCENT * n;
 }
 
-static tide_status add_fact(const replacer *of, uint32_t frame, int64_t rate, tide_growth *to) {
+/* Whether the other lines allocate more and more on each pass as well: then the work grows, as with
+ * longer and longer inputs, and the line only follows. */
+static bool follows_work(replacer *of, uint32_t frame) {
+    const tide_growth_look *look = of->look;
+    size_t n = look->n_passes;
+    memset(of->bytes, 0, (n + 2) * sizeof(*of->bytes));
+    for (size_t i = look->first; i < look->end; i++) {
+        const tide_lifetime *block = &look->input->lifetimes->lifetimes[i];
+        bool is_other = block->device == look->input->device && frame_of(of, block) != frame;
+        if (is_other && block->born - 1 < tide_growth_instant(look)) {
+            size_t pass = tide_growth_starts_until(look, block->born - 1) - 1;
+            of->bytes[pass] += (int64_t)block->block_bytes;
+        }
+    }
+    return 2 * of->bytes[n - 1] >= 3 * of->bytes[1] && of->bytes[1] > 0;
+}
+
+static tide_status add_fact(replacer *of, uint32_t frame, int64_t rate, tide_growth *to) {
     const tide_growth_look *look = of->look;
     size_t n_passes = look->n_passes;
+    const int64_t grown_bytes = of->bytes[n_passes] - of->bytes[1];
+    if (follows_work(of, frame)) {
+        return TIDE_OK;
+    }
     tide_growth_fact fact = {.kind = TIDE_GROWTH_REPLACES,
                              .n_keeping = n_passes,
                              .every = 1,
-                             .bytes = of->bytes[n_passes] - of->bytes[1],
+                             .bytes = grown_bytes,
                              .rate_bytes = rate};
     fact.blocks = tide_hostmem_array(look->mem, look->end - look->first, sizeof(*fact.blocks));
     if (fact.blocks == NULL) {
         return TIDE_NO_MEMORY;
     }
+    int64_t bytes = 0;
+    int64_t new_bytes = 0;
     for (size_t i = look->first; i < look->end; i++) {
         const tide_lifetime *block = &look->input->lifetimes->lifetimes[i];
         if (tide_growth_is_kept(look, block) && frame_of(of, block) == frame) {
+            bool is_new = block->born > look->starts[n_passes - 1];
             fact.blocks[fact.n_blocks++] = (uint32_t)i;
+            bytes += (int64_t)block->block_bytes;
+            new_bytes += is_new ? (int64_t)block->block_bytes : 0;
         }
+    }
+    if (2 * new_bytes < bytes) { /* they pile up: nothing is replaced */
+        look->mem->release(look->mem->ctx, fact.blocks);
+        return TIDE_OK;
     }
     return tide_growth_add(look, to, &fact);
 }

@@ -202,7 +202,7 @@ def check(tidemark, python, name):
     if ran.returncode != 0:
         return [f"{name}: status {ran.returncode}: {ran.stderr}"]
     told = subprocess.run([tidemark, "explain", f"{name}.json.gz"], capture_output=True, text=True, check=True).stdout
-    by_run = re.findall(rf"tidemark run: (?:also: )?({GROWTH})", ran.stderr)
+    by_run = re.findall(rf"tidemark run: (?:Also: )?({GROWTH})", ran.stderr)
     by_explain = re.findall(rf"(?:^|\n)(?:Also: )?({GROWTH})", told)
     wrong = [f"{name}: run {by_run}, explain {by_explain}"] if by_run != by_explain else []
     line = line_of(PROGRAMS[name])

@@ -126,6 +126,13 @@ void tide_causes_fini(tide_causes *causes) {
     }
 }
 
+void tide_cause_add_text(const tide_cause *cause, bool is_first, tide_text *to) {
+    tide_text_add(to, "%s%s Cure: %s.", is_first ? "" : "Also: ", cause->words, cause->cure);
+    if (cause->cost[0] != '\0') {
+        tide_text_add(to, " Cost: %s.", cause->cost);
+    }
+}
+
 const tide_cause *tide_causes_find(const tide_causes *causes, const char *id) {
     for (size_t i = 0; i < causes->n_causes; i++) {
         if (strcmp(causes->causes[i].id, id) == 0) {

@@ -14,6 +14,7 @@
 
 #include "common/arena.h"
 #include "common/status.h"
+#include "common/text/text.h"
 #include "snapshot/explain/facts.h"
 
 #ifdef __cplusplus
@@ -56,6 +57,9 @@ typedef struct tide_causes {
  * failure. */
 TIDE_NODISCARD tide_status tide_causes_init(tide_causes *causes, const tide_facts *facts);
 void tide_causes_fini(tide_causes *causes);
+
+/* Adds a cause with its cure and cost, as every command prints it. */
+void tide_cause_add_text(const tide_cause *cause, bool is_first, tide_text *to);
 
 /* The cause with an id; NULL: it did not fire. */
 const tide_cause *tide_causes_find(const tide_causes *causes, const char *id);

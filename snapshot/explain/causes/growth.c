@@ -10,6 +10,7 @@ enum {
     LEAST_OF_GRAPH = 3,   /* blocks a pass, and places, of a graph that survives */
     COPIED_PERCENT = 50,  /* of the bytes, in copies of a model */
     CYCLE_PERCENT = 30,   /* of the bytes, gradients in a reference cycle */
+    MOST_HOOKED = 2,      /* modules whose outputs are kept; a graph has more */
     GRADIENT_PERCENT = 20 /* of the bytes, made in the backward pass, of a hook on gradients */
 };
 
@@ -303,9 +304,9 @@ static tide_status say_training(const tide_facts *facts, const tide_growth_fact 
     if (of->gradient_bytes > of->bytes / 100 * CYCLE_PERCENT) {
         return say_cycle(facts, fact, of, to);
     }
-    bool is_held = of->backward_bytes > of->bytes / 100 * GRADIENT_PERCENT ||
-                   2 * of->n_inside > fact->n_blocks;
-    if (is_held && of->n_modules > 0) {
+    bool has_gradients = of->backward_bytes > of->bytes / 100 * GRADIENT_PERCENT;
+    bool is_output = 2 * of->n_inside > fact->n_blocks && of->n_modules <= MOST_HOOKED;
+    if ((has_gradients || is_output) && of->n_modules > 0) {
         return say_held(facts, fact, of, to);
     }
     return say_kept_graph(facts, fact, to);
