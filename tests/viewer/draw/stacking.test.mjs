@@ -109,7 +109,7 @@ test('persistent blocks are at the bottom, and the largest groups have the first
   );
 });
 
-test("a frame of the program identifies a stack; blocks without one, or from before the recording, are grey", () => {
+test('a frame of the program identifies a stack; blocks without one, or from before the recording, are grey', () => {
   const r = new Recording();
   r.path = ['/site/train.py', '/usr/lib/python3.11/site-packages/torch/nn/module.py', 'c10::cuda::Allocator'];
   r.alloc('a', 'unknown', 1000);

@@ -54,7 +54,12 @@ test(
       assert.match(program[0], /^The history was cut.*max_entries=1000000/);
       assert.match(program[1], /allocated when the file was written/);
     }
-    for (const part of ['no history', 'Fragmentation: 100.00 MiB', 'too small', 'keeps 6.00 MiB on each iteration'])
+    for (const part of [
+      'no history',
+      'Fragmentation: 100.00 MiB',
+      'too small',
+      'keeps 6.00 MiB on each iteration',
+    ])
       assert.ok(
         all.some((sentence) => sentence.includes(part)),
         part,
