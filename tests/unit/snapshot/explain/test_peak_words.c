@@ -96,7 +96,7 @@ static void launcher_swallows_no_lines(void **state) {
                                "(model.py:40); 40.00 MiB of activations at fit (loop.py:70).");
 }
 
-/* A script of the user's that calls a library keeps its own lines. */
+/* A user's script that calls a library keeps its own lines. */
 static void script_keeps_its_lines(void **state) {
     char lines[PEAK_TEXT];
     char kinds[PEAK_TEXT];
