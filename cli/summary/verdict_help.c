@@ -5,6 +5,7 @@
 #include "cli/summary/verdict.h"
 #include "cli/progress.h"
 #include "common/text/text.h"
+#include "snapshot/document/implementation.h"
 #include "replay/runs.h"
 
 enum { SPARE_PERCENT = 15 }; /* of the reserved memory, not allocated when most is reserved */
@@ -37,6 +38,12 @@ static bool fails_as_recorded(const tide_summary_view *of, const tide_replay_run
            base->oom_by_device[of->device_number].event == of->device->oom_event;
 }
 
+/* The variable that takes PyTorch's settings; "" for tidemark's own model, which has an option. */
+static const char *variable_of(const tide_summary_view *of) {
+    bool is_own = strcmp(of->snapshot->run.implementation, TIDE_IMPLEMENTATION_OWN) == 0;
+    return is_own ? "" : "PYTORCH_CUDA_ALLOC_CONF=";
+}
+
 /* For a run that ran out of memory by fragmentation; its replay ends at its last recorded
  * request. */
 static void say_survival(const tide_summary_view *of, const tide_replay_runs *runs,
@@ -44,10 +51,12 @@ static void say_survival(const tide_summary_view *of, const tide_replay_runs *ru
     const tide_replay_figures *figures = &best->replay->by_device[of->device_number];
     if (fails_as_recorded(of, runs) && figures->n_ooms == 0) {
         tide_report_say(of->report, "help",
-                        "It would help to set %s: with it all recorded requests are served, in %s "
+                        "It would help to set %s%s: with it all recorded "
+                        "requests are served, in %s "
                         "of reserved memory (replayed; what the program asks for after its failure "
                         "is not recorded).",
-                        best->name, tide_report_bytes(of->report, figures->peak_reserved_bytes));
+                        variable_of(of), best->name,
+                        tide_report_bytes(of->report, figures->peak_reserved_bytes));
     }
 }
 
@@ -73,9 +82,11 @@ static void say_saving(const tide_summary_view *of, const tide_replay_runs *runs
     if (figures->n_ooms == 0 && is_near(base, recorded) &&
         now - figures->peak_reserved_bytes > now / 100 * LEAST_PERCENT) {
         tide_report_say(of->report, "help",
-                        "To reserve less, set %s: %s of reserved memory instead of %s (both "
+                        "To reserve less, set %s%s: %s of reserved memory "
+                        "instead of %s (both "
                         "replayed).",
-                        best->name, tide_report_bytes(of->report, figures->peak_reserved_bytes),
+                        variable_of(of), best->name,
+                        tide_report_bytes(of->report, figures->peak_reserved_bytes),
                         tide_report_bytes(of->report, now));
     }
 }

@@ -14,7 +14,7 @@ done
 cp "$root/tests/live/read_log.py" "$folder/tests/live/"
 cp "$root"/tests/pytorch/zoo/*.py "$folder/tests/pytorch/zoo/"
 cp "$root"/tests/reference/*.safetensors "$folder/reference/"
-cp "$root"/bench/pytorch/*.py "$folder/bench/pytorch/"
+cp "$root"/model/bench/pytorch/*.py "$folder/bench/pytorch/"
 cp -r "$root/python/tidemark" "$folder/share/tidemark/python/"
 find "$folder/share" -name __pycache__ -prune -exec rm -rf {} +
 echo "commit $(git -C "$root" describe --always --dirty 2>/dev/null || echo unknown)" >"$folder/revision"

@@ -198,12 +198,13 @@ static tide_status say_too_large(const tide_facts *facts, tide_causes *to) {
         .bytes = failure->asked_bytes,
         .words = words,
         .cure = is_cdist ? "loop over chunks of rows, and reduce each chunk (a minimum, a top-k) "
-                           "before the next one"
+                           "before the next one; if the inputs need gradients, call `backward()` "
+                           "on each chunk, because autograd keeps it until then"
                 : has_line
                     ? "look at the shapes on that line, and compute in chunks along one "
-                      "dimension. For `a @ w` with a broadcast dimension, fold the batch "
-                      "dimensions first (`a.reshape(b, -1, k)`): otherwise `w` is copied for "
-                      "every element of the batch"
+                      "dimension. `a @ w` copies an operand that lacks a batch dimension once "
+                      "for each element of it: give both the same batch dimensions, for example "
+                      "by a transpose, and use `torch.bmm`"
                     : "look at the size that the program asks for",
         .cost = is_cdist || has_line ? "a loop; the memory needed falls with the size of the chunk"
                                      : ""};

@@ -1,10 +1,10 @@
 /* A pattern of a failed request: enough memory was free, but in pieces. */
 #include <string.h>
 
+#include "common/map.h"
 #include "common/text/plural.h"
 #include "snapshot/analysis/layout.h"
 #include "snapshot/explain/causes/causes_friend.h"
-#include "snapshot/explain/common_line.h"
 #include "snapshot/explain/causes/place_sizes.h"
 
 enum {
@@ -17,7 +17,6 @@ enum {
 };
 
 #define LEAST_VARYING_BYTES (UINT64_C(1) << 20) /* of a block whose size is compared */
-#define MOST_OF 0.5                             /* of the bytes: the line that is named */
 
 /* ---- is it fragmentation ---- */
 
@@ -64,7 +63,8 @@ typedef struct stayers {
     uint32_t *blocks; /* owned; indices of lifetimes */
     size_t n, room;
     int64_t free_bytes; /* in the segments of these */
-    uint32_t line;      /* node of the stack tree, of most of their bytes; TIDE_NONE */
+    uint32_t line;      /* node of the stack tree that made the most of them; TIDE_NONE */
+    size_t n_of_line;   /* blocks that it made */
 } stayers;
 
 static tide_status add_segment(stayers *of, const tide_facts *facts, const tide_layout *layout,
@@ -86,11 +86,33 @@ static tide_status add_segment(stayers *of, const tide_facts *facts, const tide_
     return TIDE_OK;
 }
 
+/* The line that made the most of them. */
+static tide_status find_line(const tide_facts *facts, stayers *of) {
+    tide_map n_of; /* frame -> number of blocks */
+    tide_status status = TIDE_OK;
+    tide_map_init(&n_of, facts->mem);
+    for (size_t i = 0; i < of->n && status == TIDE_OK; i++) {
+        uint32_t node = tide_block_line(&facts->lines, tide_facts_block(facts, of->blocks[i]));
+        uint64_t n = 0;
+        if (node == TIDE_NONE) {
+            continue;
+        }
+        uint32_t frame = facts->snapshot->stacks[node].frame;
+        (void)tide_map_find(&n_of, frame, &n);
+        status = tide_map_put(&n_of, frame, n + 1);
+        if (n + 1 > of->n_of_line) {
+            of->n_of_line = (size_t)n + 1;
+            of->line = node;
+        }
+    }
+    tide_map_fini(&n_of);
+    return status;
+}
+
 static tide_status find_stayers(const tide_facts *facts, stayers *ret) {
     const tide_instant at = {facts->device, facts->failure.event};
     tide_layout layout;
     tide_error ignored = {""};
-    tide_common_line line = {TIDE_NONE, 0};
     *ret = (stayers){.line = TIDE_NONE};
     TIDE_TRY(tide_layout_init(&layout, facts->snapshot, facts->lifetimes, &at, &ignored));
     tide_status status = TIDE_OK;
@@ -102,11 +124,9 @@ static tide_status find_stayers(const tide_facts *facts, stayers *ret) {
         status =
             !is_private && is_empty && holds ? add_segment(ret, facts, &layout, segment) : TIDE_OK;
     }
-    if (status == TIDE_OK && ret->n > 0) {
-        status = tide_common_line_find(&facts->lines, facts->lifetimes, ret->blocks, ret->n,
-                                       MOST_OF, &line);
+    if (status == TIDE_OK) {
+        status = find_line(facts, ret);
     }
-    ret->line = line.node;
     tide_layout_fini(&layout);
     return status;
 }
@@ -128,8 +148,10 @@ static void add_stayers(const tide_facts *facts, const stayers *of, tide_text *t
     char place_text[TIDE_PLACE_TEXT];
     char bytes[TIDE_BYTES_TEXT];
     tide_text_add(to, " %zu %s", of->n, tide_plural(of->n, "block", "blocks"));
-    if (of->line != TIDE_NONE) {
-        tide_text_add(to, of->n > 1 ? ", most of them from %s," : " from %s",
+    if (of->n_of_line == of->n) {
+        tide_text_add(to, " from %s", tide_cause_place(facts, of->line, place_text));
+    } else if (of->line != TIDE_NONE) {
+        tide_text_add(to, ", %zu of them from %s,", of->n_of_line,
                       tide_cause_place(facts, of->line, place_text));
     }
     tide_text_add(to, " %s alive in large segments, whose other %s only smaller requests can use.",

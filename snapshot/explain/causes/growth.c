@@ -176,13 +176,13 @@ static tide_status say_graph(const tide_facts *facts, const tide_growth_fact *fa
     tide_growth_add_kept(facts, fact, &text);
     tide_growth_add_line(facts, fact, &text);
     tide_text_add(&text,
-                  ". It runs the model forward and never backward, so the autograd graph of "
-                  "every %s stays alive.",
+                  ". It runs the model forward and never backward, so what outlives one %s "
+                  "keeps its autograd graph alive: a running sum of losses, or a state that is "
+                  "carried over.",
                   tide_growth_round(fact));
     cause.words = words;
-    cause.cure = "run the loop under `with torch.no_grad():` and keep numbers instead of tensors "
-                 "(`total += loss.item()`). In a training loop over a stream, `.detach()` the "
-                 "state that is carried over";
+    cause.cure = "run an evaluation under `with torch.no_grad():`, keep numbers instead of tensors "
+                 "(`total += loss.item()`), and `.detach()` a state that is carried over";
     return tide_causes_add(to, &cause);
 }
 
@@ -355,9 +355,10 @@ static tide_status say_filled(const tide_facts *facts, const tide_growth_fact *f
                   tide_cause_place(facts, fact->line, place),
                   tide_bytes_format(fact->bytes, bytes));
     cause.words = words;
-    cause.cure = "if the program no longer uses them, a list holds them, or objects that refer to "
-                 "each other: call `gc.collect()` once in the loop, and if that frees them, break "
-                 "the cycle with a weak reference";
+    cause.cure =
+        "if the program no longer uses them, a container still holds them, or they are part of "
+        "a reference cycle: call `gc.collect()` once in the loop, and if that frees them, break "
+        "the cycle with a weak reference";
     cause.cost = "a collection takes milliseconds";
     return tide_causes_add(to, &cause);
 }

@@ -159,13 +159,12 @@ static tide_status say_logits(const tide_facts *facts, const tide_lifetime *cons
     tide_text_add(&text, "%zu tensors of %s make up ", n,
                   tide_bytes_format((int64_t)blocks[0]->block_bytes, each));
     tide_cause_add_bytes(facts, bytes, &text);
-    tide_text_add(&text, ": the logits, what the loss makes of them, and their gradients.");
+    tide_text_add(&text, ", of the size of the logits: the loss and its backward pass make them.");
     add_places(facts, blocks, n, &text);
     cause.words = words;
     cause.share += 0.2; /* it names the tensors that a pattern of one line counts, and more */
     cause.cure = "compute the loss in chunks of tokens: a fused linear cross-entropy such as "
-                 "Liger's, or `checkpoint` around head and loss of 1,024 tokens at a time. Do not "
-                 "call `.float()` on the logits: cross_entropy computes in float32 inside";
+                 "Liger's, or `checkpoint` around head and loss of 1,024 tokens at a time";
     cause.cost = "head and loss are computed twice";
     return tide_causes_add(to, &cause);
 }

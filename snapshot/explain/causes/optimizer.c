@@ -122,11 +122,11 @@ static tide_status say_lbfgs(const tide_facts *facts, const tide_cause_blocks *o
     tide_cause cause = tide_cause_of_peak(facts, "lbfgs_history", of->bytes);
     tide_text_add(&text, "L-BFGS itself holds ");
     tide_cause_add_bytes(facts, of->bytes, &text);
-    tide_text_add(&text, ": %zu vectors of %s, each as long as all parameters together.", n,
+    tide_text_add(&text, ", in %zu vectors of %s as long as all parameters together.", n,
                   tide_bytes_format((int64_t)size, bytes));
     tide_text_add(&text,
-                  " It keeps two of them for each of the last `history_size` iterations: with the "
-                  "default of 100, up to %s.",
+                  " Each iteration adds two to its history, up to `history_size` iterations: with "
+                  "the default of 100, %s.",
                   tide_bytes_format((int64_t)(size * VECTORS), bytes));
     cause.words = words;
     cause.cure = "pass a smaller `history_size`, such as 10, to `torch.optim.LBFGS`";

@@ -103,8 +103,9 @@ static tide_status say_rank(const tide_facts *facts, tide_causes *to) {
     TIDE_TRY(end_choice(facts, &of, status, &line));
     tide_text text = tide_text_in(words, sizeof(words));
     tide_text_add(&text,
-                  "This process (local rank %" PRId64 ") holds up to %s on device 0 as well as on "
-                  "its own, device %zu, allocated at %s. On a real card, its CUDA context there "
+                  "This process (local rank %" PRId64
+                  ") also holds up to %s on device 0, beside its "
+                  "own device %zu, allocated at %s. On a real card, its CUDA context there "
                   "takes some 300 to 600 MiB more.",
                   facts->snapshot->rank.local_rank, tide_bytes_format(peak->bytes, bytes),
                   facts->device, tide_cause_place(facts, line, place));

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "snapshot/analysis/summary.h"
 #include "snapshot/document/implementation.h"
 #include "snapshot/explain/causes/causes_friend.h"
 #include "snapshot/explain/peak_lines.h"
@@ -58,7 +59,10 @@ void tide_failure_words_add(const tide_facts *facts, tide_text *to) {
     add_place(facts, to);
     tide_text_add(to, ": %s asked for", tide_bytes_format(failure->asked_bytes, asked));
     if (failure->free_bytes >= 0) {
-        tide_text_add(to, ", %s free", tide_bytes_format(failure->free_bytes, bytes));
+        const char *why =
+            tide_oom_why_not(facts->snapshot, failure->asked_bytes, failure->free_bytes);
+        tide_text_add(to, ", %s free%s%s", tide_bytes_format(failure->free_bytes, bytes), why,
+                      why[0] != '\0' ? "," : "");
     }
     tide_text_add(to, " beside the %s that %s had reserved",
                   tide_bytes_format(failure->reserved.bytes, bytes), allocator_of(facts));
@@ -116,9 +120,11 @@ void tide_failure_words_add_margin(const tide_facts *facts, const tide_causes *c
         tide_text_add(to, "Fragmentation plays no part: even in one piece, %s would be missing.",
                       tide_bytes_format(-margin, bytes));
     } else if (margin < near) {
-        tide_text_add(to,
-                      "Fragmentation is not the cause: in one piece, only %s would have been left.",
-                      tide_bytes_format(margin, bytes));
+        tide_text_add(
+            to,
+            "Fragmentation is not the cause: even with all free memory in one piece, only %s "
+            "would have been left after the request.",
+            tide_bytes_format(margin, bytes));
     } else {
         tide_text_add(to,
                       "Fragmentation hastened it (%s would have been left) but is not the cause.",

@@ -68,7 +68,7 @@ static void lbfgs_fires(void **state) {
     (void)state;
     lbfgs(8);
     peak_has(&program, "lbfgs_history", "8 vectors of 50.00 MiB");
-    peak_has(&program, "lbfgs_history", "up to 9.77 GiB");
+    peak_has(&program, "lbfgs_history", "default of 100, 9.77 GiB");
 }
 
 static void lbfgs_is_silent_without_history(void **state) {
