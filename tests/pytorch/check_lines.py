@@ -63,7 +63,9 @@ def check(name, tidemark, python, folder):
     for who, text in (("run", said), ("explain", explained)):
         if count(text) != expected:
             faults.append(f"{who} counts {count(text)} retries, PyTorch {expected}")
-    line = re.search(r"the line that holds the most is (.*?), with", said)
+    line = re.search(r"tidemark run: ((?:The|All of the|Nearly all of the) peak, .*)", said)
+    if line is None or line.group(1) not in explained:
+        faults.append(f"run and explain name different lines: {line.group(1) if line else None}")
     if line is None or f"{name}.py" not in line.group(1):
         faults.append(f"the line is {line.group(1) if line else None}")
     for wrong in ("_ZN", "eager_router", "c10::cuda", "tidemark/"):
