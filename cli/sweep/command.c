@@ -363,7 +363,7 @@ int tide_sweep_main(int argc, char **argv) {
     tide_program_words words = tide_program_words_find(tide_sweep_table(), argc, argv);
     bool merges = is_merge(&words, argc, argv);
     tide_sweep_options options = {
-        .n_jobs = 1, .n_repeats = 1, .behind = TIDE_PROGRAM_OPTIONS_DEFAULT};
+        .n_jobs = 1, .n_repeats = 1, .command = TIDE_PROGRAM_OPTIONS_DEFAULT};
     tide_operands operands = {.n = 0};
     int exit_status = TIDE_EXIT_SUCCESS;
     (own != NULL ? own->init_options : tide_run_options_init)(&options.grid);

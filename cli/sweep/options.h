@@ -16,19 +16,19 @@
 
 /* The command line as it was written; all texts are borrowed from it. */
 typedef struct tide_sweep_options {
-    tide_run_options grid;       /* the lists, and the options that apply to every cell */
-    bool resumes;                /* continues a file that has rows */
-    bool retries;                /* with resumes: rows that failed or crashed are run again */
-    bool merges;                 /* operands are files of parts; nothing is run */
-    bool lists;                  /* cells without a row are named; nothing is run */
-    const char *shard;           /* "I/N"; NULL: the whole grid */
-    const char *cell;            /* the number of the only cell to run; NULL: the whole grid */
-    uint64_t n_jobs;             /* cells that run concurrently */
-    uint64_t n_repeats;          /* how often the grid is run; with merges: of the joined sweep */
-    const char *snapshots;       /* folder; NULL: nothing is recorded */
-    tide_option_texts sets;      /* of a command: "batch=8,16" */
-    tide_program_options behind; /* of a command */
-    tide_program_grid program;   /* arguments NULL: our own model */
+    tide_run_options grid;        /* the lists, and the options that apply to every cell */
+    bool resumes;                 /* continues a file that has rows */
+    bool retries;                 /* with resumes: rows that failed or crashed are run again */
+    bool merges;                  /* operands are files of parts; nothing is run */
+    bool lists;                   /* cells without a row are named; nothing is run */
+    const char *shard;            /* "I/N"; NULL: the whole grid */
+    const char *cell;             /* the number of the only cell to run; NULL: the whole grid */
+    uint64_t n_jobs;              /* cells that run concurrently */
+    uint64_t n_repeats;           /* how often the grid is run; with merges: of the joined sweep */
+    const char *snapshots;        /* folder; NULL: nothing is recorded */
+    tide_option_texts sets;       /* of a command: "batch=8,16" */
+    tide_program_options command; /* of a user's command */
+    tide_program_grid program;    /* arguments NULL: our own model */
 } tide_sweep_options;
 
 /* The command itself, and its table: that of tide_own_model_here, if this build has our own
@@ -57,13 +57,13 @@ TIDE_NODISCARD tide_status tide_sweep_configure(const tide_sweep_options *option
     TIDE_OPTION(TEXTS, "set", "NAME=V,V", offsetof(tide_sweep_options, sets),                      \
                 "values of {NAME} in its arguments; may be given several times, and --device may " \
                 "be a list of virtual cards; 3 steps unless --steps says otherwise"),              \
-        TIDE_PROGRAM_ROW_CALLS(offsetof(tide_sweep_options, behind)),                              \
-        TIDE_PROGRAM_ROW_VALUES(offsetof(tide_sweep_options, behind)),                             \
-        TIDE_PROGRAM_ROW_STREAMS(offsetof(tide_sweep_options, behind), tide_choice_streams,        \
+        TIDE_PROGRAM_ROW_CALLS(offsetof(tide_sweep_options, command)),                             \
+        TIDE_PROGRAM_ROW_VALUES(offsetof(tide_sweep_options, command)),                            \
+        TIDE_PROGRAM_ROW_STREAMS(offsetof(tide_sweep_options, command), tide_choice_streams,       \
                                  "or when the host waits"),                                        \
-        TIDE_PROGRAM_ROW_WRITES(offsetof(tide_sweep_options, behind)),                             \
-        TIDE_PROGRAM_ROW_TIME(offsetof(tide_sweep_options, behind)),                               \
-        TIDE_PROGRAM_ROWS_HOST(offsetof(tide_sweep_options, behind))
+        TIDE_PROGRAM_ROW_WRITES(offsetof(tide_sweep_options, command)),                            \
+        TIDE_PROGRAM_ROW_TIME(offsetof(tide_sweep_options, command)),                              \
+        TIDE_PROGRAM_ROWS_HOST(offsetof(tide_sweep_options, command))
 #define TIDE_SWEEP_ROWS_OUTPUT                                                                     \
     {.kind = TIDE_OPTION_TEXT,                                                                     \
      .letter = "o",                                                                                \

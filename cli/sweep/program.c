@@ -86,7 +86,7 @@ tide_status tide_sweep_take_program(tide_sweep_options *options, const tide_oper
     }
     grid->memory_limit_bytes = options->grid.memory_limit_bytes;
     grid->spill_bytes = options->grid.spill_bytes;
-    TIDE_TRY(tide_program_take_options(grid, "sweep", &options->behind,
+    TIDE_TRY(tide_program_take_options(grid, "sweep", &options->command,
                                        tide_options_is_given(tide_sweep_table(), operands, "steps"),
                                        options->grid.steps, error));
     if (grid->memory_limit_bytes == 0) {

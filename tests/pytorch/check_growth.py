@@ -201,9 +201,9 @@ def check(tidemark, python, name):
     ran = subprocess.run([*command, "--", python, f"{name}.py"], capture_output=True, text=True)
     if ran.returncode != 0:
         return [f"{name}: status {ran.returncode}: {ran.stderr}"]
-    told = subprocess.run([tidemark, "explain", f"{name}.json.gz"], capture_output=True, text=True, check=True).stdout
+    explained = subprocess.run([tidemark, "explain", f"{name}.json.gz"], capture_output=True, text=True, check=True).stdout
     by_run = re.findall(rf"tidemark run: (?:Also: )?({GROWTH})", ran.stderr)
-    by_explain = re.findall(rf"(?:^|\n)(?:Also: )?({GROWTH})", told)
+    by_explain = re.findall(rf"(?:^|\n)(?:Also: )?({GROWTH})", explained)
     wrong = [f"{name}: run {by_run}, explain {by_explain}"] if by_run != by_explain else []
     line = line_of(PROGRAMS[name])
     if line is None:
