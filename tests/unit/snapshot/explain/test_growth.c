@@ -188,6 +188,34 @@ static void only_loads(run *of, size_t pass) {
     alloc(of, 6 * MIB, KEEP);
 }
 
+/* Longer and longer inputs: every line grows, and the result is replaced by a larger one. */
+static void lengthens(run *of, size_t pass) {
+    uint64_t n_bytes = (pass + 1) * 10 * MIB;
+    release(of, alloc(of, 512, INPUT), 512);
+    release(of, alloc(of, 2 * n_bytes, FORWARD), 2 * n_bytes);
+    uint64_t next = alloc(of, n_bytes, KEEP);
+    if (pass > 0) {
+        release(of, of->held[0], n_bytes - 10 * MIB);
+    }
+    of->held[0] = next;
+}
+
+/* Models with their gradients, in a list. */
+static void makes_models(run *of, size_t pass) {
+    (void)pass;
+    healthy(of);
+    alloc(of, 8 * MIB, KEEP);
+    of->events[of->n - 1].category = TIDE_PARAMETER;
+    alloc(of, 8 * MIB, KEEP);
+    of->events[of->n - 1].category = TIDE_GRADIENT;
+}
+
+/* A loop on one line, such as a list comprehension. */
+static void collects_on_one_line(run *of, size_t pass) {
+    of->held[pass] = alloc(of, 6 * MIB, CALLER);
+    release(of, alloc(of, 20 * MIB, FORWARD), 20 * MIB);
+}
+
 /* ---- the rule ---- */
 
 typedef struct judged {
@@ -253,6 +281,8 @@ static void growth_follows_the_rule(void **state) {
         {queues_five, 16, false, ""},
         {queues_ten, 30, false, ""},
         {only_loads, 16, false, ""},
+        {lengthens, 12, false, ""},
+        {makes_models, 12, false, ""},
     };
     for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
         static run of;
@@ -272,6 +302,29 @@ static void growth_follows_the_rule(void **state) {
         if (strcmp(text, CASES[i].words) != 0 || it.facts.growth.n_facts > 1) {
             fail_msg("case %zu: %zu facts, \"%s\"", i, it.facts.growth.n_facts, text);
         }
+        forget(&it);
+    }
+}
+
+/* What a loop on one line keeps counts if it outlives the loop: if much later it is still there. */
+static void a_line_that_collects_must_outlive_it(void **state) {
+    (void)state;
+    for (int frees = 0; frees < 2; frees++) {
+        static run of;
+        judged it;
+        memset(&of, 0, sizeof(of));
+        for (size_t pass = 0; pass < 8; pass++) {
+            collects_on_one_line(&of, pass);
+        }
+        for (size_t pass = 0; frees && pass < 8; pass++) {
+            release(&of, of.held[pass], 6 * MIB);
+        }
+        for (size_t i = 0; i < 60; i++) {
+            release(&of, alloc(&of, 512, AFTER), 512);
+        }
+        judge(&of, &it);
+        assert_int_equal(it.facts.growth.n_facts, frees ? 0 : 1);
+        assert_true(frees || it.facts.growth.facts[0].loop->is_one_line);
         forget(&it);
     }
 }
@@ -314,6 +367,7 @@ static void a_filled_device_is_a_fact(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(growth_follows_the_rule),
+                                       cmocka_unit_test(a_line_that_collects_must_outlive_it),
                                        cmocka_unit_test(state_of_a_healthy_program_does_not_count),
                                        cmocka_unit_test(a_filled_device_is_a_fact)};
     return cmocka_run_group_tests(tests, NULL, NULL);
