@@ -23,7 +23,7 @@ static const tide_option OPTIONS[] = {
 static const tide_option_table TABLE = {
     .command = "explain",
     .operands = "FILE",
-    .intro = "Says in at most eight sentences where the memory of a run goes: whether it ran out\n"
+    .intro = "Says in a few sentences where the memory of a run goes: whether it ran out\n"
              "of memory and why, what grows, what fills the peak, what would help,\n"
              "and what the file cannot show. FILE is a snapshot of tidemark's or PyTorch's.\n",
     .options = OPTIONS,

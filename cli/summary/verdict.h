@@ -1,4 +1,4 @@
-/* verdict.h - the answer to "where does the memory go?" in at most eight sentences: whether the run
+/* verdict.h - the answer to "where does the memory go?" in a few sentences: whether the run
  * ran out of memory, what fills the peak, whether anything grows from step to step, possible
  * remedies, and data that the file lacks.
  */
