@@ -114,14 +114,13 @@ static bool is_lbfgs(const tide_facts *facts, const tide_lifetime *block) {
            !tide_block_is_backward(&facts->lines, block);
 }
 
-static tide_status say_lbfgs(const tide_facts *facts, const tide_cause_blocks *of, uint64_t size,
-                             size_t n, tide_causes *to) {
+static tide_status say_lbfgs(const tide_facts *facts, uint64_t size, size_t n, tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
     char bytes[TIDE_BYTES_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
-    tide_cause cause = tide_cause_of_peak(facts, "lbfgs_history", of->bytes);
+    tide_cause cause = tide_cause_of_peak(facts, "lbfgs_history", (int64_t)(size * n));
     tide_text_add(&text, "L-BFGS itself holds ");
-    tide_cause_add_bytes(facts, of->bytes, &text);
+    tide_cause_add_bytes(facts, (int64_t)(size * n), &text);
     tide_text_add(&text, ", in %zu vectors of %s as long as all parameters together.", n,
                   tide_bytes_format((int64_t)size, bytes));
     tide_text_add(&text,
@@ -143,7 +142,7 @@ tide_status tide_cause_lbfgs(const tide_facts *facts, tide_causes *to) {
         status = tide_cause_blocks_common_size(&of, facts, &size, &n);
         bool is_most = 2 * size * n >= (uint64_t)of.bytes;
         if (status == TIDE_OK && n >= LEAST_VECTORS && is_most) {
-            status = say_lbfgs(facts, &of, size, n, to);
+            status = say_lbfgs(facts, size, n, to);
         }
     }
     tide_cause_blocks_fini(&of);
