@@ -8,10 +8,6 @@
 #include "snapshot/document/implementation.h"
 #include "replay/runs.h"
 
-enum { SPARE_PERCENT = 15 }; /* of the reserved memory, not allocated when most is reserved */
-
-#define LEAST_SPARE_BYTES (INT64_C(200) << 20)
-
 static void show_progress(void *ctx, size_t n_done, size_t n_total) {
     tide_progress_update(ctx, n_done, n_total);
 }
@@ -94,14 +90,11 @@ static void say_saving(const tide_summary_view *of, const tide_replay_runs *runs
 /* Whether a setting can be the cure: of fragmentation, or of much memory that is reserved and not
  * allocated. If anything else filled the memory, the program would fail a little later. */
 static bool can_help(const tide_summary_view *of, const tide_verdict *verdict) {
-    const tide_reserved *reserved = &verdict->facts.reserved;
-    int64_t spare = reserved->bytes - reserved->allocated_bytes;
     if (of->device->counts[TIDE_ACTION_ALLOC] == 0) {
         return false;
     }
-    return of->device->n_oom > 0
-               ? tide_causes_find(&verdict->causes, "fragmentation") != NULL
-               : spare > reserved->bytes / 100 * SPARE_PERCENT && spare > LEAST_SPARE_BYTES;
+    return of->device->n_oom > 0 ? tide_causes_find(&verdict->causes, "fragmentation") != NULL
+                                 : tide_reserved_is_spare(&verdict->facts.reserved);
 }
 
 tide_status tide_say_help(const tide_summary_view *of, const tide_verdict *verdict,

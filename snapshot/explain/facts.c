@@ -66,9 +66,3 @@ void tide_facts_fini(tide_facts *facts) {
         *facts = (tide_facts){.mem = NULL};
     }
 }
-
-const char *tide_facts_source(const tide_facts *facts, uint32_t frame) {
-    (void)facts;
-    (void)frame;
-    return "";
-}

@@ -58,10 +58,6 @@ static inline uint32_t tide_facts_traits(const tide_facts *facts, const tide_lif
     return tide_stack_traits(&facts->stacks, block->stack);
 }
 
-/* The text of the source line of a frame, without the spaces around it; "" if the recording does
- * not have it. */
-const char *tide_facts_source(const tide_facts *facts, uint32_t frame);
-
 #ifdef __cplusplus
 }
 #endif

@@ -2,17 +2,13 @@
 
 #include "snapshot/analysis/summary.h"
 
-static size_t find_first(const tide_snapshot *snapshot, size_t device, size_t *ret_n) {
-    size_t first = snapshot->n_events;
-    *ret_n = 0;
-    for (size_t i = snapshot->n_events; i > 0; i--) {
-        if (snapshot->events.action[i - 1] == TIDE_ACTION_OOM &&
-            snapshot->events.device[i - 1] == device) {
-            first = i - 1;
-            ++*ret_n;
-        }
+size_t tide_failure_row(const tide_snapshot *snapshot, size_t device) {
+    size_t row = 0;
+    while (row < snapshot->n_events && (snapshot->events.action[row] != TIDE_ACTION_OOM ||
+                                        snapshot->events.device[row] != device)) {
+        row++;
     }
-    return first;
+    return row;
 }
 
 static int64_t largest_block(const tide_lifetimes *lifetimes, size_t device, int64_t event) {
@@ -57,7 +53,8 @@ tide_status tide_failure_find(const tide_stack_facts *stacks, const tide_lifetim
                               size_t device, tide_failure *ret_failure) {
     const tide_snapshot *snapshot = stacks->snapshot;
     *ret_failure = (tide_failure){.event = -1, .stack = TIDE_NONE, .scope = TIDE_NONE};
-    size_t first = find_first(snapshot, device, &ret_failure->n_failed);
+    size_t first = tide_failure_row(snapshot, device);
+    ret_failure->n_failed = (size_t)lifetimes->devices[device].counts[TIDE_ACTION_OOM];
     if (ret_failure->n_failed == 0) {
         return TIDE_OK;
     }

@@ -38,6 +38,9 @@ typedef struct tide_failure {
     tide_reserved reserved;
 } tide_failure;
 
+/* The row of the first request of a device that failed; the number of rows if none did. */
+size_t tide_failure_row(const tide_snapshot *snapshot, size_t device);
+
 /* TIDE_LIMIT as tide_layout_init. */
 TIDE_NODISCARD tide_status tide_failure_find(const tide_stack_facts *stacks,
                                              const tide_lifetimes *lifetimes, size_t device,

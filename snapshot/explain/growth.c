@@ -59,8 +59,21 @@ size_t tide_growth_starts_until(const tide_growth_look *look, uint32_t row) {
     return low;
 }
 
-/* The first lifetime that was born at or after a row. */
-static size_t first_born(const tide_lifetimes *lifetimes, size_t row) {
+static int by_size(const void *left, const void *right) {
+    int64_t a = *(const int64_t *)left;
+    int64_t b = *(const int64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+int64_t tide_growth_median(int64_t *bytes, size_t n) {
+    if (n == 0) {
+        return 0;
+    }
+    qsort(bytes, n, sizeof(*bytes), by_size);
+    return bytes[n / 2];
+}
+
+size_t tide_growth_first_born(const tide_lifetimes *lifetimes, size_t row) {
     size_t low = 0;
     size_t high = lifetimes->n_lifetimes;
     while (low < high) {
@@ -128,8 +141,8 @@ static void look_at_blocks(tide_growth_look *look) {
     const tide_block_lines *lines = look->input->lines;
     bool is_pickle = lines->stacks->snapshot->origin.format[0] != '\0';
     size_t n_parameters = 0;
-    look->first = first_born(lifetimes, look->starts[0]);
-    look->end = first_born(lifetimes, look->loop->end);
+    look->first = tide_growth_first_born(lifetimes, look->starts[0]);
+    look->end = tide_growth_first_born(lifetimes, look->loop->end);
     for (size_t i = look->first; i < look->end; i++) {
         const tide_lifetime *block = &lifetimes->lifetimes[i];
         uint32_t traits = tide_stack_traits(lines->stacks, block->stack);

@@ -30,6 +30,12 @@ bool tide_growth_counts(const tide_growth_look *look, const tide_lifetime *block
 /* Whether a block was allocated in a complete pass, counts, and is alive at the instant. */
 bool tide_growth_is_kept(const tide_growth_look *look, const tide_lifetime *block);
 
+/* The upper median of some bytes, which it sorts; 0 of none. */
+int64_t tide_growth_median(int64_t *bytes, size_t n);
+
+/* The first lifetime that was born at or after a row. */
+size_t tide_growth_first_born(const tide_lifetimes *lifetimes, size_t row);
+
 /* The number of starts at or before a row: the pass in which it is, plus one. */
 size_t tide_growth_starts_until(const tide_growth_look *look, uint32_t row);
 

@@ -5,6 +5,7 @@
 
 #include "common/assert.h"
 #include "common/map.h"
+#include "snapshot/explain/failure.h"
 #include "snapshot/explain/growth_internal.h"
 
 enum {
@@ -38,12 +39,8 @@ typedef struct keeper {
 
 /* ---- which blocks survive ---- */
 
-/* A place: stack, module and node of autograd. */
 static uint64_t place_of(const keeper *of, const tide_lifetime *block) {
-    const tide_scope_facts *scopes = of->look->input->lines->scopes;
-    uint64_t scope =
-        ((uint64_t)tide_module_of(scopes, block->scope) << 32) | tide_node_of(scopes, block->scope);
-    return tide_hash_u64(scope + 1) ^ tide_hash_u64(block->stack + UINT64_C(1));
+    return tide_place_key(of->look->input->lines->scopes, block->stack, block->scope);
 }
 
 /* The value of a place holds the last pass + 1 above the number of passes. */
@@ -90,12 +87,6 @@ static void drop_rare(keeper *of) {
 
 /* ---- which passes keep ---- */
 
-static int by_size(const void *left, const void *right) {
-    int64_t a = *(const int64_t *)left;
-    int64_t b = *(const int64_t *)right;
-    return a < b ? -1 : a > b;
-}
-
 /* The upper median of the passes with bytes; with `only_keeping`, of the keeping ones. */
 static int64_t median_of(keeper *of, bool only_keeping) {
     size_t n = 0;
@@ -107,11 +98,7 @@ static int64_t median_of(keeper *of, bool only_keeping) {
     for (size_t i = 0; i < of->n_keeping && only_keeping; i++) {
         of->sorted[n++] = of->bytes[of->keeping[i]];
     }
-    if (n == 0) {
-        return 0;
-    }
-    qsort(of->sorted, n, sizeof(*of->sorted), by_size);
-    return of->sorted[n / 2];
+    return tide_growth_median(of->sorted, n);
 }
 
 static void find_keeping(keeper *of) {
@@ -209,17 +196,6 @@ static bool is_growth(const keeper *of, bool is_step, uint32_t *ret_every) {
 
 /* ---- the fact ---- */
 
-/* The row of the first request of the device that failed; n_events: none. */
-static size_t failed_row(const tide_growth_look *look) {
-    const tide_snapshot *snapshot = look->input->lines->stacks->snapshot;
-    size_t row = 0;
-    while (row < snapshot->n_events && (snapshot->events.action[row] != TIDE_ACTION_OOM ||
-                                        snapshot->events.device[row] != look->input->device)) {
-        row++;
-    }
-    return row;
-}
-
 /* Bytes that were allocated since the first keeping pass, and freed before the last one began. */
 static int64_t freed_since(const keeper *of) {
     const tide_growth_look *look = of->look;
@@ -240,7 +216,8 @@ static bool fills(const keeper *of, int64_t bytes) {
     const tide_growth_look *look = of->look;
     return bytes > look->peak_bytes / 100 * FILLED_PERCENT &&
            freed_since(of) < bytes / 100 * FREED_PERCENT &&
-           (size_t)tide_growth_instant(look) + LEAST_FAILED_ROWS > failed_row(look);
+           (size_t)tide_growth_instant(look) + LEAST_FAILED_ROWS >
+               tide_failure_row(look->input->lines->stacks->snapshot, look->input->device);
 }
 
 static int64_t drop_others(keeper *of) {
@@ -265,11 +242,13 @@ static int64_t drop_others(keeper *of) {
 /* Bytes of blocks that count, born in rows [from, to) and allocated at a row. */
 static int64_t alive_at(const tide_growth_look *look, size_t from, size_t to, size_t row) {
     const tide_lifetimes *lifetimes = look->input->lifetimes;
+    size_t end = tide_growth_first_born(lifetimes, to);
     int64_t bytes = 0;
-    for (size_t i = 0; i < lifetimes->n_lifetimes; i++) {
+    for (size_t i = tide_growth_first_born(lifetimes, from); i < end; i++) {
         const tide_lifetime *block = &lifetimes->lifetimes[i];
-        bool is_in = block->born > from && block->born <= to && block->freed > row + 1;
-        bytes += is_in && tide_growth_counts(look, block) ? (int64_t)block->block_bytes : 0;
+        bytes += block->freed > row + 1 && tide_growth_counts(look, block)
+                     ? (int64_t)block->block_bytes
+                     : 0;
     }
     return bytes;
 }

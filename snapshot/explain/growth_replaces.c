@@ -83,12 +83,6 @@ static void count_bytes(replacer *of, uint32_t frame) {
     }
 }
 
-static int by_size(const void *left, const void *right) {
-    int64_t a = *(const int64_t *)left;
-    int64_t b = *(const int64_t *)right;
-    return a < b ? -1 : a > b;
-}
-
 /* Whether the bytes of the site rise evenly; *ret_rate: the median. The first pass does not
  * count. */
 static bool rises(replacer *of, int64_t *ret_rate) {
@@ -99,8 +93,7 @@ static bool rises(replacer *of, int64_t *ret_rate) {
         of->rises[i] = of->bytes[i + 2] - of->bytes[i + 1];
         n_up += of->rises[i] > 0;
     }
-    qsort(of->rises, n, sizeof(*of->rises), by_size);
-    int64_t median = of->rises[n / 2];
+    int64_t median = tide_growth_median(of->rises, n);
     for (size_t i = 0; i < n; i++) {
         int64_t away = of->rises[i] > median ? of->rises[i] - median : median - of->rises[i];
         n_even += 2 * away <= median;

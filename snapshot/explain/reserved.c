@@ -4,6 +4,10 @@
 #include "snapshot/analysis/layout.h"
 #include "snapshot/analysis/live_walk.h"
 
+enum { SPARE_PERCENT = 15 }; /* of the reserved memory, without a tensor */
+
+#define LEAST_SPARE_BYTES (INT64_C(200) << 20)
+
 /* Free bytes of the segments that one line bought for one kind of requests. */
 typedef struct buyer {
     uint32_t frame; /* of the line */
@@ -185,4 +189,9 @@ tide_status tide_reserved_most(const tide_stack_facts *stacks, const tide_lifeti
     }
     mem->release(mem->ctx, changes);
     return TIDE_OK;
+}
+
+bool tide_reserved_is_spare(const tide_reserved *reserved) {
+    int64_t spare = reserved->bytes - reserved->allocated_bytes;
+    return spare > LEAST_SPARE_BYTES && spare > reserved->bytes / 100 * SPARE_PERCENT;
 }

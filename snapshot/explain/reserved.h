@@ -4,6 +4,7 @@
 #ifndef TIDE_SNAPSHOT_RESERVED_H
 #define TIDE_SNAPSHOT_RESERVED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,6 +41,9 @@ typedef struct tide_reserved {
     int64_t pending_bytes;   /* of them, in blocks whose free waits for another stream */
     tide_reserved_part parts[TIDE_N_RESERVED];
 } tide_reserved;
+
+/* Whether so much reserved memory held no tensor that it is worth a sentence: 15 % and 200 MiB. */
+bool tide_reserved_is_spare(const tide_reserved *reserved);
 
 /* The reserved memory after a row. TIDE_LIMIT as tide_layout_init. */
 TIDE_NODISCARD tide_status tide_reserved_at(const tide_stack_facts *stacks,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/assert.h"
+#include "common/map.h"
 
 static uint8_t phase_named(const char *name) {
     return strcmp(name, "forward") == 0     ? TIDE_PHASE_FORWARD
@@ -64,4 +65,9 @@ uint32_t tide_module_of(const tide_scope_facts *facts, uint32_t scope) {
 
 uint32_t tide_node_of(const tide_scope_facts *facts, uint32_t scope) {
     return scope != TIDE_NONE ? facts->node[scope] : TIDE_NONE;
+}
+
+uint64_t tide_place_key(const tide_scope_facts *facts, uint32_t stack, uint32_t scope) {
+    uint64_t pair = ((uint64_t)tide_module_of(facts, scope) << 32) | tide_node_of(facts, scope);
+    return tide_hash_u64(pair + 1) ^ tide_hash_u64(stack + UINT64_C(1));
 }

@@ -41,6 +41,9 @@ tide_scope_phase tide_phase_of(const tide_scope_facts *facts, uint32_t scope);
 uint32_t tide_module_of(const tide_scope_facts *facts, uint32_t scope);
 uint32_t tide_node_of(const tide_scope_facts *facts, uint32_t scope);
 
+/* A place of the program: a call stack, a module and a node of autograd, as one key of a map. */
+uint64_t tide_place_key(const tide_scope_facts *facts, uint32_t stack, uint32_t scope);
+
 #ifdef __cplusplus
 }
 #endif

@@ -202,10 +202,7 @@ typedef struct scores {
 } scores;
 
 static bool is_softmax(const tide_facts *facts, const tide_lifetime *block) {
-    uint32_t node = tide_stack_program(&facts->stacks, block->stack);
-    uint32_t frame = node != TIDE_NONE ? facts->snapshot->stacks[node].frame : TIDE_NONE;
-    return tide_cause_is_called(facts, block->stack, "softmax", SOFTMAX_FRAMES) ||
-           (frame != TIDE_NONE && strstr(tide_facts_source(facts, frame), "softmax") != NULL);
+    return tide_cause_is_called(facts, block->stack, "softmax", SOFTMAX_FRAMES);
 }
 
 static void add_line(const tide_facts *facts, uint32_t node, scores *of) {

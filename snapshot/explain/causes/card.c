@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "snapshot/document/owners.h"
-#include "snapshot/explain/causes/causes_friend.h"
+#include "snapshot/explain/causes/blocks.h"
 
 enum {
     OTHERS_PERCENT = 10,     /* of the card, at least, that others hold */
@@ -104,18 +104,13 @@ static tide_status say_limit(const tide_facts *facts, tide_causes *to) {
 
 /* ---- what was asked for ---- */
 
-static bool is_weight(const tide_facts *facts, const tide_lifetime *block) {
-    return block->category == TIDE_PARAMETER ||
-           (tide_facts_traits(facts, block) & (TIDE_IN_MODULE_INIT | TIDE_IN_CONVERSION)) != 0;
-}
-
 static int64_t weight_bytes(const tide_facts *facts) {
     int64_t bytes = 0;
     for (size_t i = 0; i < facts->lifetimes->n_lifetimes; i++) {
         const tide_lifetime *block = tide_facts_block(facts, (uint32_t)i);
         bool is_alive = block->device == facts->device &&
                         tide_lifetime_is_allocated(block, facts->failure.event);
-        bytes += is_alive && is_weight(facts, block) ? (int64_t)block->block_bytes : 0;
+        bytes += is_alive && tide_cause_is_weight(facts, block) ? (int64_t)block->block_bytes : 0;
     }
     return bytes;
 }

@@ -47,8 +47,7 @@ tide_status tide_causes_add(tide_causes *to, const tide_cause *cause) {
     made.words = tide_arena_text(&to->arena, cause->words);
     made.cure = tide_arena_text(&to->arena, cause->cure);
     made.cost = tide_arena_text(&to->arena, cause->cost != NULL ? cause->cost : "");
-    made.setting = tide_arena_text(&to->arena, cause->setting != NULL ? cause->setting : "");
-    if (made.words == NULL || made.cure == NULL || made.cost == NULL || made.setting == NULL) {
+    if (made.words == NULL || made.cure == NULL || made.cost == NULL) {
         return TIDE_NO_MEMORY;
     }
     to->causes[to->n_causes++] = made;

@@ -42,8 +42,6 @@ typedef struct tide_cause {
     const char *words;              /* the sentences of the cause */
     const char *cure;               /* what to change, in code */
     const char *cost;               /* of the change; "": none */
-    const char *setting; /* of the allocator, "expandable_segments:True", that is a cure only if a
-                            replay of the recording confirms it; "": none. NULL while adding */
 } tide_cause;
 
 typedef struct tide_causes {

@@ -133,17 +133,6 @@ static tide_status find_stayers(const tide_facts *facts, stayers *ret) {
 
 /* ---- the sentence ---- */
 
-/* Expandable segments are on already. */
-static bool is_expandable(const tide_snapshot *snapshot) {
-    for (size_t i = 0; i < snapshot->n_settings; i++) {
-        const tide_snapshot_setting *setting = &snapshot->settings[i];
-        if (strcmp(setting->name, "expandable_segments") == 0) {
-            return setting->text != NULL ? strcmp(setting->text, "True") == 0 : setting->number > 0;
-        }
-    }
-    return false;
-}
-
 static void add_stayers(const tide_facts *facts, const stayers *of, tide_text *to) {
     char place_text[TIDE_PLACE_TEXT];
     char bytes[TIDE_BYTES_TEXT];
@@ -193,8 +182,7 @@ static tide_status say(const tide_facts *facts, bool varies, const stayers *of, 
                     ? "allocate what stays before the large temporary tensors"
                     : "allocate long-lived tensors first, and free large temporary ones "
                       "before others are made",
-        .cost = varies ? "padding computes more" : "",
-        .setting = is_expandable(facts->snapshot) ? "" : "expandable_segments:True"};
+        .cost = varies ? "padding computes more" : ""};
     return tide_causes_add(to, &cause);
 }
 

@@ -3,7 +3,7 @@
 
 #include "common/map.h"
 #include "common/text/plural.h"
-#include "snapshot/explain/causes/causes_friend.h"
+#include "snapshot/explain/causes/blocks.h"
 #include "snapshot/explain/words/growth_words.h"
 
 enum {
@@ -31,12 +31,6 @@ typedef struct kept {
 
 /* ---- what the blocks are ---- */
 
-static uint64_t place_of(const tide_facts *facts, const tide_lifetime *block) {
-    uint64_t scope = ((uint64_t)tide_module_of(&facts->scopes, block->scope) << 32) |
-                     tide_node_of(&facts->scopes, block->scope);
-    return tide_hash_u64(scope + 1) ^ tide_hash_u64(block->stack + UINT64_C(1));
-}
-
 static bool is_in_pool(const tide_facts *facts, const tide_lifetime *block) {
     const uint16_t *pools = facts->snapshot->event_pool;
     return pools != NULL && block->born > 0 && pools[block->born - 1] != 0;
@@ -47,12 +41,9 @@ static const char *copier_of(const tide_facts *facts, uint32_t stack) {
     static const char *const NAMES[] = {"deepcopy", "half", "bfloat16", "float",
                                         "double",   "cuda", "to"};
     for (; stack != TIDE_NONE; stack = facts->snapshot->stacks[stack].parent) {
-        const tide_frame_row *frame =
-            &facts->snapshot->frames[facts->snapshot->stacks[stack].frame];
-        const char *function = tide_snapshot_text(facts->snapshot, frame->function);
-        const char *dot = strrchr(function, '.');
+        const char *function = tide_cause_function(facts, stack);
         for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
-            if (strcmp(dot != NULL ? dot + 1 : function, NAMES[i]) == 0) {
+            if (strcmp(function, NAMES[i]) == 0) {
                 return NAMES[i];
             }
         }
@@ -95,7 +86,8 @@ static tide_status count_places(const tide_facts *facts, const tide_growth_fact 
         const tide_lifetime *block = tide_facts_block(facts, fact->blocks[i]);
         uint32_t module = tide_module_of(&facts->scopes, block->scope);
         uint64_t n = 0;
-        status = tide_map_put(&places, place_of(facts, block), 0);
+        status =
+            tide_map_put(&places, tide_place_key(&facts->scopes, block->stack, block->scope), 0);
         if (module == TIDE_NONE || status != TIDE_OK) {
             continue;
         }

@@ -171,21 +171,10 @@ static tide_status say_logits(const tide_facts *facts, const tide_lifetime *cons
 
 /* ---- a tensor converted to double width ---- */
 
-/* Whether the source line of a block converts its type; without the text of the line, whether the
- * tensor before it is the result of a head, whose result is doubled by nothing else. */
-static bool is_conversion(const tide_facts *facts, const tide_lifetime *wide,
-                          const tide_lifetime *narrow) {
-    static const char *const CALLS[] = {".float()", ".double()", ".to(", ".type(", "float32"};
-    uint32_t node = tide_stack_program(&facts->stacks, wide->stack);
-    uint32_t frame = facts->snapshot->stacks[node].frame;
-    const char *source = tide_facts_source(facts, frame);
-    for (size_t i = 0; i < sizeof(CALLS) / sizeof(CALLS[0]); i++) {
-        if (strstr(source, CALLS[i]) != NULL) {
-            return true;
-        }
-    }
+/* Whether the tensor is the result of a head, whose result nothing but a conversion doubles. */
+static bool is_of_head(const tide_facts *facts, const tide_lifetime *narrow) {
     uint32_t module = tide_module_of(&facts->scopes, narrow->scope);
-    return source[0] == '\0' && module != TIDE_NONE &&
+    return module != TIDE_NONE &&
            strstr(tide_snapshot_text(facts->snapshot, module), "head") != NULL;
 }
 
@@ -248,7 +237,7 @@ static tide_status find_wide(const tide_facts *facts, const large_tensors *of, t
             continue;
         }
         const tide_lifetime *narrow = find_narrow(facts, wide);
-        if (narrow != NULL && is_conversion(facts, wide, narrow)) {
+        if (narrow != NULL && is_of_head(facts, narrow)) {
             return say_wide(facts, wide, narrow, to);
         }
     }
@@ -333,8 +322,6 @@ static tide_status say_blow_up(const tide_facts *facts, const blow_up *of, tide_
     char words[TIDE_CAUSE_TEXT];
     char place[TIDE_PLACE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
-    const char *source = tide_facts_source(facts, facts->snapshot->stacks[of->node].frame);
-    bool is_mask = strstr(source, "scaled_dot_product_attention") != NULL;
     tide_cause cause = tide_cause_of_peak(facts, "blow_up", of->bytes);
     if (of->n == 1) {
         tide_text_add(&text, "One tensor");
@@ -347,17 +334,11 @@ static tide_status say_blow_up(const tide_facts *facts, const blow_up *of, tide_
     tide_text_add(&text,
                   ". %s at least %" PRIu64 " times as large as any other tensor of the program.",
                   of->n == 1 ? "It is" : "Each is", of->smallest / of->other);
-    if (is_mask) {
-        tide_text_add(&text, " A fused attention needs none of this size: a mask that is expanded "
-                             "to heads x length x length is converted to the type of the queries.");
-    }
     cause.words = words;
-    cause.cure = is_mask ? "pass a mask that broadcasts (`mask[:, None, None, :]`), or "
-                           "`is_causal=True`"
-                         : "look at the shapes in this line. It broadcasts or pairs its inputs, or "
-                           "expands a mask: do it in chunks over one dimension, or keep the "
-                           "dimension of size 1";
-    cause.cost = is_mask ? "" : "a loop over the chunks";
+    cause.cure = "look at the shapes in this line. It broadcasts or pairs its inputs, or "
+                 "expands a mask: do it in chunks over one dimension, or keep the "
+                 "dimension of size 1";
+    cause.cost = "a loop over the chunks";
     return tide_causes_add(to, &cause);
 }
 

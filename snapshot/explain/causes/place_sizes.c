@@ -12,10 +12,7 @@ void tide_place_sizes_fini(tide_place_sizes *sizes) {
 
 static tide_status place_of(tide_place_sizes *sizes, const tide_lifetime *block,
                             tide_sized_place **ret_place) {
-    const tide_scope_facts *scopes = &sizes->facts->scopes;
-    uint64_t scope =
-        ((uint64_t)tide_module_of(scopes, block->scope) << 32) | tide_node_of(scopes, block->scope);
-    uint64_t key = tide_hash_u64(scope + 1) ^ tide_hash_u64(block->stack + UINT64_C(1));
+    uint64_t key = tide_place_key(&sizes->facts->scopes, block->stack, block->scope);
     uint64_t index = sizes->n_places;
     if (!tide_map_find(&sizes->index_of, key, &index)) {
         tide_sized_place *grown = tide_hostmem_grow(sizes->facts->mem, sizes->places, &sizes->room,

@@ -5,12 +5,9 @@
 #include "snapshot/explain/causes/causes_friend.h"
 
 enum {
-    FREE_PERCENT = 15, /* of the reserved memory */
-    PART_PERCENT = 5,  /* of the free memory: smaller parts are not named */
-    MOST_PARTS = 2     /* that are named */
+    PART_PERCENT = 5, /* of the free memory: smaller parts are not named */
+    MOST_PARTS = 2    /* that are named */
 };
-
-#define FREE_LEAST (INT64_C(200) << 20) /* bytes */
 
 static const char *const PLACES[TIDE_N_RESERVED] = {
     [TIDE_RESERVED_MAIN] = "in the main stream's cache",
@@ -61,8 +58,7 @@ void tide_reserved_words_add(const tide_facts *facts, const tide_causes *causes,
     char place[TIDE_PLACE_TEXT];
     size_t kinds[TIDE_N_RESERVED] = {0};
     int64_t free_bytes = reserved->bytes - reserved->allocated_bytes;
-    if (free_bytes <= FREE_LEAST || free_bytes <= reserved->bytes / 100 * FREE_PERCENT ||
-        is_explained(causes)) {
+    if (!tide_reserved_is_spare(reserved) || is_explained(causes)) {
         return;
     }
     sort(reserved, kinds);

@@ -145,7 +145,6 @@ static void fragmentation(void **state) {
     assert_non_null(strstr(cause->words, "17.71 GiB of the reserved memory were free"));
     assert_non_null(strstr(cause->words, "at most 5.90 GiB"));
     assert_non_null(strstr(cause->words, "3 blocks from run (model.py:5) stay"));
-    assert_string_equal(cause->setting, "expandable_segments:True");
     assert_int_equal(of.causes.n_causes, 1);
     end_explained(&of);
 }
