@@ -10,6 +10,8 @@ import subprocess
 import sys
 import tempfile
 
+import same_answer
+
 RETRIES = """
 import torch
 def full(i, share): return torch.empty((share << 29) + (i << 27), dtype=torch.uint8, device="cuda")
@@ -64,8 +66,7 @@ def check(name, tidemark, python, folder):
         if count(text) != expected:
             faults.append(f"{who} counts {count(text)} retries, PyTorch {expected}")
     line = re.search(r"tidemark run: ((?:The|All of the|Nearly all of the) peak, .*)", said)
-    if line is None or line.group(1) not in explained:
-        faults.append(f"run and explain name different lines: {line.group(1) if line else None}")
+    faults += same_answer.differences(tidemark, done.stderr, [folder / f"{name}.json.gz"])
     if line is None or f"{name}.py" not in line.group(1):
         faults.append(f"the line is {line.group(1) if line else None}")
     for wrong in ("_ZN", "eager_router", "c10::cuda", "tidemark/"):

@@ -1,23 +1,10 @@
 #include "snapshot/explain/words/user_line.h"
 
-#include <string.h>
-
 #include "snapshot/analysis/user_frame.h"
 
 enum { PLACE_BYTES = 256 };
 
 void tide_user_line_add_frame(const tide_snapshot *snapshot, uint32_t frame, tide_text *to) {
-    const tide_frame_row *row = &snapshot->frames[frame];
-    const char *file = tide_snapshot_text(snapshot, row->file);
-    const char *function = tide_snapshot_text(snapshot, row->function);
-    if (row->line > 0 && file[0] != '\0' && (function[0] == '\0' || function[0] == '<')) {
-        const char *name = file + strlen(file);
-        while (name > file && name[-1] != '/' && name[-1] != '\\') {
-            name--;
-        }
-        tide_text_add(to, "%s:%d", name, (int)row->line);
-        return;
-    }
     char text[PLACE_BYTES];
     tide_frame_text(snapshot, frame, text, sizeof(text));
     tide_text_add(to, "%s", text);
