@@ -1,5 +1,5 @@
-/* The owners of driver memory, the rank, ranges of peaks, inexact figures, and private pools. Keys
- * of unknown values are left out. */
+/* The owners of driver memory, the rank, ranges of peaks, types of parameters, inexact figures, and
+ * private pools. Keys of unknown values are left out. */
 #include "snapshot/document/owners.h"
 #include "snapshot/format/writer_keys_internal.h"
 
@@ -53,6 +53,17 @@ void tide_write_document_peak_range(const tide_writer *writer, const char *key,
     const tide_row_list list = {snapshot->ranges, snapshot->n_ranges, sizeof(*snapshot->ranges)};
     if (list.n_rows > 0) {
         tide_write_rows(writer, key, &tide_writable_range, list);
+        tide_json_line(writer->json);
+    }
+}
+
+void tide_write_document_parameter_types(const tide_writer *writer, const char *key,
+                                         const void *object) {
+    const tide_snapshot *snapshot = object;
+    const tide_row_list list = {snapshot->parameter_types, snapshot->n_parameter_types,
+                                sizeof(*snapshot->parameter_types)};
+    if (list.n_rows > 0) {
+        tide_write_rows(writer, key, &tide_writable_type, list);
         tide_json_line(writer->json);
     }
 }

@@ -435,6 +435,23 @@ static void lines_of_frames_have_their_text(void **state) {
     tide_snapshot_destroy(snapshot);
 }
 
+static void types_of_parameters_are_read(void **state) {
+    (void)state;
+    made_log log;
+    open_log(&log);
+    alloc(&log, 0);
+    made_log_text(&log, "parameters.bfloat16", "1024 3");
+    made_log_text(&log, "parameters.float32", "4096 2");
+    made_log_text(&log, "parameters.odd", "many");
+    tide_snapshot *snapshot = close_and_read(&log);
+    assert_int_equal(snapshot->n_parameter_types, 2);
+    assert_string_equal(snapshot->parameter_types[0].name, "float32");
+    assert_true(snapshot->parameter_types[0].bytes == 4096);
+    assert_true(snapshot->parameter_types[0].n_tensors == 2);
+    assert_string_equal(snapshot->parameter_types[1].name, "bfloat16");
+    tide_snapshot_destroy(snapshot);
+}
+
 /* Its stream is in the table, though all its rows are gone. */
 static tide_snapshot *read_with_dropped_device(bool has_pinned) {
     made_log log;
@@ -483,6 +500,7 @@ int main(void) {
         cmocka_unit_test(what_cannot_be_listened_to_is_said),
         cmocka_unit_test(a_device_whose_rows_were_dropped_is_still_one),
         cmocka_unit_test(lines_of_frames_have_their_text),
+        cmocka_unit_test(types_of_parameters_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
