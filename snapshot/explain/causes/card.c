@@ -8,6 +8,7 @@
 enum {
     OTHERS_PERCENT = 10,     /* of the card, at least, that others hold */
     WEIGHTS_PERCENT = 90,    /* of the allocated bytes, while a model is built */
+    TYPE_PERCENT = 99,       /* of the parameters' bytes, in one type */
     BUILT_PERCENT = 30,      /* of the capacity, at least, allocated while a model is built */
     LARGE_TIMES = 8,         /* the largest block: a request that no tensor explains */
     LARGE_PERCENT = 50,      /* of the capacity, at least, of such a request */
@@ -115,6 +116,20 @@ static int64_t weight_bytes(const tide_facts *facts) {
     return bytes;
 }
 
+/* The type of nearly all parameters; NULL: there are several, or it was not recorded. */
+static const char *type_of_weights(const tide_snapshot *snapshot) {
+    int64_t all = 0;
+    for (size_t i = 0; i < snapshot->n_parameter_types; i++) {
+        all += snapshot->parameter_types[i].bytes;
+    }
+    bool is_one = all > 0 && snapshot->parameter_types[0].bytes >= all / 100 * TYPE_PERCENT;
+    return is_one ? snapshot->parameter_types[0].name : NULL;
+}
+
+static bool is_wide(const char *type) {
+    return type == NULL || strcmp(type, "float32") == 0 || strcmp(type, "float64") == 0;
+}
+
 static tide_status say_weights(const tide_facts *facts, tide_causes *to) {
     const tide_failure *failure = &facts->failure;
     uint32_t traits = tide_stack_traits(&facts->stacks, failure->stack);
@@ -131,19 +146,24 @@ static tide_status say_weights(const tide_facts *facts, tide_causes *to) {
     char held[TIDE_BYTES_TEXT];
     char all[TIDE_BYTES_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
+    const char *type = type_of_weights(facts->snapshot);
     tide_text_add(&text,
                   "The card filled up while the model was being built: %s of the %s allocated are "
-                  "weights.",
+                  "weights%s%s.",
                   tide_bytes_format(weights, held),
-                  tide_bytes_format(failure->allocated_bytes, all));
+                  tide_bytes_format(failure->allocated_bytes, all), type != NULL ? ", in " : "",
+                  type != NULL ? type : "");
     const tide_cause cause = {
         .id = "weights_alone",
         .tier = TIDE_TIER_ALL,
         .share = 1.2,
         .bytes = weights,
         .words = words,
-        .cure = "build the model in half precision (`torch.set_default_dtype(torch.bfloat16)`, or "
-                "`torch_dtype=` where it is loaded), quantize it, or shard it over several cards",
+        .cure = is_wide(type)
+                    ? "build the model in half precision "
+                      "(`torch.set_default_dtype(torch.bfloat16)`, or `torch_dtype=` where it is "
+                      "loaded), quantize it, or shard it over several cards"
+                    : "quantize the model, or shard it over several cards",
         .cost = "precision of the weights"};
     return tide_causes_add(to, &cause);
 }

@@ -127,6 +127,8 @@ void explain(const recording *of, explained *ret) {
     ret->snapshot->rank = of->rank;
     ret->snapshot->source = of->source;
     ret->snapshot->n_source = of->n_source;
+    ret->snapshot->parameter_types = of->types;
+    ret->snapshot->n_parameter_types = of->n_types;
     ret->snapshot->run.implementation = "pytorch";
     if (of->has_pools) {
         ret->snapshot->pools = POOLS;
