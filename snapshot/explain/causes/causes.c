@@ -31,6 +31,7 @@ static tide_cause_rule *const RULES[] = {
     tide_cause_gradients_in_forward,
     /* reserved memory */
     tide_cause_reserved,
+    tide_cause_spare,
 };
 
 #define LEAST_SHARE 0.01        /* smaller causes are not named */
