@@ -124,6 +124,12 @@ void explain(const recording *of, explained *ret) {
     ret->snapshot->devices = of->devices;
     ret->snapshot->rank = of->rank;
     ret->snapshot->run.implementation = "pytorch";
+    if (of->account.used_at_peak_bytes > 0) {
+        ret->snapshot->driver_accounts = &of->account;
+        ret->snapshot->n_driver_accounts = 1;
+        ret->snapshot->owners = &of->owner;
+        ret->snapshot->n_owners = 1;
+    }
     if (of->has_pools) {
         ret->snapshot->pools = POOLS;
         ret->snapshot->n_pools = sizeof(POOLS) / sizeof(POOLS[0]);

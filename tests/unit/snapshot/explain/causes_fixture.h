@@ -44,6 +44,8 @@ typedef struct recording {
     bool has_pools;
     tide_snapshot_device devices[2];
     tide_snapshot_rank rank;
+    tide_snapshot_driver_account account; /* of the card; all 0: none */
+    tide_snapshot_owner owner;            /* PyTorch, if there is an account */
 } recording;
 
 /* The same, read by the engine. */

@@ -287,6 +287,36 @@ static void assert_words(const char *expected) {
     end_explained(&of);
 }
 
+/* The card as its driver accounts for it: beside 1 GiB of PyTorch and a context of 0.5 GiB. */
+static void use_card(uint64_t others_bytes) {
+    begin_recording(&made);
+    alloc_alone(&made, FIRST, GIB, AT_RUN);
+    made.account = (tide_snapshot_driver_account){.total_bytes = 24 * (int64_t)GIB,
+                                                  .used_at_peak_bytes =
+                                                      (int64_t)(GIB + GIB / 2 + others_bytes),
+                                                  .context_bytes = (int64_t)(GIB / 2)};
+    made.owner = (tide_snapshot_owner){.name = "PyTorch", .peak_bytes = (int64_t)GIB};
+}
+
+static void other_processes(void **state) {
+    (void)state;
+    use_card(GIB);
+    explained of;
+    explain(&made, &of);
+    assert_string_equal(cause_of(&of, "others_on_card")->words,
+                        "When most of the card was in use, 2.50 GiB, at least 1.00 GiB of it "
+                        "belonged to other processes.");
+    end_explained(&of);
+    use_card(200 * MIB);
+    assert_silent(&made, "others_on_card");
+    use_card(GIB);
+    made.devices[0].kind = "cuda"; /* whose libraries are not all known */
+    assert_silent(&made, "others_on_card");
+    use_card(GIB);
+    fail_request(&made, 24 * GIB, GIB, AT_RUN);
+    assert_silent(&made, "others_on_card");
+}
+
 static void sentences(void **state) {
     (void)state;
     alloc_alone(&made, FIRST, GIB, AT_MAIN);
@@ -330,6 +360,7 @@ int main(void) {
         cmocka_unit_test_setup(all_returned, start),
         cmocka_unit_test_setup(worker, start),
         cmocka_unit_test_setup(rank, start),
+        cmocka_unit_test_setup(other_processes, start),
         cmocka_unit_test_setup(old_and_new, start),
         cmocka_unit_test_setup(sentences, start),
     };
