@@ -168,9 +168,9 @@ static tide_status say_graph(const tide_facts *facts, const tide_growth_fact *fa
     tide_growth_add_kept(facts, fact, &text);
     tide_growth_add_line(facts, fact, &text);
     tide_text_add(&text,
-                  ". It runs the model forward and never backward, so what outlives one %s "
-                  "keeps its autograd graph alive: a running sum of losses, or a state that is "
-                  "carried over.",
+                  ". It runs the model forward and never backward. Something that outlives one %s, "
+                  "such as a list of outputs, a running sum of losses, or a state that is carried "
+                  "over, keeps its autograd graph alive.",
                   tide_growth_round(fact));
     cause.words = words;
     cause.cure = "run an evaluation under `with torch.no_grad():`, keep numbers instead of tensors "
@@ -277,13 +277,20 @@ static tide_status say_kept_graph(const tide_facts *facts, const tide_growth_fac
     char words[TIDE_CAUSE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
     tide_cause cause = begin(facts, fact, "training_graph_kept");
+    bool is_one = fact->n_blocks <= fact->n_keeping; /* one block each time */
     tide_growth_add_kept(facts, fact, &text);
     tide_growth_add_line(facts, fact, &text);
-    tide_text_add(&text, ", after the backward pass of that iteration is over: a tensor that is "
-                         "kept from iteration to iteration, such as a loss in a list or a running "
-                         "sum, holds its graph.");
+    tide_text_add(&text,
+                  ", after the backward pass of that iteration is over. %s, such as a list of "
+                  "losses or outputs, a running sum, or a state that is carried over, keeps %s.",
+                  is_one ? "Something that outlives it" : "Something that outlives the iteration",
+                  is_one ? "this tensor itself, or a graph that needs it" : "its graph alive");
     cause.words = words;
-    cause.cure = "keep the number (`losses.append(loss.item())`), or `.detach()` what you keep";
+    cause.cure =
+        is_one ? "keep the number (`losses.append(loss.item())`), `.detach()` a state that is "
+                 "carried over, and move outputs to the host (`.detach().cpu()`)"
+               : "keep the number (`losses.append(loss.item())`), and `.detach()` what you "
+                 "keep or carry over";
     cause.cost = "each `.item()` waits for the card; `.detach()` does not";
     return tide_causes_add(to, &cause);
 }
