@@ -37,6 +37,7 @@ tide_cause_rule tide_cause_growth;        /* loops */
 tide_cause_rule tide_cause_fragmentation; /* free memory in pieces */
 tide_cause_rule tide_cause_rebuilt;       /* an old model beside the new one */
 tide_cause_rule tide_cause_reserved;      /* side streams, CUDA graphs, an emptied cache */
+tide_cause_rule tide_cause_models;
 tide_cause_rule tide_cause_spare;
 tide_cause_rule tide_cause_loaded;
 tide_cause_rule tide_cause_logits;

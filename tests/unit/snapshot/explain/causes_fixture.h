@@ -31,7 +31,8 @@ enum {
     AT_WORKER,      /* _worker_loop > run (model.py:5) */
     AT_EMPTY_CACHE, /* main (train.py:14) > empty_cache */
     AT_LIBRARY,     /* main (train.py:14) > a module's call */
-    AT_TEARDOWN     /* the same > empty_cache */
+    AT_TEARDOWN,    /* the same > empty_cache */
+    AT_BACKWARD     /* autograd's engine */
 };
 
 /* A recording while it is made. */

@@ -287,6 +287,40 @@ static void assert_words(const char *expected) {
     end_explained(&of);
 }
 
+/* Folds of a cross validation: each builds a model, trains it, and frees all but the `n_kept` last
+ * ones. */
+static void folds(size_t n_folds, size_t n_kept, uint32_t trained_at) {
+    begin_recording(&made);
+    for (uint64_t i = 0; i < n_folds; i++) {
+        alloc_alone(&made, FIRST + 2 * i * NEXT, GIB, AT_BUILD);
+        alloc_alone(&made, FIRST + (2 * i + 1) * NEXT, GIB, trained_at);
+        made.rows[made.n - 1].category = TIDE_GRADIENT;
+        if (i + 1 > n_kept) {
+            drop(&made, FIRST + 2 * (i - n_kept) * NEXT, GIB);
+            drop(&made, FIRST + (2 * (i - n_kept) + 1) * NEXT, GIB);
+        }
+    }
+}
+
+static void models_of_earlier_folds(void **state) {
+    (void)state;
+    folds(6, 5, AT_BACKWARD);
+    explained of;
+    explain(&made, &of);
+    const tide_cause *cause = cause_of(&of, "models_kept");
+    assert_string_equal(cause->words,
+                        "Weights, gradients and optimizer state of earlier models make up 10.00 "
+                        "GiB of the peak (83 %): main (train.py:10) builds a model anew after "
+                        "each training, and 5 of the earlier ones are still allocated.");
+    end_explained(&of);
+    folds(6, 0, AT_BACKWARD); /* each fold frees its model */
+    assert_silent(&made, "models_kept");
+    folds(2, 2, AT_BACKWARD); /* a first stage and a second */
+    assert_silent(&made, "models_kept");
+    folds(6, 5, AT_MAIN); /* layers of one model */
+    assert_silent(&made, "models_kept");
+}
+
 /* The card as its driver accounts for it: beside 1 GiB of PyTorch and a context of 0.5 GiB. */
 static void use_card(uint64_t others_bytes) {
     begin_recording(&made);
@@ -361,6 +395,7 @@ int main(void) {
         cmocka_unit_test_setup(worker, start),
         cmocka_unit_test_setup(rank, start),
         cmocka_unit_test_setup(other_processes, start),
+        cmocka_unit_test_setup(models_of_earlier_folds, start),
         cmocka_unit_test_setup(old_and_new, start),
         cmocka_unit_test_setup(sentences, start),
     };
