@@ -302,6 +302,46 @@ static void folds(size_t n_folds, size_t n_kept, uint32_t trained_at) {
     }
 }
 
+/* A result of a forward pass, which is freed. */
+static void release_one(uint64_t i) {
+    alloc_alone(&made, FIRST + (20 + i) * NEXT, MIB, AT_FORWARD);
+    drop(&made, FIRST + (20 + i) * NEXT, MIB);
+}
+
+/* Trials that build a model and run it, and a collection after the fourth of them, or none. */
+static void trials(bool is_collected, bool goes_on) {
+    begin_recording(&made);
+    for (uint64_t i = 0; i < 5; i++) {
+        alloc_alone(&made, FIRST + i * NEXT, GIB, AT_BUILD);
+        release_one(i);
+    }
+    for (uint64_t i = 0; i < 4; i++) {
+        drop(&made, FIRST + i * NEXT, GIB);
+        if (!is_collected) {
+            release_one(i);
+        }
+    }
+    if (goes_on) {
+        release_one(0);
+    }
+}
+
+static void models_that_wait_for_the_collector(void **state) {
+    (void)state;
+    trials(true, true);
+    explained of;
+    explain(&made, &of);
+    const tide_cause *cause = cause_of(&of, "models_kept");
+    assert_non_null(strstr(cause->words, "Weights of earlier models make up 4.00 GiB"));
+    assert_non_null(strstr(cause->words, "anew after each forward pass, and 4 of the earlier"));
+    assert_non_null(strstr(cause->words, "freed several at a time"));
+    end_explained(&of);
+    trials(false, true); /* layers that are built one by one */
+    assert_silent(&made, "models_kept");
+    trials(true, false); /* the end of the program */
+    assert_silent(&made, "models_kept");
+}
+
 static void models_of_earlier_folds(void **state) {
     (void)state;
     folds(6, 5, AT_BACKWARD);
@@ -396,6 +436,7 @@ int main(void) {
         cmocka_unit_test_setup(rank, start),
         cmocka_unit_test_setup(other_processes, start),
         cmocka_unit_test_setup(models_of_earlier_folds, start),
+        cmocka_unit_test_setup(models_that_wait_for_the_collector, start),
         cmocka_unit_test_setup(old_and_new, start),
         cmocka_unit_test_setup(sentences, start),
     };
