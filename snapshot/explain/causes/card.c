@@ -176,11 +176,11 @@ static bool is_of_code(const tide_facts *facts, uint32_t a, uint32_t b) {
     return (function[0] != '\0' && function[0] != '<') || first->line == second->line;
 }
 
-/* What existed beside a failed request. */
+/* What existed beside a failed request, or before it. */
 typedef struct beside {
     int64_t own_bytes;     /* tensors of about its size that the same function made */
     size_t n_own;          /* of these */
-    int64_t largest_bytes; /* the largest of the others; 0: none */
+    int64_t largest_bytes; /* the largest of the others, also of freed ones; 0: none */
 } beside;
 
 static beside look_beside(const tide_facts *facts) {
@@ -190,14 +190,16 @@ static beside look_beside(const tide_facts *facts) {
     for (size_t i = 0; i < facts->lifetimes->n_lifetimes; i++) {
         const tide_lifetime *block = tide_facts_block(facts, (uint32_t)i);
         int64_t bytes = (int64_t)block->block_bytes;
-        if (block->device != facts->device || !tide_lifetime_is_allocated(block, failure->event)) {
+        if (block->device != facts->device || (int64_t)block->born > failure->event) {
             continue;
         }
-        uint32_t own = tide_stack_program(&facts->stacks, block->stack);
+        uint32_t made_at = tide_stack_program(&facts->stacks, block->stack);
         bool is_own = bytes >= failure->asked_bytes / OWN_PARTS &&
-                      !tide_cause_is_state(facts, block) && is_of_code(facts, own, line);
-        found.n_own += is_own;
-        found.own_bytes += is_own ? bytes : 0;
+                      !tide_cause_is_state(facts, block) && is_of_code(facts, made_at, line);
+        if (is_own && tide_lifetime_is_allocated(block, failure->event)) {
+            found.n_own++;
+            found.own_bytes += bytes;
+        }
         found.largest_bytes = !is_own && bytes > found.largest_bytes ? bytes : found.largest_bytes;
     }
     return found;
@@ -219,11 +221,11 @@ static void add_too_large(const tide_facts *facts, const beside *of, bool is_cdi
                   tide_bytes_format(failure->asked_bytes, asked), times > MOST_TIMES ? "over " : "",
                   times > MOST_TIMES ? (int64_t)MOST_TIMES : times);
     if (of->n_own > 0) {
-        tide_text_add(to, "of other code (%s), and %zu %s of the same function already %s %s",
-                      tide_bytes_format(of->largest_bytes, largest), of->n_own,
-                      tide_plural(of->n_own, "tensor", "tensors"),
-                      tide_plural(of->n_own, "holds", "hold"),
-                      tide_bytes_format(of->own_bytes, own));
+        tide_text_add(
+            to, "that other code made (%s), and %zu %s of the same function already %s %s",
+            tide_bytes_format(of->largest_bytes, largest), of->n_own,
+            tide_plural(of->n_own, "tensor", "tensors"), tide_plural(of->n_own, "holds", "hold"),
+            tide_bytes_format(of->own_bytes, own));
     } else {
         tide_text_add(to, "that existed (%s)", tide_bytes_format(of->largest_bytes, largest));
     }

@@ -27,6 +27,7 @@ static tide_cause_rule *const RULES[] = {
     tide_cause_autocast,
     tide_cause_lbfgs,
     tide_cause_dense,
+    tide_cause_unused_gradients,
     tide_cause_recomputed,
     tide_cause_copy,
     tide_cause_gradients_in_forward,

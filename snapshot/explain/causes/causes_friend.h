@@ -49,6 +49,7 @@ tide_cause_rule tide_cause_ddp;
 tide_cause_rule tide_cause_autocast;
 tide_cause_rule tide_cause_lbfgs;
 tide_cause_rule tide_cause_dense;
+tide_cause_rule tide_cause_unused_gradients;
 tide_cause_rule tide_cause_recomputed;
 tide_cause_rule tide_cause_double;
 tide_cause_rule tide_cause_copy; /* after growth, which may name the copies */

@@ -160,8 +160,10 @@ static tide_status say(const tide_facts *facts, const older *of, const series *l
         like->is_collected
             ? "call `gc.collect()` at the end of each round, or break the cycle: a hook or a "
               "scheduler that refers to the model or the optimizer, which refers to it"
-            : "`del` the model, the optimizer and what refers to them at the end of each round. If "
-              "they refer to each other, as a scheduler and its optimizer do, call `gc.collect()` "
+            : "`del` the model, the optimizer and what refers to them (a list, a cache, a closure) "
+              "at "
+              "the end of each round. If they refer to each other, as a scheduler and its "
+              "optimizer do, call `gc.collect()` "
               "then. Copy what you keep to the host (`model.cpu()`)";
     cause.cost = like->is_collected ? "a collection takes milliseconds" : "";
     return tide_causes_add(to, &cause);

@@ -131,8 +131,9 @@ static void one_more_too_large(void **state) {
     explain(&made, &of);
     assert_string_equal(
         cause_of(&of, "too_large_request")->words,
-        "One request is for 16.00 GiB, 163 times as much as the largest tensor of other code "
-        "(100.00 MiB), and 1 tensor of the same function already holds 16.00 GiB: operators that "
+        "One request is for 16.00 GiB, 163 times as much as the largest tensor that other code "
+        "made (100.00 MiB), and 1 tensor of the same function already holds 16.00 GiB: operators "
+        "that "
         "pair, broadcast, repeat or resize their inputs make such results.");
     end_explained(&of);
     begin_recording(&made); /* small tensors that fill the card are no such result */
@@ -146,6 +147,11 @@ static void one_more_too_large(void **state) {
     alloc_alone(&made, FIRST, 10 * GIB, AT_MAIN);
     alloc_alone(&made, FIRST + NEXT, 10 * GIB, AT_RUN);
     fail_request(&made, 10 * GIB, 3 * GIB, AT_RUN);
+    assert_silent(&made, "too_large_request");
+    begin_recording(&made); /* and freed it: the line only converts it */
+    alloc_alone(&made, FIRST, 8 * GIB, AT_MAIN);
+    drop(&made, FIRST, 8 * GIB);
+    fail_request(&made, 16 * GIB, 15 * GIB, AT_RUN);
     assert_silent(&made, "too_large_request");
 }
 
