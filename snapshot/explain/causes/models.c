@@ -146,7 +146,7 @@ static tide_status say(const tide_facts *facts, const older *of, const series *l
     tide_text_add(&text,
                   ": %s builds a model anew after each %s, and %zu of the earlier ones %s "
                   "still allocated.",
-                  tide_cause_place(facts, tide_block_line(&facts->lines, of->largest), place),
+                  tide_cause_quoted(facts, tide_block_line(&facts->lines, of->largest), ",", place),
                   by_forward ? "forward pass" : "training", like->n_kept,
                   like->n_kept == 1 ? "is" : "are");
     if (like->is_collected) {

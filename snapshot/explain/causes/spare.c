@@ -8,15 +8,19 @@ enum {
     HELD_PERCENT = 25  /* of the reserved memory, at least, free in segments that blocks hold */
 };
 
-/* The row that made the reserved memory as large as it ever was; -1: none, or memory was mapped, as
- * expandable segments do, which have no such pieces. */
+#define SMALL_SEGMENT (UINT64_C(2) << 20) /* PyTorch's, for requests of up to 1 MiB */
+
+/* The last purchase before most was reserved; -1: none, or memory was mapped, as expandable
+ * segments do, which have no such pieces. Segments for small requests are bought on their own. */
 static int64_t find_purchase(const tide_facts *facts) {
     const tide_event_table *events = &facts->snapshot->events;
     for (int64_t i = facts->reserved.event; i >= 0; i--) {
-        if (events->device[i] != facts->device || !tide_action_is_of_segment(events->action[i])) {
+        bool is_bought = events->action[i] == TIDE_ACTION_SEGMENT_ALLOC;
+        if (events->device[i] != facts->device || !tide_action_is_of_segment(events->action[i]) ||
+            (is_bought && tide_bytes_at(&events->block_bytes, (size_t)i) <= SMALL_SEGMENT)) {
             continue;
         }
-        return events->action[i] == TIDE_ACTION_SEGMENT_ALLOC ? i : -1;
+        return is_bought ? i : -1;
     }
     return -1;
 }
@@ -36,7 +40,7 @@ static tide_status say(const tide_facts *facts, int64_t row, const tide_reserved
     tide_text_add(&text, "The allocator reserved %s more",
                   tide_bytes_format((int64_t)event.block_bytes, bought));
     if (line != TIDE_NONE) {
-        tide_text_add(&text, " for %s", tide_cause_place(facts, line, place));
+        tide_text_add(&text, " for %s", tide_cause_quoted(facts, line, "", place));
     }
     tide_text_add(&text, ", while %s of what it had reserved were free, in pieces of at most %s.",
                   tide_bytes_format(part->free_bytes, free_bytes),

@@ -47,7 +47,12 @@ typedef struct recording {
     tide_snapshot_rank rank;
     tide_snapshot_driver_account account; /* of the card; all 0: none */
     tide_snapshot_owner owner;            /* PyTorch, if there is an account */
+    const tide_source_row *source; /* of the program's lines; NULL: not recorded */
+    size_t n_source;
 } recording;
+
+/* Strings of the program's files. */
+enum { FIXTURE_TRAIN = 7, FIXTURE_MODEL = 8 };
 
 /* The same, read by the engine. */
 typedef struct explained {
