@@ -12,6 +12,7 @@ static tide_cause_rule *const RULES[] = {
     tide_cause_process,
     /* growth and fragmentation */
     tide_cause_growth,
+    tide_cause_garbage,
     tide_cause_fragmentation,
     tide_cause_double,
     /* the peak */

@@ -44,6 +44,7 @@ typedef struct recording {
     bool has_pools;
     tide_snapshot_device devices[2];
     tide_snapshot_rank rank;
+    tide_snapshot_at_failure at_failure;
 } recording;
 
 /* The same, read by the engine. */
