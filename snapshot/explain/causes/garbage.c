@@ -58,7 +58,7 @@ tide_status tide_cause_filled(const tide_facts *facts, const tide_growth_fact *f
                   "%zu blocks of up to %s, allocated one after the other at %s, were never "
                   "released, %s in all, and the memory ran out while this went on.",
                   fact->n_blocks, tide_bytes_format((int64_t)last->block_bytes, each),
-                  tide_cause_place(facts, fact->line, place),
+                  tide_cause_quoted(facts, fact->line, "", place),
                   tide_bytes_format(fact->bytes, bytes));
     cause.words = words;
     if (collected >= 0 && is_share(garbage, fact->bytes, MOST_PERCENT)) {
