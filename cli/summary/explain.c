@@ -6,7 +6,7 @@
 #include "cli/options/report_options.h"
 #include "cli/words/snapshot_words.h"
 #include "cli/summary/verdict.h"
-#include "snapshot/kinds/answer.h"
+#include "snapshot/kinds/file_answer.h"
 
 typedef struct explain_options {
     tide_report_options report; /* how the report is printed */
@@ -86,7 +86,7 @@ static tide_status report_on(const tide_snapshot *snapshot, const char *path,
 }
 
 /* A file that is not a snapshot, but says something about memory. */
-static tide_status report_answer(const tide_answer *answer, const explain_options *options,
+static tide_status report_answer(const tide_file_answer *answer, const explain_options *options,
                                  tide_error *error) {
     tide_report report;
     tide_report_init(&report, "explain");
@@ -114,15 +114,15 @@ static tide_status explain_snapshot(const char *path, const explain_options *opt
 }
 
 static tide_status explain(const char *path, const explain_options *options, tide_error *error) {
-    tide_answer answer;
+    tide_file_answer answer;
     bool is_answered = false;
-    tide_answer_init(&answer, tide_hostmem_default());
-    tide_status status = tide_answer_file(path, &answer, &is_answered, error);
+    tide_file_answer_init(&answer, tide_hostmem_default());
+    tide_status status = tide_file_answer_read(path, &answer, &is_answered, error);
     if (status == TIDE_OK) {
         status = is_answered ? report_answer(&answer, options, error)
                              : explain_snapshot(path, options, error);
     }
-    tide_answer_fini(&answer);
+    tide_file_answer_fini(&answer);
     return status;
 }
 

@@ -2,7 +2,7 @@
  *
  * One table (kinds.c) has a row for each kind: how it begins, and what a command does with it. A
  * snapshot inside of a page is read as a snapshot; texts and traces are answered by
- * tide_answer_file (answer.h); the other kinds are named, with what to record instead.
+ * tide_file_answer_read (file_answer.h); the other kinds are named, with what to record instead.
  */
 #ifndef TIDE_SNAPSHOT_KINDS_H
 #define TIDE_SNAPSHOT_KINDS_H

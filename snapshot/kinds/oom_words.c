@@ -4,7 +4,7 @@
 
 #include "common/text/bytes.h"
 #include "common/text/text.h"
-#include "snapshot/kinds/answer_internal.h"
+#include "snapshot/kinds/file_answer_internal.h"
 
 enum {
     NEAR_PERCENT = 3, /* of the capacity: less would not have helped for long */
@@ -20,7 +20,7 @@ enum {
 typedef struct failure {
     const tide_oom_text *oom; /* borrowed */
     const tide_traceback *trace;
-    tide_answer *answer;
+    tide_file_answer *answer;
     int64_t capacity; /* reserved and free: the memory that one process could use; -1: unknown */
     int64_t margin;   /* of it after the request */
     int64_t rounding; /* the margin is exact to so many bytes */
@@ -97,16 +97,16 @@ static void find_margin(failure *of) {
 /* ---- the headline ---- */
 
 static void add_where(const failure *of, tide_text *to) {
-    const tide_trace_frame *line = tide_answer_line(of->trace);
+    const tide_trace_frame *line = tide_file_answer_line(of->trace);
     if (line != NULL) {
         tide_text_add(to, of->trace->is_backward ? " in the backward pass that " : " at ");
-        tide_answer_add_place(line, to);
+        tide_file_answer_add_place(line, to);
         tide_text_add(to, of->trace->is_backward ? " starts" : "");
     }
 }
 
 static void add_source(const failure *of, tide_text *to) {
-    const tide_trace_frame *line = tide_answer_line(of->trace);
+    const tide_trace_frame *line = tide_file_answer_line(of->trace);
     if (line != NULL && line->source[0] != '\0') {
         tide_text_add(to, " The line is `%s`.", line->source);
     }
@@ -150,7 +150,7 @@ static void say_headline(const failure *of, bool has_more) {
     if (has_more) {
         tide_text_add(&text, " Other such messages follow; this is the first.");
     }
-    tide_answer_say(of->answer, "oom", "%s", words);
+    tide_file_answer_say(of->answer, "oom", "%s", words);
 }
 
 /* ---- the cause, of PyTorch's messages ---- */
@@ -194,7 +194,7 @@ static void say_others(const failure *of, const char *begin) {
     tide_text text = tide_text_in(words, sizeof(words));
     bool knows_own = of->oom->own_bytes >= 0 || of->own != SIZE_MAX;
     add_processes(of, &text);
-    tide_answer_say(
+    tide_file_answer_say(
         of->answer, "cause",
         "%s%s of the card's %s was held by %s%s; without it, the request would have fitted. Cure: "
         "`nvidia-smi` lists the processes of the card: end those that are not needed.",
@@ -209,28 +209,31 @@ static void say_others(const failure *of, const char *begin) {
 static bool say_plain_cause(const failure *of) {
     const tide_oom_text *oom = of->oom;
     if (oom->total_bytes >= 0 && oom->requested_bytes > oom->total_bytes) {
-        tide_answer_say(of->answer, "cause",
-                        "The request alone is larger than the whole card: neither another process "
-                        "nor fragmentation is the cause, and no setting of the allocator helps. "
-                        "Cure: make this one tensor smaller (a smaller batch, length or "
-                        "resolution), or compute it in chunks.");
+        tide_file_answer_say(
+            of->answer, "cause",
+            "The request alone is larger than the whole card: neither another process "
+            "nor fragmentation is the cause, and no setting of the allocator helps. "
+            "Cure: make this one tensor smaller (a smaller batch, length or "
+            "resolution), or compute it in chunks.");
     } else if (is_spilled(oom)) {
-        tide_answer_say(of->answer, "cause",
-                        "PyTorch had reserved more than the card has: the driver used host memory "
-                        "as well, as it does on Windows, so the free bytes of the message do not "
-                        "show what was left.");
+        tide_file_answer_say(
+            of->answer, "cause",
+            "PyTorch had reserved more than the card has: the driver used host memory "
+            "as well, as it does on Windows, so the free bytes of the message do not "
+            "show what was left.");
     } else if (is_of_limit(oom)) {
-        tide_answer_say(of->answer, "cause",
-                        "The limit of this process, %s "
-                        "(`torch.cuda.set_per_process_memory_fraction`), refused the request: the "
-                        "card had %s free.",
-                        BYTES(oom->limit_bytes), BYTES(oom->free_bytes));
+        tide_file_answer_say(
+            of->answer, "cause",
+            "The limit of this process, %s "
+            "(`torch.cuda.set_per_process_memory_fraction`), refused the request: the "
+            "card had %s free.",
+            BYTES(oom->limit_bytes), BYTES(oom->free_bytes));
     } else if (oom->free_bytes - tide_text_rounding(oom->free_bytes) >=
                oom->requested_bytes + tide_text_rounding(oom->requested_bytes)) {
-        tide_answer_say(of->answer, "cause",
-                        "The card had more free than was asked for, so these figures do not "
-                        "explain the failure; fragmentation of PyTorch's memory is not its "
-                        "cause.");
+        tide_file_answer_say(of->answer, "cause",
+                             "The card had more free than was asked for, so these figures do not "
+                             "explain the failure; fragmentation of PyTorch's memory is not its "
+                             "cause.");
     } else {
         return false;
     }
@@ -245,14 +248,15 @@ static bool is_near(const failure *of) {
 static void say_size(const failure *of) {
     const tide_oom_text *oom = of->oom;
     if (oom->total_bytes >= 0 && oom->requested_bytes >= oom->total_bytes / 2) {
-        tide_answer_say(of->answer, "cause",
-                        "This one request is %d %% of the card. Cure: make the tensor smaller (a "
-                        "smaller batch, length or resolution), or compute it in chunks.",
-                        (int)(oom->requested_bytes * 100 / oom->total_bytes));
+        tide_file_answer_say(
+            of->answer, "cause",
+            "This one request is %d %% of the card. Cure: make the tensor smaller (a "
+            "smaller batch, length or resolution), or compute it in chunks.",
+            (int)(oom->requested_bytes * 100 / oom->total_bytes));
     } else if (oom->allocated_bytes >= of->capacity / 100 * FULL_PERCENT) {
-        tide_answer_say(of->answer, "cause",
-                        "Tensors filled what PyTorch could use: %s of %s was allocated.",
-                        BYTES(oom->allocated_bytes), BYTES(of->capacity));
+        tide_file_answer_say(of->answer, "cause",
+                             "Tensors filled what PyTorch could use: %s of %s was allocated.",
+                             BYTES(oom->allocated_bytes), BYTES(of->capacity));
     }
 }
 
@@ -260,38 +264,42 @@ static void say_size(const failure *of) {
 static void say_fragmentation(const failure *of) {
     const tide_oom_text *oom = of->oom;
     int64_t cached = oom->reserved_bytes - oom->allocated_bytes;
-    tide_answer_say(of->answer, "cause",
-                    "Fragmentation, or memory that is cached for another stream or a CUDA graph: "
-                    "%s that was reserved and not allocated and %s free on the card would have "
-                    "served the request in one piece, with %s left.",
-                    BYTES(cached), BYTES(oom->free_bytes), BYTES(of->margin));
+    tide_file_answer_say(
+        of->answer, "cause",
+        "Fragmentation, or memory that is cached for another stream or a CUDA graph: "
+        "%s that was reserved and not allocated and %s free on the card would have "
+        "served the request in one piece, with %s left.",
+        BYTES(cached), BYTES(oom->free_bytes), BYTES(of->margin));
 }
 
 static void say_margin(const failure *of) {
     const tide_oom_text *oom = of->oom;
     if (of->margin < -of->rounding) {
-        tide_answer_say(of->answer, "oom_cause",
-                        "Fragmentation plays no part: even in one piece, %s would have been "
-                        "missing.",
-                        BYTES(-of->margin));
+        tide_file_answer_say(of->answer, "oom_cause",
+                             "Fragmentation plays no part: even in one piece, %s would have been "
+                             "missing.",
+                             BYTES(-of->margin));
     } else if (of->margin <= of->rounding) {
-        tide_answer_say(of->answer, "oom_cause",
-                        "Fragmentation is not the cause: in one piece, nothing would have been "
-                        "left, within the %s to which the message rounds.",
-                        BYTES(of->rounding));
+        tide_file_answer_say(
+            of->answer, "oom_cause",
+            "Fragmentation is not the cause: in one piece, nothing would have been "
+            "left, within the %s to which the message rounds.",
+            BYTES(of->rounding));
     } else if (is_near(of)) {
-        tide_answer_say(of->answer, "oom_cause",
-                        "Fragmentation is not the cause: in one piece, only %s would have been "
-                        "left.",
-                        BYTES(of->margin));
+        tide_file_answer_say(
+            of->answer, "oom_cause",
+            "Fragmentation is not the cause: in one piece, only %s would have been "
+            "left.",
+            BYTES(of->margin));
     } else {
         say_fragmentation(of);
     }
     if (oom->private_pool_bytes > of->capacity / 100 * POOL_PERCENT) {
-        tide_answer_say(of->answer, "reserved",
-                        "%s counted as allocated is memory of CUDA graphs' private pools, which no "
-                        "other request may use.",
-                        BYTES(oom->private_pool_bytes));
+        tide_file_answer_say(
+            of->answer, "reserved",
+            "%s counted as allocated is memory of CUDA graphs' private pools, which no "
+            "other request may use.",
+            BYTES(oom->private_pool_bytes));
     }
 }
 
@@ -307,24 +315,26 @@ static void say_advice(const failure *of, bool is_fragmentation) {
         return;
     }
     if (!is_fragmentation) {
-        tide_answer_say(of->answer, "help",
-                        "The setting that the message names, %s, would not help by these figures.",
-                        named);
+        tide_file_answer_say(
+            of->answer, "help",
+            "The setting that the message names, %s, would not help by these figures.", named);
     } else if (of->trace->is_windows) {
         return; /* expandable segments are for Linux */
     } else if (oom->advice == TIDE_OOM_ADVICE_SPLIT) {
-        tide_answer_say(of->answer, "help",
-                        "These figures support the setting that the message names, %s; they do not "
-                        "show the value, nor whether memory grows, which no setting cures.",
-                        named);
+        tide_file_answer_say(
+            of->answer, "help",
+            "These figures support the setting that the message names, %s; they do not "
+            "show the value, nor whether memory grows, which no setting cures.",
+            named);
     } else {
-        tide_answer_say(of->answer, "help",
-                        "These figures support %s (`PYTORCH_%s_ALLOC_CONF=expandable_segments:"
-                        "True`); they do not show whether memory grows, which no setting cures.",
-                        oom->advice == TIDE_OOM_ADVICE_EXPANDABLE
-                            ? "the setting that the message names"
-                            : "a setting against fragmentation, which PyTorch has since 2.1",
-                        oom->is_hip ? "HIP" : "CUDA");
+        tide_file_answer_say(
+            of->answer, "help",
+            "These figures support %s (`PYTORCH_%s_ALLOC_CONF=expandable_segments:"
+            "True`); they do not show whether memory grows, which no setting cures.",
+            oom->advice == TIDE_OOM_ADVICE_EXPANDABLE
+                ? "the setting that the message names"
+                : "a setting against fragmentation, which PyTorch has since 2.1",
+            oom->is_hip ? "HIP" : "CUDA");
     }
 }
 
@@ -350,13 +360,13 @@ static void say_pytorch(const failure *of) {
 static void say_mps(const failure *of) {
     const tide_oom_text *oom = of->oom;
     if (oom->limit_bytes >= 0 && oom->allocated_bytes >= 0 && oom->other_bytes >= 0) {
-        tide_answer_say(of->answer, "cause",
-                        "The limit of the process is %s: %s allocated by PyTorch, %s by others and "
-                        "the request are more. Cure: a smaller batch, length or resolution; "
-                        "`PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0` removes the limit and may exhaust "
-                        "the memory of the machine.",
-                        BYTES(oom->limit_bytes), BYTES(oom->allocated_bytes),
-                        BYTES(oom->other_bytes));
+        tide_file_answer_say(
+            of->answer, "cause",
+            "The limit of the process is %s: %s allocated by PyTorch, %s by others and "
+            "the request are more. Cure: a smaller batch, length or resolution; "
+            "`PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0` removes the limit and may exhaust "
+            "the memory of the machine.",
+            BYTES(oom->limit_bytes), BYTES(oom->allocated_bytes), BYTES(oom->other_bytes));
     }
 }
 
@@ -364,42 +374,47 @@ static void say_xla(const failure *of) {
     const tide_oom_text *oom = of->oom;
     if (oom->program_bytes >= 0 && oom->parameter_bytes >= 0 && oom->output_bytes >= 0 &&
         oom->temporary_bytes >= 0) {
-        tide_answer_say(of->answer, "filled",
-                        "The compiled program needs %s: %s of arguments, %s of results and %s of "
-                        "temporaries.",
-                        BYTES(oom->program_bytes), BYTES(oom->parameter_bytes),
-                        BYTES(oom->output_bytes), BYTES(oom->temporary_bytes));
+        tide_file_answer_say(
+            of->answer, "filled",
+            "The compiled program needs %s: %s of arguments, %s of results and %s of "
+            "temporaries.",
+            BYTES(oom->program_bytes), BYTES(oom->parameter_bytes), BYTES(oom->output_bytes),
+            BYTES(oom->temporary_bytes));
     }
     if (oom->buffer[0] != '\0') {
-        tide_answer_say(of->answer, "cause", "The largest buffer of the program: %s.", oom->buffer);
+        tide_file_answer_say(of->answer, "cause", "The largest buffer of the program: %s.",
+                             oom->buffer);
     }
-    tide_answer_say(of->answer, "unknown",
-                    "Not known from a message: what filled the card. "
-                    "`jax.profiler.save_device_memory_profile(\"memory.prof\")` before the line "
-                    "records the arrays that are alive; `pprof` shows them.");
+    tide_file_answer_say(
+        of->answer, "unknown",
+        "Not known from a message: what filled the card. "
+        "`jax.profiler.save_device_memory_profile(\"memory.prof\")` before the line "
+        "records the arrays that are alive; `pprof` shows them.");
 }
 
 static void say_host(const failure *of) {
-    tide_answer_say(of->answer, "cause",
-                    "This is memory of the machine, not of a GPU: a tensor on the processor needs "
-                    "it.");
+    tide_file_answer_say(
+        of->answer, "cause",
+        "This is memory of the machine, not of a GPU: a tensor on the processor needs "
+        "it.");
 }
 
 static void say_limited(const failure *of) {
     const tide_oom_text *oom = of->oom;
     if (oom->limit_bytes >= 0) {
-        tide_answer_say(of->answer, "cause", "The limit of CuPy's memory pool is %s.",
-                        BYTES(oom->limit_bytes));
+        tide_file_answer_say(of->answer, "cause", "The limit of CuPy's memory pool is %s.",
+                             BYTES(oom->limit_bytes));
     }
 }
 
 static void say_cuda(const failure *of) {
-    tide_answer_say(of->answer, "cause",
-                    "The message has no figures: a call of CUDA itself was refused, not a request "
-                    "of a framework's allocator, which would print them.%s",
-                    of->oom->may_be_late ? " An earlier call may have failed: with "
-                                           "`CUDA_LAUNCH_BLOCKING=1` the line is the right one."
-                                         : "");
+    tide_file_answer_say(
+        of->answer, "cause",
+        "The message has no figures: a call of CUDA itself was refused, not a request "
+        "of a framework's allocator, which would print them.%s",
+        of->oom->may_be_late ? " An earlier call may have failed: with "
+                               "`CUDA_LAUNCH_BLOCKING=1` the line is the right one."
+                             : "");
 }
 
 static void say_unknown(const failure *of) {
@@ -412,20 +427,21 @@ static void say_unknown(const failure *of) {
     } else {
         tide_text_add(&text, "what filled the memory");
     }
-    tide_answer_say_record(of->answer, of->trace, !oom->is_hip && !oom->is_xpu, "a message", words);
+    tide_file_answer_say_record(of->answer, of->trace, !oom->is_hip && !oom->is_xpu, "a message",
+                                words);
 }
 
 static void add_all_figures(const failure *of) {
     const tide_oom_text *oom = of->oom;
-    tide_answer_figure(of->answer, "requested_bytes", oom->requested_bytes);
-    tide_answer_figure(of->answer, "free_bytes", oom->free_bytes);
-    tide_answer_figure(of->answer, "total_bytes", oom->total_bytes);
-    tide_answer_figure(of->answer, "allocated_bytes", oom->allocated_bytes);
-    tide_answer_figure(of->answer, "reserved_bytes", oom->reserved_bytes);
-    tide_answer_figure(of->answer, "other_bytes", of->others);
+    tide_file_answer_figure(of->answer, "requested_bytes", oom->requested_bytes);
+    tide_file_answer_figure(of->answer, "free_bytes", oom->free_bytes);
+    tide_file_answer_figure(of->answer, "total_bytes", oom->total_bytes);
+    tide_file_answer_figure(of->answer, "allocated_bytes", oom->allocated_bytes);
+    tide_file_answer_figure(of->answer, "reserved_bytes", oom->reserved_bytes);
+    tide_file_answer_figure(of->answer, "other_bytes", of->others);
 }
 
-void tide_answer_oom(tide_answer *answer, const tide_log_text *log) {
+void tide_file_answer_oom(tide_file_answer *answer, const tide_log_text *log) {
     failure of = {.oom = &log->oom, .trace = &log->trace, .answer = answer};
     find_margin(&of);
     say_headline(&of, log->has_more);

@@ -8,11 +8,11 @@
 
 #include "fuzz/fuzz.h"
 #include "snapshot/document/snapshot.h"
-#include "snapshot/kinds/answer.h"
+#include "snapshot/kinds/file_answer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
     char path[32];
-    tide_answer answer;
+    tide_file_answer answer;
     tide_snapshot *snapshot = NULL;
     bool is_answered = false;
     tide_error error = {""};
@@ -21,8 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
         abort();
     }
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
-    tide_answer_init(&answer, tide_hostmem_default());
-    tide_status status = tide_answer_file(path, &answer, &is_answered, &error);
+    tide_file_answer_init(&answer, tide_hostmem_default());
+    tide_status status = tide_file_answer_read(path, &answer, &is_answered, &error);
     if (status == TIDE_OK && !is_answered) {
         status = tide_snapshot_load(path, NULL, &snapshot, &error);
     } else if (status == TIDE_OK && answer.n_sentences == 0) {
@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
         abort();
     }
     tide_snapshot_destroy(snapshot);
-    tide_answer_fini(&answer);
+    tide_file_answer_fini(&answer);
     (void)close(file);
     return 0;
 }

@@ -13,14 +13,14 @@
 
 void answer_text(const char *bytes, size_t n_bytes, char ret_text[ANSWER_BYTES]) {
     char path[SNAPSHOT_PATH_BYTES];
-    tide_answer answer;
+    tide_file_answer answer;
     bool is_answered = false;
     tide_error error = {""};
     tide_text text = tide_text_in(ret_text, ANSWER_BYTES);
     snapshot_path(path, "held");
     snapshot_write_file(path, bytes, n_bytes);
-    tide_answer_init(&answer, tide_hostmem_default());
-    tide_status status = tide_answer_file(path, &answer, &is_answered, &error);
+    tide_file_answer_init(&answer, tide_hostmem_default());
+    tide_status status = tide_file_answer_read(path, &answer, &is_answered, &error);
     if (status != TIDE_OK) {
         tide_text_add(&text, "%s\n", error.message);
     } else if (!is_answered) {
@@ -32,7 +32,7 @@ void answer_text(const char *bytes, size_t n_bytes, char ret_text[ANSWER_BYTES])
     for (size_t i = 0; status == TIDE_OK && i < answer.n_figures; i++) {
         tide_text_add(&text, "%s=%" PRId64 "\n", answer.figures[i].key, answer.figures[i].value);
     }
-    tide_answer_fini(&answer);
+    tide_file_answer_fini(&answer);
     snapshot_remove(path);
 }
 

@@ -1,8 +1,8 @@
-/* answer_text.h - what tide_answer_file says about a text, as one text. */
+/* answer_text.h - what tide_file_answer_read says about a text, as one text. */
 #ifndef TIDE_TEST_ANSWER_TEXT_H
 #define TIDE_TEST_ANSWER_TEXT_H
 
-#include "snapshot/kinds/answer.h"
+#include "snapshot/kinds/file_answer.h"
 
 enum { ANSWER_BYTES = 16 * 1024 };
 

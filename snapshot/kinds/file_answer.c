@@ -1,4 +1,4 @@
-#include "snapshot/kinds/answer.h"
+#include "snapshot/kinds/file_answer.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -6,22 +6,22 @@
 
 #include "common/text/text.h"
 #include "snapshot/format/gzip_file.h"
-#include "snapshot/kinds/answer_internal.h"
+#include "snapshot/kinds/file_answer_internal.h"
 #include "snapshot/kinds/beginning.h"
 
 /* Of the uncompressed text. */
 #define MAX_TEXT_BYTES ((size_t)1 << 31)
 
-void tide_answer_init(tide_answer *answer, const tide_hostmem *mem) {
+void tide_file_answer_init(tide_file_answer *answer, const tide_hostmem *mem) {
     memset(answer, 0, sizeof(*answer));
     tide_arena_init(&answer->arena, mem);
 }
 
-void tide_answer_fini(tide_answer *answer) {
+void tide_file_answer_fini(tide_file_answer *answer) {
     tide_arena_fini(&answer->arena);
 }
 
-void tide_answer_say(tide_answer *answer, const char *key, const char *format, ...) {
+void tide_file_answer_say(tide_file_answer *answer, const char *key, const char *format, ...) {
     char words[TIDE_SENTENCE_BYTES];
     tide_text text = tide_text_in(words, sizeof(words));
     va_list arguments;
@@ -30,14 +30,14 @@ void tide_answer_say(tide_answer *answer, const char *key, const char *format, .
     va_end(arguments);
     const char *copy = tide_arena_text(&answer->arena, words);
     answer->is_short_of_memory |= copy == NULL;
-    if (copy != NULL && answer->n_sentences < TIDE_ANSWER_ITEMS) {
+    if (copy != NULL && answer->n_sentences < TIDE_FILE_ANSWER_ITEMS) {
         answer->sentences[answer->n_sentences].key = key;
         answer->sentences[answer->n_sentences++].text = copy;
     }
 }
 
-void tide_answer_figure(tide_answer *answer, const char *key, int64_t value) {
-    if (value >= 0 && answer->n_figures < TIDE_ANSWER_ITEMS) {
+void tide_file_answer_figure(tide_file_answer *answer, const char *key, int64_t value) {
+    if (value >= 0 && answer->n_figures < TIDE_FILE_ANSWER_ITEMS) {
         answer->figures[answer->n_figures].key = key;
         answer->figures[answer->n_figures++].value = value;
     }
@@ -45,7 +45,7 @@ void tide_answer_figure(tide_answer *answer, const char *key, int64_t value) {
 
 /* ---- words that the kinds share ---- */
 
-const tide_trace_frame *tide_answer_line(const tide_traceback *trace) {
+const tide_trace_frame *tide_file_answer_line(const tide_traceback *trace) {
     return trace->inner.file[0] != '\0'     ? &trace->inner
            : trace->library.file[0] != '\0' ? &trace->library
                                             : NULL;
@@ -60,7 +60,7 @@ static const char *name_of(const char *file) {
     return name;
 }
 
-void tide_answer_add_place(const tide_trace_frame *frame, tide_text *to) {
+void tide_file_answer_add_place(const tide_trace_frame *frame, tide_text *to) {
     bool has_function = frame->function[0] != '\0';
     tide_text_add(to, has_function ? "%s (%s" : "%s%s", frame->function, name_of(frame->file));
     if (frame->line > 0) {
@@ -69,30 +69,32 @@ void tide_answer_add_place(const tide_trace_frame *frame, tide_text *to) {
     tide_text_add(to, has_function ? ")" : "");
 }
 
-void tide_answer_say_record(tide_answer *answer, const tide_traceback *trace, bool is_cuda,
-                            const char *file, const char *unknown) {
+void tide_file_answer_say_record(tide_file_answer *answer, const tide_traceback *trace,
+                                 bool is_cuda, const char *file, const char *unknown) {
     const char *program = name_of(trace->outer.file);
     if (!is_cuda || trace->is_windows || program[0] == '<') {
-        tide_answer_say(answer, "unknown",
-                        "Not known from %s: %s. To record it, put "
-                        "torch.cuda.memory._record_memory_history(max_entries=1000000) before the "
-                        "work and torch.cuda.memory._dump_snapshot('memory.pickle') after it, or "
-                        "where the exception is caught.",
-                        file, unknown);
+        tide_file_answer_say(
+            answer, "unknown",
+            "Not known from %s: %s. To record it, put "
+            "torch.cuda.memory._record_memory_history(max_entries=1000000) before the "
+            "work and torch.cuda.memory._dump_snapshot('memory.pickle') after it, or "
+            "where the exception is caught.",
+            file, unknown);
     } else {
         bool has_program = program[0] != '\0';
-        tide_answer_say(answer, "unknown",
-                        "Not known from %s: %s. `tidemark run %s%s` with %s arguments records it, "
-                        "and `tidemark explain` reads the recording.",
-                        file, unknown, has_program ? "python " : "COMMAND", program,
-                        has_program ? "its" : "the program's");
+        tide_file_answer_say(
+            answer, "unknown",
+            "Not known from %s: %s. `tidemark run %s%s` with %s arguments records it, "
+            "and `tidemark explain` reads the recording.",
+            file, unknown, has_program ? "python " : "COMMAND", program,
+            has_program ? "its" : "the program's");
     }
 }
 
 /* ---- the kinds ---- */
 
-static tide_status answer_text(const tide_source *source, const char *path, tide_answer *answer,
-                               tide_error *error) {
+static tide_status answer_text(const tide_source *source, const char *path,
+                               tide_file_answer *answer, tide_error *error) {
     const tide_hostmem *mem = answer->arena.mem;
     tide_log_text *log = mem->alloc(mem->ctx, sizeof(*log));
     if (log == NULL) {
@@ -100,9 +102,9 @@ static tide_status answer_text(const tide_source *source, const char *path, tide
     }
     tide_status status = tide_log_text_read(source, mem, log, error);
     if (status == TIDE_OK && log->oom.form != TIDE_OOM_NONE) {
-        tide_answer_oom(answer, log);
+        tide_file_answer_oom(answer, log);
     } else if (status == TIDE_OK && log->statistics.n_read > 0) {
-        tide_answer_statistics(answer, log);
+        tide_file_answer_statistics(answer, log);
     } else if (status == TIDE_OK) {
         status = tide_fail(error, TIDE_FORMAT,
                            "'%s' is a text, not a snapshot, and has neither the message of a "
@@ -114,7 +116,7 @@ static tide_status answer_text(const tide_source *source, const char *path, tide
 }
 
 static tide_status answer_kind(tide_kind kind, const tide_source *source, const char *path,
-                               tide_answer *answer, bool *ret_is_answered, tide_error *error) {
+                               tide_file_answer *answer, bool *ret_is_answered, tide_error *error) {
     *ret_is_answered = true;
     switch (kind) {
     case TIDE_KIND_TEXT:
@@ -125,8 +127,8 @@ static tide_status answer_kind(tide_kind kind, const tide_source *source, const 
     }
 }
 
-tide_status tide_answer_file(const char *path, tide_answer *answer, bool *ret_is_answered,
-                             tide_error *error) {
+tide_status tide_file_answer_read(const char *path, tide_file_answer *answer, bool *ret_is_answered,
+                                  tide_error *error) {
     const tide_hostmem *mem = answer->arena.mem;
     tide_gzip_reader *file = NULL;
     tide_beginning beginning;
