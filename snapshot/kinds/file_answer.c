@@ -121,6 +121,12 @@ static tide_status answer_kind(tide_kind kind, const tide_source *source, const 
     switch (kind) {
     case TIDE_KIND_TEXT:
         return answer_text(source, path, answer, error);
+    case TIDE_KIND_TRACE:
+        return tide_file_answer_trace(answer, source, path, error);
+    case TIDE_KIND_TIMELINE:
+    case TIDE_KIND_RAW_TIMELINE:
+        return tide_file_answer_timeline(answer, source, kind == TIDE_KIND_RAW_TIMELINE, path,
+                                         error);
     default:
         *ret_is_answered = false;
         return TIDE_OK;

@@ -17,6 +17,14 @@ void tide_file_answer_add_place(const tide_trace_frame *frame, tide_text *to);
 void tide_file_answer_say_record(tide_file_answer *answer, const tide_traceback *trace,
                                  bool is_cuda, const char *file, const char *unknown);
 
+/* trace_answer.c. TIDE_FORMAT: the trace has no events about memory. */
+TIDE_NODISCARD tide_status tide_file_answer_trace(tide_file_answer *answer,
+                                                  const tide_source *source, const char *path,
+                                                  tide_error *error);
+/* timeline_answer.c; is_raw: a row is an event. */
+TIDE_NODISCARD tide_status tide_file_answer_timeline(tide_file_answer *answer,
+                                                     const tide_source *source, bool is_raw,
+                                                     const char *path, tide_error *error);
 /* oom_words.c */
 void tide_file_answer_oom(tide_file_answer *answer, const tide_log_text *log);
 /* statistics_words.c */
