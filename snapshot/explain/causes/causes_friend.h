@@ -38,6 +38,9 @@ bool tide_cause_is_limit(const tide_facts *facts);
 tide_cause tide_cause_of_growth(const tide_facts *facts, const tide_growth_fact *fact,
                                 const char *id);
 
+/* Bytes of the largest block that a growth keeps. */
+int64_t tide_growth_largest(const tide_facts *facts, const tide_growth_fact *fact);
+
 /* garbage.c. A loop that filled the device with blocks that were never released. */
 TIDE_NODISCARD tide_status tide_cause_filled(const tide_facts *facts, const tide_growth_fact *fact,
                                              tide_causes *to);

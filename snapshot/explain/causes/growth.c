@@ -197,7 +197,7 @@ static tide_status say_graph(const tide_facts *facts, const tide_growth_fact *fa
     return tide_causes_add(to, &cause);
 }
 
-static int64_t largest_of(const tide_facts *facts, const tide_growth_fact *fact) {
+int64_t tide_growth_largest(const tide_facts *facts, const tide_growth_fact *fact) {
     int64_t largest = 0;
     for (size_t i = 0; i < fact->n_blocks; i++) {
         int64_t bytes = (int64_t)tide_facts_block(facts, fact->blocks[i])->block_bytes;
@@ -219,7 +219,7 @@ static tide_status say_results(const tide_facts *facts, const tide_growth_fact *
                   ": %zu %s of up to %s each time, fewer than a graph would have. Results are "
                   "collected on the card, not graphs.",
                   n > 0 ? n : 1, tide_plural(n > 1 ? n : 1, "tensor", "tensors"),
-                  tide_bytes_format(largest_of(facts, fact), bytes));
+                  tide_bytes_format(tide_growth_largest(facts, fact), bytes));
     cause.words = words;
     cause.cure = "move what you keep to the host (`.cpu()`). If you keep a slice such as "
                  "`h[:, 0]`, copy it (`.clone()`), because a slice holds the whole tensor";
