@@ -35,12 +35,22 @@ x = torch.randn(2, 8, 64, 64, device="cuda", requires_grad=True)
 y = torch.nn.functional.interpolate(x, scale_factor=2)
 y = torch.bmm(y.flatten(2), y.flatten(2).transpose(1, 2)); y.sum().backward()
 """
+# The sentence of a cause quotes the line.
+LEAK = """
+import torch
+net = torch.nn.Sequential(*[torch.nn.Linear(1024, 1024) for _ in range(6)]).cuda()
+kept = []
+for i in range(8):
+    x = torch.randn(4096, 1024, device="cuda")
+    kept.append(net(x).sum())
+"""
 # name -> (program, options)
 PROGRAMS = {
     "retries": (RETRIES, []),
     "emptied": (EMPTIED, []),
     "router": (ROUTER, []),
     "both": (ROUTER, ["--stacks", "both"]),
+    "quoted": (LEAK, []),
 }
 
 
@@ -69,6 +79,9 @@ def check(name, tidemark, python, folder):
     faults += same_answer.differences(tidemark, done.stderr, [folder / f"{name}.json.gz"])
     if line is None or f"{name}.py" not in line.group(1):
         faults.append(f"the line is {line.group(1) if line else None}")
+    for who, text in (("run", said), ("explain", explained)):
+        if name == "quoted" and "quoted.py:7, `kept.append(net(x).sum())`" not in text:
+            faults.append(f"{who} quotes no line: {text.strip()}")
     for wrong in ("_ZN", "eager_router", "c10::cuda", "tidemark/"):
         if wrong in explained or wrong in (line.group(1) if line else ""):
             faults.append(f"'{wrong}' is named: {explained.strip()}")
