@@ -130,17 +130,19 @@ static tide_status take_run(finder *of, const uint32_t *events, size_t n, size_t
     uint32_t variable = TIDE_NONE;
     size_t found = SIZE_MAX;
     size_t n_alive = 0;
+    bool is_read = false; /* a graph named some of them */
     for (size_t i = n; i-- > 0;) {
         size_t event = events[i];
         bool is_alive = of->freed_at[event] >= end;
         if (is_alive && !tide_document_is_own_name(document, event)) {
             n_alive++;
+            is_read = is_read || document->name[event] != TIDE_NONE;
             bool is_result = !is_beside(added_text(document, document->name[event]));
             found = found == SIZE_MAX && is_result ? event : found;
         }
     }
-    /* Without names, nothing shows which of several blocks is the result. */
-    if (found == SIZE_MAX || (document->name[found] == TIDE_NONE && n_alive > 1)) {
+    /* Without any name, nothing shows which of several blocks are made besides the result. */
+    if (found == SIZE_MAX || (n_alive > 1 && !is_read)) {
         return TIDE_OK;
     }
     TIDE_TRY(variable_of(of, frame, &variable));

@@ -222,10 +222,15 @@ static tide_snapshot *with_variables(bool is_old) {
     alloc(&log, 6, lines[4], MIB);
     alloc(&log, 7, lines[4], MIB);
     alloc(&log, 8, lines[5], MIB); /* one alone */
+    alloc(&log, 9, lines[1], MIB); /* the last of a line that a graph knows */
+    alloc(&log, 10, lines[1], MIB);
+    alloc(&log, 11, lines[5], MIB); /* two that nothing names */
+    alloc(&log, 12, lines[5], MIB);
     keep(&log, 1, "addmm [2, 3] float32");
     keep(&log, 2, "addmm [2, 3] float32");
     keep(&log, 3, "native_layer_norm [2, 3] float32");
     keep(&log, 4, "native_layer_norm.result1 [2] float32");
+    keep(&log, 9, "mul [2, 3] float32");
     made_log_mark(&log, "backward begins", 0);
     tide_snapshot *snapshot = close_and_read(&log);
     (void)unlink(path);
@@ -237,7 +242,8 @@ static void a_line_names_the_result_of_its_call(void **state) {
     tide_snapshot *snapshot = with_variables(true);
     expect_names(snapshot, TIDE_ACTION_ALLOC,
                  "h [2, 3] float32 (addmm), addmm [2, 3] float32, y [2, 3] float32 "
-                 "(native_layer_norm), native_layer_norm.result1 [2] float32, -, -, -, t");
+                 "(native_layer_norm), native_layer_norm.result1 [2] float32, -, -, -, t, mul [2, "
+                 "3] float32, h, -, -");
     tide_snapshot_destroy(snapshot);
 }
 
@@ -246,7 +252,7 @@ static void a_newer_file_is_not_read(void **state) {
     tide_snapshot *snapshot = with_variables(false);
     expect_names(snapshot, TIDE_ACTION_ALLOC,
                  "addmm [2, 3] float32, addmm [2, 3] float32, native_layer_norm [2, 3] float32, "
-                 "native_layer_norm.result1 [2] float32, -, -, -, -");
+                 "native_layer_norm.result1 [2] float32, -, -, -, -, mul [2, 3] float32, -, -, -");
     tide_snapshot_destroy(snapshot);
 }
 
