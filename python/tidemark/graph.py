@@ -178,7 +178,7 @@ def operator_of(node):
     name = _bare(node)
     if hasattr(node, "_raw_saved_tensors"):
         return name
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
 def _with_graph():

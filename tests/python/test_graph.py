@@ -100,6 +100,12 @@ class Graph(unittest.TestCase):
             0x100: "softmax [2, 3] float32", 0x200: "native_layer_norm.result1 [2] float32",
             0x300: "native_layer_norm.result2 [2] float32", 0x400: "native_layer_norm [2, 3] float32"})
 
+    def test_operators_are_written_as_in_pytorch(self):
+        for name, operator in {"LogSoftmaxBackward0": "log_softmax", "MaxPool2DWithIndicesBackward0": "max_pool2d_with_indices",
+                               "Log1PBackward0": "log1p", "CudnnRnnBackward0": "cudnn_rnn", "MulBackward1": "mul",
+                               "torch::autograd::CopySlices": "copy_slices", "ToCopyBackward0": "to_copy"}.items():
+            self.assertEqual(graph.operator_of(node(name)), operator)
+
     def test_arguments_have_the_name_of_what_made_them(self):
         linear = node("AddmmBackward0", [LEAF, LEAF, node("TBackward0", [LEAF])], [Made(6, 4)], mat1=Tensor(0x50, 6, 2))
         view = node("ViewBackward0", [linear])

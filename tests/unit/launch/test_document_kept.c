@@ -91,7 +91,7 @@ static void a_graph_names_blocks_without_a_name(void **state) {
     keep(&log, 1, "mm [2] float32");
     keep(&log, 1, "a second name");
     keep(&log, 2, "relu [2] float32");
-    made_log_label(&log, AT + 2 * 2 * MIB, "buffer", "mean", TIDE_CERTAINTY_NAMED);
+    made_log_label(&log, AT + 4 * MIB, "buffer", "mean", TIDE_CERTAINTY_NAMED);
     made_log_mark(&log, "backward begins", 0);
     release(&log, 1, MIB);
     made_log_mark(&log, "backward ends", 0);
