@@ -122,7 +122,21 @@ static tide_status add_variable(finder *of, size_t event, uint32_t variable) {
     return tide_document_string(document, text, &document->name[event]);
 }
 
-/* A run: allocations first .. last at one line; `end` is the event after it. */
+/* Whether the call of a run ended, and so the variable has its result: no request failed in it, and
+ * it is not the last thing that a program did which ended early. */
+static bool has_ended(const tide_document *document, size_t first, size_t end) {
+    const tide_snapshot *snapshot = document->snapshot;
+    for (size_t i = first; i < end; i++) {
+        if (snapshot->events.action[i] == TIDE_ACTION_OOM) {
+            return false;
+        }
+    }
+    bool is_cut = document->left->was_cut || document->left->is_running ||
+                  document->left->exception[0] != '\0';
+    return end < snapshot->n_events || !is_cut;
+}
+
+/* A run: allocations at one line; `end` is the first event after it. */
 static tide_status take_run(finder *of, const uint32_t *events, size_t n, size_t end) {
     tide_document *document = of->document;
     uint32_t stack = tide_index_at(&document->snapshot->events.stack, events[0]);
@@ -143,6 +157,9 @@ static tide_status take_run(finder *of, const uint32_t *events, size_t n, size_t
     }
     /* Without any name, nothing shows which of several blocks are made besides the result. */
     if (found == SIZE_MAX || (n_alive > 1 && !is_read)) {
+        return TIDE_OK;
+    }
+    if (!has_ended(document, events[0], end)) {
         return TIDE_OK;
     }
     TIDE_TRY(variable_of(of, frame, &variable));

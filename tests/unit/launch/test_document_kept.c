@@ -29,13 +29,13 @@ static void open_log(made_log *log) {
     made_log_event(log, TIDE_ACTION_SEGMENT_ALLOC, AT, 200 * MIB);
 }
 
-static tide_snapshot *close_and_read(made_log *log) {
+static tide_snapshot *close_and_read_of(made_log *log, bool was_cut) {
     static const tide_left_list NOTHING = {.n_inexact = 0};
     static const tide_launch_config CONFIG = {.cards = NULL};
     char place[TIDE_PLACE_BYTES];
     tide_snapshot *snapshot = NULL;
     tide_error error = {""};
-    tide_left left = {.pid = 7, .rank = -1, .log_path = log->path};
+    tide_left left = {.pid = 7, .rank = -1, .log_path = log->path, .was_cut = was_cut};
     left.command = left.torch = left.cuda = left.python = left.exception = left.backend = "";
     made_log_close(log);
     if (tide_launch_document(&left, &NOTHING, &CONFIG, &snapshot, &error) != TIDE_OK) {
@@ -46,6 +46,10 @@ static tide_snapshot *close_and_read(made_log *log) {
         fail_msg("%s: %s", place, error.message);
     }
     return snapshot;
+}
+
+static tide_snapshot *close_and_read(made_log *log) {
+    return close_and_read_of(log, false);
 }
 
 /* A block of n_bytes at place n of the segment, from a stack. */
@@ -256,6 +260,29 @@ static void a_newer_file_is_not_read(void **state) {
     tide_snapshot_destroy(snapshot);
 }
 
+/* The line's call is not over, so its variable has no value. */
+static void a_call_that_did_not_end_names_nothing(void **state) {
+    (void)state;
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/tmp/tidemark-kept-%ld.py", (long)getpid());
+    write_program(path, "h = f(x)\nh = f(x)\n", true);
+    for (int is_killed = 0; is_killed <= 1; is_killed++) {
+        made_log log;
+        open_log(&log);
+        const uint32_t lines[2] = {made_log_stack_at(&log, path, 1),
+                                   made_log_stack_at(&log, path, 2)};
+        alloc(&log, 1, lines[0], MIB);
+        if (!is_killed) {
+            made_log_event(&log, TIDE_ACTION_OOM, 0, MIB);
+        }
+        alloc(&log, 2, lines[1], MIB);
+        tide_snapshot *snapshot = close_and_read_of(&log, is_killed != 0);
+        expect_names(snapshot, TIDE_ACTION_ALLOC, is_killed ? "h, -" : "-, h");
+        tide_snapshot_destroy(snapshot);
+    }
+    (void)unlink(path);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_graph_names_blocks_without_a_name),
@@ -263,6 +290,7 @@ int main(void) {
         cmocka_unit_test(a_place_with_two_names_gives_none),
         cmocka_unit_test(names_by_rule_identify_no_block),
         cmocka_unit_test(a_line_names_the_result_of_its_call),
+        cmocka_unit_test(a_call_that_did_not_end_names_nothing),
         cmocka_unit_test(a_newer_file_is_not_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
