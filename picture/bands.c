@@ -5,19 +5,13 @@
 #include "common/text/text.h"
 #include "picture/series_internal.h"
 #include "snapshot/analysis/category_rules.h"
+#include "snapshot/document/categories.h"
 
 /* In the order of the stack, bottom first, with the legend's names: those of the page
  * (viewer/src/words/category_table.js). A file's own categories are above these. */
-static const struct {
-    uint8_t category;
-    const char *label;
-} ORDER[] = {
-    {TIDE_PARAMETER, "parameters"},  {TIDE_OPTIMIZER_STATE, "optimizer state"},
-    {TIDE_GRADIENT, "gradients"},    {TIDE_INPUT, "inputs"},
-    {TIDE_WORKSPACE, "workspace"},   {TIDE_WEIGHT_COPY, "weight copies"},
-    {TIDE_KV_CACHE, "KV cache"},     {TIDE_ACTIVATION, "activations"},
-    {TIDE_TEMPORARY, "temporaries"}, {TIDE_UNKNOWN, "unknown"},
-};
+static const uint8_t ORDER[] = {
+    TIDE_PARAMETER,   TIDE_OPTIMIZER_STATE, TIDE_GRADIENT,   TIDE_INPUT,     TIDE_WORKSPACE,
+    TIDE_WEIGHT_COPY, TIDE_KV_CACHE,        TIDE_ACTIVATION, TIDE_TEMPORARY, TIDE_UNKNOWN};
 
 _Static_assert(sizeof(ORDER) / sizeof(ORDER[0]) == TIDE_N_CATEGORIES,
                "every category has its place in the stack");
@@ -51,10 +45,11 @@ static tide_status by_category(tide_picture_bands *bands, const tide_snapshot *s
                                const bool is_used[TIDE_MAX_CATEGORIES]) {
     uint8_t place[TIDE_MAX_CATEGORIES] = {0};
     for (size_t i = 0; i < TIDE_N_CATEGORIES; i++) {
-        uint8_t category = ORDER[i].category;
+        uint8_t category = ORDER[i];
         if (is_used[category]) {
             place[category] = (uint8_t)bands->n_bands;
-            add_category(bands, tide_snapshot_category(snapshot, category), ORDER[i].label);
+            add_category(bands, tide_snapshot_category(snapshot, category),
+                         category == TIDE_UNKNOWN ? "unknown" : tide_category_words(category));
         }
     }
     for (size_t i = TIDE_N_CATEGORIES; i < TIDE_MAX_CATEGORIES; i++) {

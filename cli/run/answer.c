@@ -10,9 +10,8 @@
 #include "common/text/text.h"
 #include "programs/launch/left/peaks.h"
 #include "snapshot/explain/causes/causes.h"
-#include "snapshot/explain/words/failure_words.h"
 #include "snapshot/explain/peak_lines.h"
-#include "snapshot/explain/words/peak_words.h"
+#include "snapshot/explain/words/answer.h"
 
 enum { LINE_BYTES = 2048 };
 
@@ -264,37 +263,36 @@ static void tell_peak(const tide_run_answer *of, tide_run_place at, bool is_told
     tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
 }
 
-static void tell_causes(const tide_facts *facts) {
-    char line[LINE_BYTES];
-    tide_text text = tide_text_in(line, sizeof(line));
+/* Whether the answer of a run has other words for a sentence: it knows the card and PyTorch's own
+ * counters. */
+static bool is_told_otherwise(const char *key) {
+    return strcmp(key, "oom") == 0 || strcmp(key, "retries") == 0;
+}
+
+static tide_status tell_answer(const tide_facts *facts) {
     tide_causes causes;
-    if (tide_causes_init(&causes, facts) == TIDE_OK) {
-        for (size_t i = 0; i < causes.n_causes && i < TIDE_MOST_CAUSES; i++) {
-            text = tide_text_in(line, sizeof(line));
-            tide_cause_add_text(&causes.causes[i], i == 0, &text);
-            tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
-        }
-        text = tide_text_in(line, sizeof(line));
-        tide_failure_words_add_margin(facts, &causes, &text);
-        if (line[0] != '\0') {
-            tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
+    tide_peak_lines lines = {0};
+    tide_answer answer = {0};
+    const tide_answer_input input = {.facts = facts, .causes = &causes, .lines = &lines};
+    tide_status status = tide_causes_init(&causes, facts);
+    if (status == TIDE_OK) {
+        status = tide_peak_lines_init(&lines, facts);
+    }
+    if (status == TIDE_OK) {
+        status = tide_answer_init(&answer, &input);
+    }
+    for (size_t i = 0; status == TIDE_OK && i < answer.n_sentences; i++) {
+        if (!is_told_otherwise(answer.sentences[i].key)) {
+            tide_cli_note(TIDE_COMMAND_RUN, "%s", answer.sentences[i].text);
         }
     }
-    tide_causes_fini(&causes);
-}
-
-static void tell_peak_lines(const tide_facts *facts) {
-    char line[LINE_BYTES];
-    tide_text text = tide_text_in(line, sizeof(line));
-    tide_peak_lines lines;
-    if (tide_peak_lines_init(&lines, facts) == TIDE_OK) {
-        tide_peak_words_add(facts, &lines, &text);
-        tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
-    }
+    tide_answer_fini(&answer);
     tide_peak_lines_fini(&lines);
+    tide_causes_fini(&causes);
+    return status;
 }
 
-/* Rules, figures and words are those of `tidemark explain`. */
+/* The sentences of `tidemark explain`. */
 static void tell_facts(const tide_run_answer *of, tide_run_place at) {
     const tide_snapshot *snapshot = of->processes[at.process].snapshot;
     tide_lifetimes lifetimes;
@@ -305,22 +303,11 @@ static void tell_facts(const tide_run_answer *of, tide_run_place at) {
     }
     if (at.device < lifetimes.n_devices) {
         if (tide_facts_init(&facts, snapshot, &lifetimes, at.device) == TIDE_OK) {
-            tell_causes(&facts);
-            tell_peak_lines(&facts);
+            (void)tell_answer(&facts); /* without memory, the file still has it */
         }
         tide_facts_fini(&facts);
     }
     tide_lifetimes_fini(&lifetimes);
-}
-
-static void tell_shares(const tide_run_answer *of, tide_run_place at) {
-    char line[LINE_BYTES];
-    const tide_summary_device *device = summary_of(of, at);
-    tide_text text = tide_text_in(line, sizeof(line));
-    if (device != NULL) {
-        tide_run_say_shares(&device->peak, &text);
-        tide_cli_note(TIDE_COMMAND_RUN, "at the peak: %s", line);
-    }
 }
 
 /* Weights that are made on the host stay in its memory until they are moved. */
@@ -407,7 +394,6 @@ void tide_run_tell(const tide_run_answer *answer) {
     tide_run_tell_spill(answer);
     tell_peak(answer, at, is_peak_told);
     tell_facts(answer, at);
-    tell_shares(answer, at);
     tide_run_tell_retries(answer, at);
     tide_run_tell_time(answer, at);
     tide_run_tell_clock(answer);

@@ -17,6 +17,7 @@
 #include "programs/launch/left/left.h"
 #include "snapshot/document/snapshot.h"
 #include "snapshot/analysis/summary.h"
+#include "snapshot/explain/facts.h"
 #include "programs/step_time/pace.h"
 
 #define TIDE_COMMAND_RUN "run"
@@ -166,17 +167,9 @@ bool tide_run_reduced_large(const tide_run_answer *of, size_t process);
 /* places.c. " in step 1, in the forward pass, at forward (train.py:42)": where a row of the history
  * happened. Nothing for -1. */
 void tide_run_say_where(const tide_snapshot *snapshot, int64_t event, tide_text *to);
-/* Appends the line of the program that holds the most at the instant of the summary. Autograd's
- * threads have no line. */
-void tide_run_say_largest(const tide_snapshot *snapshot, const tide_summary_peak *peak,
-                          tide_text *to);
 
 /* Prints the requests that the card refused at first and that succeeded later, if any. */
 void tide_run_tell_retries(const tide_run_answer *of, tide_run_place at);
-
-/* shares.c. "3.2 GiB of activations, ...": the allocated bytes at the peak, or at the instant of
- * the summary; the largest categories first. */
-void tide_run_say_shares(const tide_summary_peak *peak, tide_text *to);
 
 enum { TIDE_RUN_MAX_FAILURES = 3 }; /* failed requests that are reported individually */
 
@@ -262,9 +255,8 @@ TIDE_NODISCARD tide_status tide_run_report(const tide_run_command_options *optio
 /* need.c. Prints the memory that the program needs on a card without a limit, and the smallest card
  * that has it, or why it depends on the number of steps. */
 void tide_run_tell_need(const tide_run_command_options *options, const tide_run_figures *figures);
-/* range.c. Adds the bytes that the lines of the program hold at a peak. */
-void tide_run_note_lines(const tide_snapshot *snapshot, const tide_split *by_stack,
-                         tide_run_figures *to);
+/* range.c. Adds the bytes that the lines of the program hold at the peak of the facts. */
+void tide_run_note_lines(const tide_facts *facts, tide_run_figures *to);
 /* Prints how much the peak depends on when work on streams completes: immediately, or when the host
  * waits. */
 void tide_run_tell_range(tide_run_figures *now, tide_run_figures *late);

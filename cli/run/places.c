@@ -4,14 +4,11 @@
 
 #include "cli/cli.h"
 #include "cli/run/internal.h"
-#include "common/text/bytes.h"
 #include "common/text/plural.h"
-#include "common/hostmem.h"
 #include "snapshot/document/implementation.h"
 #include "snapshot/explain/retries.h"
 #include "snapshot/analysis/user_frame.h"
 #include "snapshot/explain/words/user_line.h"
-#include "snapshot/explain/words/user_lines.h"
 
 static const char *phase_text(const char *phase) {
     return strcmp(phase, "forward") == 0     ? "in the forward pass"
@@ -54,25 +51,6 @@ void tide_run_say_where(const tide_snapshot *snapshot, int64_t event, tide_text 
     } else if (phase == NULL) { /* PyTorch has no Python stack in its own threads */
         tide_text_add(to, "%sin a thread of PyTorch's, such as a backward pass", separator);
     }
-}
-
-void tide_run_say_largest(const tide_snapshot *snapshot, const tide_summary_peak *peak,
-                          tide_text *to) {
-    tide_user_lines lines;
-    if (tide_user_lines_init(&lines, snapshot, peak, tide_hostmem_default()) != TIDE_OK) {
-        tide_user_lines_fini(&lines);
-        return;
-    }
-    for (size_t i = 0; i < lines.n_lines; i++) {
-        if (lines.lines[i].frame != TIDE_NONE) {
-            char bytes[TIDE_BYTES_TEXT];
-            tide_text_add(to, "; the line that holds the most is ");
-            tide_user_lines_add_text(snapshot, &lines.lines[i], to);
-            tide_text_add(to, ", with %s", tide_bytes_format(lines.lines[i].bytes, bytes));
-            break;
-        }
-    }
-    tide_user_lines_fini(&lines);
 }
 
 void tide_run_tell_retries(const tide_run_answer *of, tide_run_place at) {

@@ -1,13 +1,12 @@
 /* The part of the peak that depends on when work on streams completes, and the lines that hold
  * it. */
-#include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "cli/run/internal.h"
 #include "common/text/bytes.h"
 #include "common/text/text.h"
-#include "snapshot/explain/words/user_line.h"
+#include "snapshot/explain/peak_lines.h"
 
 static tide_run_line *find_line(tide_run_figures *in, const char *text) {
     for (size_t i = 0; i < in->n_lines; i++) {
@@ -18,22 +17,16 @@ static tide_run_line *find_line(tide_run_figures *in, const char *text) {
     return NULL;
 }
 
-/* Stacks of one line are added. Lines without room hold less than each of the others. */
-void tide_run_note_lines(const tide_snapshot *snapshot, const tide_split *by_stack,
-                         tide_run_figures *to) {
-    for (size_t i = 0; i < by_stack->n_shares; i++) {
-        char text[TIDE_RUN_LINE_BYTES];
-        tide_text builder = tide_text_in(text, sizeof(text));
-        tide_user_line_add(snapshot, by_stack->shares[i].key, &builder);
-        tide_run_line *line = find_line(to, text);
-        if (line == NULL && to->n_lines < TIDE_RUN_MAX_LINES) {
-            line = &to->lines[to->n_lines++];
-            (void)snprintf(line->text, sizeof(line->text), "%s", text);
-        }
-        if (line != NULL) {
-            line->bytes += by_stack->shares[i].bytes;
-        }
+void tide_run_note_lines(const tide_facts *facts, tide_run_figures *to) {
+    tide_peak_lines lines;
+    size_t n = tide_peak_lines_init(&lines, facts) == TIDE_OK ? lines.n_lines : 0;
+    for (; to->n_lines < n && to->n_lines < TIDE_RUN_MAX_LINES; to->n_lines++) {
+        tide_run_line *line = &to->lines[to->n_lines];
+        tide_text text = tide_text_in(line->text, sizeof(line->text));
+        tide_place_add(facts, &lines.lines[to->n_lines].place, &text);
+        line->bytes = lines.lines[to->n_lines].bytes;
     }
+    tide_peak_lines_fini(&lines);
 }
 
 /* The line whose bytes differ most. */
@@ -54,8 +47,8 @@ static void add_difference(tide_run_figures *now, tide_run_figures *late, tide_t
     }
     if (most != NULL) {
         tide_text_add(to, "; what differs most at the two peaks is held by %s: %s instead of %s",
-                      most->text[0] != '\0' ? most->text : "PyTorch's threads",
-                      tide_bytes_format(most->bytes, texts[0]), tide_bytes_format(from, texts[1]));
+                      most->text, tide_bytes_format(most->bytes, texts[0]),
+                      tide_bytes_format(from, texts[1]));
     }
 }
 

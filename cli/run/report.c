@@ -7,6 +7,7 @@
 #include "common/hostmem.h"
 #include "programs/launch/document/document.h"
 #include "programs/launch/left/peaks.h"
+#include "snapshot/explain/words/growth_words.h"
 
 /* Makes the snapshot of a process, and saves it if there are names for files. */
 static tide_status save_process(const tide_run_answer *of, size_t i, tide_run_saved *ret,
@@ -62,6 +63,26 @@ static tide_status save(tide_run_answer *of, tide_run_saved *processes, bool wri
     return writes ? write_page(of, error) : TIDE_OK;
 }
 
+/* What the recording shows about a device; nothing if there is no memory for it. */
+static void add_facts(const tide_snapshot *snapshot, size_t device, tide_run_figures *to) {
+    tide_lifetimes lifetimes;
+    tide_facts facts;
+    tide_text growth = tide_text_in(to->growth, sizeof(to->growth));
+    if (tide_lifetimes_init(&lifetimes, snapshot, tide_hostmem_default(), NULL) != TIDE_OK) {
+        return;
+    }
+    if (device < lifetimes.n_devices) {
+        if (tide_facts_init(&facts, snapshot, &lifetimes, device) == TIDE_OK) {
+            tide_run_note_lines(&facts, to);
+            if (facts.growth.n_facts > 0) {
+                tide_growth_add_words(&facts, &facts.growth.facts[0], &growth);
+            }
+        }
+        tide_facts_fini(&facts);
+    }
+    tide_lifetimes_fini(&lifetimes);
+}
+
 /* The figures of the run: the peaks of its fullest card. */
 static tide_run_figures figures_of(const tide_run_answer *of) {
     tide_run_figures figures = {.fits = true, .n_processes = of->list->n_processes};
@@ -73,15 +94,9 @@ static tide_run_figures figures_of(const tide_run_answer *of) {
         figures.allocated_bytes = tide_run_allocated_peak(of, at);
         figures.reserved_bytes = tide_run_reserved_peak(of, at);
         const tide_run_saved *process = &of->processes[at.process];
-        if (process->summary != NULL && at.device < process->summary->n_devices) {
-            tide_run_note_lines(process->snapshot,
-                                &process->summary->devices[at.device].peak.by_stack, &figures);
-        }
         figures.n_steps = process->left->n_steps > 0 ? (uint64_t)process->left->n_steps : 0;
         if (process->snapshot != NULL) {
-            tide_text growth = tide_text_in(figures.growth, sizeof(figures.growth));
-            int64_t n_passes = -1;
-            (void)tide_left_growth(process->snapshot, at.device, &growth, &n_passes);
+            add_facts(process->snapshot, at.device, &figures);
         }
     }
     return figures;

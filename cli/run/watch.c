@@ -10,6 +10,8 @@
 #include "programs/launch/document/document.h"
 #include "programs/launch/names.h"
 #include "snapshot/analysis/lifetimes.h"
+#include "snapshot/explain/peak_lines.h"
+#include "snapshot/explain/words/peak_words.h"
 
 enum { LINE_BYTES = 2048, MAX_PROCESSES = 4096 };
 
@@ -136,6 +138,24 @@ static void tell_request(const tide_left *left, size_t n_processes, const tide_s
     tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
 }
 
+/* "3.00 GiB allocated then: 2.00 GiB of activations at forward (train.py:42); 1.00 GiB elsewhere."
+ */
+static tide_status add_memory(const tide_lifetimes *lifetimes, const tide_snapshot *snapshot,
+                              size_t device, const tide_summary_peak *then, tide_text *to) {
+    tide_facts facts;
+    tide_peak_lines lines = {0};
+    tide_status status = tide_facts_init_lines(&facts, snapshot, lifetimes, device);
+    if (status == TIDE_OK) {
+        status = tide_peak_lines_init_of(&lines, &facts, then->blocks, then->n_blocks);
+    }
+    if (status == TIDE_OK) {
+        tide_peak_words_add(&facts, &lines, "then", to);
+    }
+    tide_peak_lines_fini(&lines);
+    tide_facts_fini(&facts);
+    return status;
+}
+
 static tide_status tell_failure(const tide_left *left, size_t n_processes,
                                 const tide_snapshot *snapshot, int64_t event, const char *path,
                                 tide_error *error) {
@@ -146,15 +166,17 @@ static tide_status tell_failure(const tide_left *left, size_t n_processes,
     tide_text text = tide_text_in(line, sizeof(line));
     TIDE_TRY(tide_lifetimes_init(&lifetimes, snapshot, tide_hostmem_default(), error));
     tide_status status = tide_summary_create_from(snapshot, &lifetimes, &at, &summary, error);
-    tide_lifetimes_fini(&lifetimes);
-    TIDE_TRY(status);
+    if (status != TIDE_OK) {
+        tide_lifetimes_fini(&lifetimes);
+        return status;
+    }
     const tide_summary_peak *then = &summary->devices[at.device].peak;
     tell_request(left, n_processes, snapshot, event, &then->totals);
-    tide_run_say_shares(then, &text);
-    tide_run_say_largest(snapshot, then, &text);
-    tide_cli_note(TIDE_COMMAND_RUN, "it held %s; the snapshot is %s", line, path);
+    status = add_memory(&lifetimes, snapshot, at.device, then, &text);
+    tide_cli_note(TIDE_COMMAND_RUN, "%s The snapshot is %s.", line, path);
     tide_summary_destroy(summary);
-    return TIDE_OK;
+    tide_lifetimes_fini(&lifetimes);
+    return status;
 }
 
 /* Prints failure number `which` of the process. */

@@ -6,11 +6,8 @@
 #include "cli/summary/origin.h"
 #include "cli/summary/view.h"
 #include "common/text/plural.h"
-#include "common/text/text.h"
-#include "snapshot/analysis/user_frame.h"
-#include "snapshot/explain/words/user_lines.h"
 
-enum { SHOWN_FRAMES = 3, LINE_BYTES = 512 };
+enum { SHOWN_FRAMES = 3 };
 
 tide_table *tide_summary_table(const tide_summary_view *of, const char *key, const char *what,
                                const char *behind) {
@@ -143,17 +140,11 @@ static void stack_table(const tide_summary_view *of) {
     }
 }
 
-/* The line that allocated a block, in the form of the sentences of `explain`. */
-static const char *block_line(const tide_summary_view *of, const tide_lifetime *block) {
-    char words[LINE_BYTES];
-    tide_text text = tide_text_in(words, sizeof(words));
-    bool has_stack = block->stack != TIDE_NONE;
-    tide_user_line line = {.frame =
-                               has_stack ? tide_user_frame(of->snapshot, block->stack) : TIDE_NONE,
-                           .is_older = block->born == 0,
-                           .stack = block->stack};
-    tide_user_lines_add_text(of->snapshot, &line, &text);
-    return tide_report_text(of->report, "%s", words);
+/* The line that a block belongs to. */
+static const char *block_line(const tide_summary_view *of, const tide_verdict *verdict,
+                              const tide_lifetime *block) {
+    const tide_place place = tide_place_of(&verdict->facts, block);
+    return tide_summary_place(of, verdict, &place);
 }
 
 static bool any_is_named(const tide_summary_view *of) {
@@ -167,7 +158,7 @@ static bool any_is_named(const tide_summary_view *of) {
 }
 
 /* Other programs' snapshots have few names, so a block is identified by its line there. */
-static void block_table(const tide_summary_view *of) {
+static void block_table(const tide_summary_view *of, const tide_verdict *verdict) {
     const tide_summary_peak *peak = &of->device->peak;
     tide_table *table = tide_summary_table(of, "blocks", "Largest blocks", "");
     bool has_lines = of->snapshot->origin.format[0] != '\0';
@@ -190,7 +181,7 @@ static void block_table(const tide_summary_view *of) {
             TIDE_CELLS(table, tide_as_text(tide_summary_name(of, block->name)));
         }
         if (has_lines) {
-            TIDE_CELLS(table, tide_as_text(block_line(of, block)));
+            TIDE_CELLS(table, tide_as_text(block_line(of, verdict, block)));
         }
         TIDE_CELLS(table, tide_as_text(tide_snapshot_category(of->snapshot, block->category)),
                    tide_as_bytes((int64_t)block->block_bytes),
@@ -200,22 +191,21 @@ static void block_table(const tide_summary_view *of) {
     }
 }
 
-tide_status tide_summary_alive(const tide_summary_view *of) {
+void tide_summary_alive(const tide_summary_view *of, const tide_verdict *verdict) {
     bool is_foreign = of->snapshot->origin.format[0] != '\0';
     bool lacks_categories = tide_summary_lacks_categories(&of->device->peak);
     if (of->device->peak.n_blocks > 0 && (is_foreign || lacks_categories)) {
-        TIDE_TRY(tide_summary_user_frames(of));
+        tide_summary_user_frames(of, verdict);
     }
     if (!lacks_categories || of->device->peak.n_blocks == 0) {
         category_table(of);
     }
     certainty_table(of);
-    return TIDE_OK;
 }
 
-void tide_summary_alive_places(const tide_summary_view *of) {
+void tide_summary_alive_places(const tide_summary_view *of, const tide_verdict *verdict) {
     path_table(of, "by_phase", ", by phase of the allocation", &of->device->peak.by_phase);
     path_table(of, "by_scope", ", by scope of the allocation", &of->device->peak.by_scope);
     stack_table(of);
-    block_table(of);
+    block_table(of, verdict);
 }

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "common/text/plural.h"
-#include "snapshot/analysis/user_frame.h"
-#include "snapshot/explain/words/user_lines.h"
+#include "common/text/text.h"
 
 enum { LABEL_BYTES = 256 };
 
@@ -47,54 +46,46 @@ void tide_summary_say_origin(const tide_summary_view *of) {
     }
 }
 
-static void row(const tide_summary_view *of, tide_table *table, const tide_user_line *from,
+static void row(const tide_summary_view *of, tide_table *table, const tide_peak_line *from,
                 const char *label) {
     TIDE_ROW(table, tide_as_bytes(from->bytes), tide_summary_share(of, from->bytes),
-             tide_as_bytes(from->requested_bytes), tide_as_count(from->n_blocks),
+             tide_as_bytes(from->requested_bytes), tide_as_count((int64_t)from->n_blocks),
              tide_as_text(label));
 }
 
-static const char *line_without_frame(const tide_summary_view *of, const tide_user_line *line) {
-    return line->is_older
-               ? tide_report_text(of->report, "(%s)", tide_user_lines_before(of->snapshot))
-               : "(no call stack)";
+const char *tide_summary_place(const tide_summary_view *of, const tide_verdict *verdict,
+                               const tide_place *place) {
+    char words[LABEL_BYTES];
+    tide_text text = tide_text_in(words, sizeof(words));
+    bool is_known = place->kind != TIDE_PLACE_BEFORE && place->kind != TIDE_PLACE_UNKNOWN;
+    if (place->kind == TIDE_PLACE_UNKNOWN) {
+        return "(no call stack)";
+    }
+    tide_place_add(&verdict->facts, place, &text);
+    return tide_report_text(of->report, is_known ? "%s" : "(%s)", words);
 }
 
-static void write_table(const tide_summary_view *of, const tide_user_lines *lines) {
+void tide_summary_user_frames(const tide_summary_view *of, const tide_verdict *verdict) {
+    const tide_peak_lines *lines = &verdict->lines;
     tide_table *table =
         tide_summary_table(of, "by_user_frame", "Alive", ", by line of the program");
-    tide_user_line rest = {.bytes = 0};
-    char label[LABEL_BYTES];
+    tide_peak_line rest = {.bytes = 0};
     TIDE_COLUMNS(table, TIDE_NUMBER("bytes", "allocated"), TIDE_NUMBER("share_percent", "share"),
                  TIDE_NUMBER("requested_bytes", "requested"), TIDE_NUMBER("blocks", "blocks"),
-                 TIDE_TEXT("frame", "first frame of the program"));
+                 TIDE_TEXT("frame", "line of the program"));
     for (size_t i = 0; i < lines->n_lines; i++) {
-        const tide_user_line *line = &lines->lines[i];
-        if (i >= of->top) {
-            rest.bytes += line->bytes;
-            rest.requested_bytes += line->requested_bytes;
-            rest.n_blocks += line->n_blocks;
+        const tide_peak_line *line = &lines->lines[i];
+        if (i < of->top) {
+            row(of, table, line, tide_summary_place(of, verdict, &line->place));
             continue;
         }
-        if (line->frame != TIDE_NONE) {
-            tide_frame_text(of->snapshot, line->frame, label, sizeof(label));
-        }
-        row(of, table, line, line->frame != TIDE_NONE ? label : line_without_frame(of, line));
+        rest.bytes += line->bytes;
+        rest.requested_bytes += line->requested_bytes;
+        rest.n_blocks += line->n_blocks;
     }
     if (lines->n_lines > of->top) {
         size_t n = lines->n_lines - of->top;
         row(of, table, &rest,
             tide_report_text(of->report, "(%zu other%s)", n, tide_plural(n, "", "s")));
     }
-}
-
-tide_status tide_summary_user_frames(const tide_summary_view *of) {
-    tide_user_lines lines;
-    tide_status status =
-        tide_user_lines_init(&lines, of->snapshot, &of->device->peak, tide_hostmem_default());
-    if (status == TIDE_OK) {
-        write_table(of, &lines);
-    }
-    tide_user_lines_fini(&lines);
-    return status;
 }

@@ -123,20 +123,24 @@ static void maxima_table(const tide_summary_view *of) {
 
 /* ---- the report ---- */
 
-static tide_status say_verdict(const tide_summary_view *of) {
-    tide_verdict verdict;
-    tide_status status = tide_verdict_init(&verdict, of);
-    if (status == TIDE_OK) {
-        status = tide_say_verdict(of, &verdict);
-    }
-    tide_verdict_fini(&verdict);
-    return status;
+static tide_status add_memory(const tide_summary_view *of, const tide_verdict *verdict,
+                              const char *rules, tide_error *error) {
+    tide_say_unfinished(of->report, of->snapshot, NULL);
+    say_peak(of);
+    tide_summary_alive(of, verdict);
+    TIDE_TRY(tide_summary_rules(of, rules, error));
+    tide_summary_account(of);
+    TIDE_TRY(tide_summary_pools(of));
+    tide_summary_owners(of);
+    maxima_table(of);
+    tide_summary_alive_places(of, verdict);
+    return TIDE_OK;
 }
 
-static tide_status build(const tide_summary_view *of, const char *path, const char *rules,
-                         tide_error *error) {
+static tide_status build_with(const tide_summary_view *of, const tide_verdict *verdict,
+                              const char *path, const char *rules, tide_error *error) {
     say_run(of, path);
-    TIDE_TRY(say_verdict(of));
+    TIDE_TRY(tide_say_verdict(of, verdict));
     tide_summary_say_origin(of);
     tide_summary_software(of);
     tide_summary_settings(of->report, of->snapshot);
@@ -145,22 +149,23 @@ static tide_status build(const tide_summary_view *of, const char *path, const ch
         tide_report_say(of->report, "not_recorded",
                         "the allocations of this run were not recorded");
         tide_summary_owners(of);
-        tide_summary_inexact(of);
-        tide_summary_timing(of);
-        return tide_add_clocks(of->report, of->snapshot);
+    } else {
+        TIDE_TRY(add_memory(of, verdict, rules, error));
     }
-    tide_say_unfinished(of->report, of->snapshot, NULL);
-    say_peak(of);
-    TIDE_TRY(tide_summary_alive(of));
-    TIDE_TRY(tide_summary_rules(of, rules, error));
-    tide_summary_account(of);
-    TIDE_TRY(tide_summary_pools(of));
-    tide_summary_owners(of);
-    maxima_table(of);
-    tide_summary_alive_places(of);
     tide_summary_inexact(of);
     tide_summary_timing(of);
     return tide_add_clocks(of->report, of->snapshot);
+}
+
+static tide_status build(const tide_summary_view *of, const char *path, const char *rules,
+                         tide_error *error) {
+    tide_verdict verdict;
+    tide_status status = tide_verdict_init(&verdict, of);
+    if (status == TIDE_OK) {
+        status = build_with(of, &verdict, path, rules, error);
+    }
+    tide_verdict_fini(&verdict);
+    return status;
 }
 
 /* The parts of the report that are only on request. */

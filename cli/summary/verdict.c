@@ -1,23 +1,29 @@
 #include "cli/summary/verdict.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "cli/words/snapshot_words.h"
-#include "common/text/plural.h"
 #include "common/text/text.h"
-#include "snapshot/explain/peak_lines.h"
-#include "snapshot/explain/words/peak_words.h"
-#include "snapshot/explain/words/reserved_words.h"
-#include "snapshot/explain/retries.h"
-#include "snapshot/analysis/user_frame.h"
-#include "snapshot/explain/words/user_lines.h"
+#include "snapshot/explain/words/answer.h"
 
 enum {
     WORDS_BYTES = 1024,
-    SHOWN_LINES = 3,
     LEAST_UNKNOWN_PERCENT = 5 /* of the memory; less is not worth a sentence */
 };
+
+tide_status tide_verdict_init(tide_verdict *verdict, const tide_summary_view *of) {
+    const tide_summary_peak *peak = &of->device->peak;
+    *verdict = (tide_verdict){0};
+    TIDE_TRY(tide_facts_init(&verdict->facts, of->snapshot, of->lifetimes, of->device_number));
+    TIDE_TRY(tide_causes_init(&verdict->causes, &verdict->facts));
+    return tide_peak_lines_init_of(&verdict->lines, &verdict->facts, peak->blocks, peak->n_blocks);
+}
+
+void tide_verdict_fini(tide_verdict *verdict) {
+    tide_peak_lines_fini(&verdict->lines);
+    tide_causes_fini(&verdict->causes);
+    tide_facts_fini(&verdict->facts);
+}
 
 static bool has_history(const tide_summary_view *of) {
     for (size_t i = 0; i < of->snapshot->n_events; i++) {
@@ -38,111 +44,44 @@ static void say_no_history(const tide_summary_view *of) {
     }
 }
 
-/* "1.20 GiB at forward (model.py:15), 0.80 GiB at ..., and 1.00 GiB at 12 other lines" */
-static void add_lines(const tide_summary_view *of, const tide_user_lines *lines, tide_text *to) {
-    int64_t rest = 0;
-    size_t n_rest = 0;
-    for (size_t i = 0; i < lines->n_lines; i++) {
-        const tide_user_line *line = &lines->lines[i];
-        if (i >= SHOWN_LINES && line->frame != TIDE_NONE) {
-            rest += line->bytes;
-            n_rest++;
-            continue;
-        }
-        const char *bytes = tide_report_bytes(of->report, line->bytes);
-        if (line->frame == TIDE_NONE) {
-            tide_text_add_item(to, ", ", "%s %s", bytes,
-                               line->is_older ? tide_user_lines_before(of->snapshot)
-                                              : "without a call stack");
-        } else {
-            tide_text_add_item(to, ", ", "%s at ", bytes);
-            tide_user_lines_add_text(of->snapshot, line, to);
-        }
+static tide_status say_answer(const tide_summary_view *of, const tide_verdict *verdict) {
+    const tide_answer_input input = {.facts = &verdict->facts,
+                                     .causes = &verdict->causes,
+                                     .lines = &verdict->lines,
+                                     .when = !has_history(of) ? "when the file was written"
+                                             : of->is_peak    ? NULL
+                                                              : of->when};
+    tide_answer answer;
+    tide_status status = tide_answer_init(&answer, &input);
+    for (size_t i = 0; status == TIDE_OK && i < answer.n_sentences; i++) {
+        tide_report_say(of->report, answer.sentences[i].key, "%s", answer.sentences[i].text);
     }
-    if (n_rest > 0) {
-        tide_text_add(to, ", %s at %zu other %s", tide_report_bytes(of->report, rest), n_rest,
-                      tide_plural(n_rest, "line", "lines"));
-    }
-}
-
-static tide_status say_filled(const tide_summary_view *of) {
-    const tide_summary_peak *peak = &of->device->peak;
-    char words[WORDS_BYTES];
-    tide_text text = tide_text_in(words, sizeof(words));
-    tide_user_lines lines;
-    tide_status status = tide_user_lines_init(&lines, of->snapshot, peak, of->lifetimes->mem);
-    if (status == TIDE_OK && peak->n_blocks > 0) {
-        add_lines(of, &lines, &text);
-        tide_report_say(of->report, "filled", "%s allocated %s: %s.",
-                        tide_report_bytes(of->report, peak->totals.allocated_bytes),
-                        has_history(of) ? of->when : "when the file was written", words);
-    }
-    tide_user_lines_fini(&lines);
+    tide_answer_fini(&answer);
     return status;
-}
-
-static void say_words(const tide_summary_view *of, const char *key, tide_text *words) {
-    if (words->n_used > 0) {
-        tide_report_say(of->report, key, "%s", words->bytes);
-    }
-    *words = tide_text_in(words->bytes, words->n_room);
-}
-
-static tide_status say_peak(const tide_summary_view *of, const tide_verdict *verdict) {
-    char words[WORDS_BYTES];
-    tide_text text = tide_text_in(words, sizeof(words));
-    tide_peak_lines lines;
-    tide_status status = tide_peak_lines_init(&lines, &verdict->facts);
-    if (status == TIDE_OK) {
-        tide_peak_words_add(&verdict->facts, &lines, &text);
-        say_words(of, "filled", &text);
-        tide_peak_words_add_kinds(&verdict->facts, &lines, &text);
-        say_words(of, "kinds", &text);
-    }
-    tide_peak_lines_fini(&lines);
-    tide_reserved_words_add(&verdict->facts, &verdict->causes, &text);
-    say_words(of, "reserved", &text);
-    return status;
-}
-
-static void say_retries(const tide_summary_view *of) {
-    int64_t n = tide_retries_count(of->snapshot, of->device_number);
-    if (n > 0) {
-        tide_report_say(of->report, "retries",
-                        "At the card's limit, %" PRId64 " %s: the device refused a request at "
-                        "first, and the allocator freed its cache and asked again, which is slow.",
-                        n, tide_plural((uint64_t)n, "retry", "retries"));
-    }
 }
 
 tide_status tide_say_verdict(const tide_summary_view *of, const tide_verdict *verdict) {
     say_no_history(of);
     tide_say_cut(of);
-    tide_say_causes(of, verdict);
-    say_retries(of);
-    return of->is_peak && has_history(of) ? say_peak(of, verdict) : say_filled(of);
+    return say_answer(of, verdict);
 }
 
 /* ---- data that the file lacks ---- */
 
-/* Bytes of the peak that were allocated before the recording, and others whose place is not
- * known. */
-static void count_unexplained(const tide_summary_view *of, const tide_verdict *verdict,
-                              int64_t *ret_older, int64_t *ret_without_stack) {
-    const tide_summary_peak *peak = &of->device->peak;
-    for (size_t i = 0; i < peak->n_blocks; i++) {
-        const tide_lifetime *block = &peak->blocks[i];
-        tide_place_kind kind = tide_place_of(&verdict->facts, block).kind;
-        *ret_older += kind == TIDE_PLACE_BEFORE ? (int64_t)block->block_bytes : 0;
-        *ret_without_stack += kind == TIDE_PLACE_UNKNOWN ? (int64_t)block->block_bytes : 0;
+/* Bytes whose line is not known for a reason. */
+static int64_t bytes_of_kind(const tide_verdict *verdict, tide_place_kind kind) {
+    int64_t bytes = 0;
+    for (size_t i = 0; i < verdict->lines.n_lines; i++) {
+        const tide_peak_line *line = &verdict->lines.lines[i];
+        bytes += line->place.kind == kind ? line->bytes : 0;
     }
+    return bytes;
 }
 
 static void add_unexplained(const tide_summary_view *of, const tide_verdict *verdict,
                             tide_text *to) {
-    int64_t older = 0;
-    int64_t without_stack = 0;
-    count_unexplained(of, verdict, &older, &without_stack);
+    int64_t older = bytes_of_kind(verdict, TIDE_PLACE_BEFORE);
+    int64_t without_stack = bytes_of_kind(verdict, TIDE_PLACE_UNKNOWN);
     int64_t least = of->device->peak.totals.allocated_bytes / 100 * LEAST_UNKNOWN_PERCENT;
     if (older > least) {
         tide_text_add_item(to, "; ", "who allocated %s before %s (%s)",

@@ -9,11 +9,13 @@
 #include "common/status.h"
 #include "snapshot/explain/causes/causes.h"
 #include "snapshot/explain/facts.h"
+#include "snapshot/explain/peak_lines.h"
 
 /* The data that several sentences need. */
 typedef struct tide_verdict {
     tide_facts facts;
     tide_causes causes;
+    tide_peak_lines lines; /* of the view's instant */
 } tide_verdict;
 
 /* The caller finishes it, also after a failure. */
@@ -37,8 +39,5 @@ void tide_say_unknown(const tide_summary_view *of, const tide_verdict *verdict);
 /* How to record older memory and missing call stacks, with the switches of the file's recorder. */
 const char *tide_advice_older(const tide_summary_view *of);
 const char *tide_advice_stacks(const tide_summary_view *of);
-
-/* The part of tide_say_verdict that states the failure and the causes. */
-void tide_say_causes(const tide_summary_view *of, const tide_verdict *verdict);
 
 #endif

@@ -98,8 +98,9 @@ void tide_say_inexact(const tide_summary_view *of);
 
 /* The live memory at the instant, by category, phase, scope and call stack, and the largest
  * blocks. */
-TIDE_NODISCARD tide_status tide_summary_alive(const tide_summary_view *of);
-void tide_summary_alive_places(const tide_summary_view *of);
+struct tide_verdict;
+void tide_summary_alive(const tide_summary_view *of, const struct tide_verdict *verdict);
+void tide_summary_alive_places(const tide_summary_view *of, const struct tide_verdict *verdict);
 
 /* Every reserved byte of the instant, and the device's own figures if the file has them. */
 void tide_summary_account(const tide_summary_view *of);

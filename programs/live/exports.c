@@ -63,6 +63,12 @@ void tidemark_live_describe(const char *key, const char *value) {
     tide_live_describe(key, value);
 }
 
+const char *tidemark_live_line(size_t number, int *ret_line) {
+    tide_live *live = tide_live_now();
+    const char *file = NULL;
+    return live != NULL && tide_live_line(live, number, &file, ret_line) ? file : NULL;
+}
+
 void tidemark_live_module_code(const void *code) {
     tide_live_set_module_code(code);
 }

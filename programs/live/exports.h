@@ -35,6 +35,10 @@ TIDE_LIVE_EXPORT void tidemark_live_module(const void *module, const char *path)
 TIDE_LIVE_EXPORT void tidemark_live_resolver(int (*resolver)(void *module));
 TIDE_LIVE_EXPORT int tidemark_live_is_called(const void *module);
 
+/* The file of a Python frame in the recorded stacks, by its number: 0, 1, ... in the order of their
+ * first use; NULL: there are fewer. *ret_line is 0 if it is unknown. */
+TIDE_LIVE_EXPORT const char *tidemark_live_line(size_t number, int *ret_line);
+
 /* The innermost line of the program's own Python code in the calling thread: "main (train.py:31)".
  * 0: there is none, or its frames cannot be read. For the virtual card. */
 TIDE_LIVE_EXPORT int tidemark_live_place(char *ret_text, size_t n_text);

@@ -51,6 +51,8 @@ static _Thread_local memory *mine;
 /* A frame with a number. */
 typedef struct known_frame {
     tide_python_identity identity;
+    uint32_t file; /* text of the recorder */
+    int line;      /* 0: unknown */
 } known_frame;
 
 static struct {
@@ -132,11 +134,12 @@ static uint32_t add_frame(const tide_live *live, const tide_python_frame *frame,
     if (tide_map_put(&frames.at, (uint64_t)(uintptr_t)frame->at, number) != TIDE_OK) {
         return TIDE_NONE;
     }
-    known[frames.n++] = (known_frame){*identity};
     int line = tide_python_frames_describe(frame, file, sizeof(file), function, sizeof(function));
+    known[frames.n++] =
+        (known_frame){*identity, tide_recorder_intern(live->recorder, file), line > 0 ? line : 0};
     const tide_log_python_frame record = {.number = number,
-                                          .line = line > 0 ? (uint32_t)line : 0,
-                                          .file = tide_recorder_intern(live->recorder, file),
+                                          .line = (uint32_t)known[number].line,
+                                          .file = known[number].file,
                                           .function =
                                               tide_recorder_intern(live->recorder, function)};
     tide_recorder_write_record(live->recorder, TIDE_LOG_PYTHON_FRAME, &record, sizeof(record));
@@ -153,6 +156,17 @@ static uint32_t number_frame(const tide_live *live, const tide_python_frame *fra
     }
     tide_lock_release(&frames.lock);
     return (uint32_t)number;
+}
+
+bool tide_live_line(const tide_live *live, size_t number, const char **ret_file, int *ret_line) {
+    tide_lock_acquire(&frames.lock);
+    bool is_known = number < frames.n;
+    known_frame found = is_known ? frames.known[number] : (known_frame){.file = TIDE_NONE};
+    tide_lock_release(&frames.lock);
+    const char *file = tide_recorder_text(live->recorder, found.file);
+    *ret_file = file != NULL ? file : "";
+    *ret_line = found.line;
+    return is_known;
 }
 
 /* The number of frames, counted from the outermost, that equal those the thread remembers. `n`

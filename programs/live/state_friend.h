@@ -40,6 +40,10 @@ typedef struct tide_live_place {
 } tide_live_place;
 tide_live_place tide_live_find_place(tide_live *live);
 
+/* stacks.c. The place of a Python frame in the recorded stacks, by its number in their order; the
+ * file is valid as long as the recording. False: there are fewer frames. */
+bool tide_live_line(const tide_live *live, size_t number, const char **ret_file, int *ret_line);
+
 /* stacks.c. Resets for a new recording. Called by one thread. */
 void tide_live_stacks_reset(tide_live *live);
 

@@ -29,6 +29,7 @@ class Live:
         arrays = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint32]
         self._name = _typed(library.tidemark_live_name, arrays, None)
         self._describe = _typed(library.tidemark_live_describe, [text, text], None)
+        self._line = _typed(library.tidemark_live_line, [ctypes.c_size_t, ctypes.POINTER(ctypes.c_int)], text)
         self._name_module = _typed(library.tidemark_live_module, [ctypes.c_void_p, text], None)
         self._begin_scope = _typed(library.tidemark_live_scope_begin, [text], ctypes.c_uint32)
         self.end_scope = _typed(library.tidemark_live_scope_end, [ctypes.c_uint32], None)
@@ -67,6 +68,12 @@ class Live:
 
     def describe(self, key, value):
         self._describe(_bytes(key), _bytes(value))
+
+    def line(self, number):
+        """The file and the line of a frame in the recorded stacks; None if there are fewer."""
+        line = ctypes.c_int(0)
+        file = self._line(number, line)
+        return None if file is None else (file.decode(errors="surrogateescape"), line.value)
 
     def watch_modules(self, torch, look_at_call):
         """Lets the library request the path of a module that it does not know.

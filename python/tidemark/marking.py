@@ -189,6 +189,8 @@ def _snapshot(path):
     if _live is None or (_history() is not None and _history().is_by_history()):
         _tell("snapshot", "this recording is read when the program ends; no file is written before")
         return False
+    if _history() is not None:
+        _history().report_lines()
     if _live.snapshot(os.fsencode(path)) != 0:
         _tell("snapshot", f"{os.fspath(path)} could not be written")
         return False

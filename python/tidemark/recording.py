@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 
-from . import generated, groups, live, live_names, modules, names, own_history, program, ranges, ranks, saving, settings, steps, telling
+from . import generated, groups, live, live_names, modules, names, own_history, program, ranges, ranks, saving, settings, source, steps, telling
 
 MAX_ENTRIES = 1_000_000  # events that PyTorch keeps; older ones are dropped and counted in the answer
 
@@ -29,6 +29,7 @@ class Recording:
         self.lock = threading.Lock()
         self.live = live.find()
         self.marks = steps.Marks(self.live)
+        self.source = source.Source(self.live)
         self.names = names.Names(self.marks) if self.live is None else live_names.LiveNames(self.marks)
 
 
@@ -69,6 +70,12 @@ def is_on():
 def is_by_history():
     """Whether the recording is PyTorch's history instead of the preloaded library's log."""
     return is_on() and _recording.marks.live is None
+
+
+def report_lines():
+    """The program writes a snapshot now (marking.py)."""
+    if is_on() and not is_by_history():
+        _recording.source.tell()
 
 
 def mark_own_step():
@@ -161,6 +168,7 @@ def _write(recording):
     if recording.marks.live is not None:
         recording.marks.add("program ends")
         _name_all(recording)
+        recording.source.tell()
     elif recording.has_history:
         recording.marks.add("program ends")
         _name_all(recording)

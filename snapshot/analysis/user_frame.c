@@ -341,25 +341,48 @@ static const char *arguments_of(const char *function) {
     return at;
 }
 
+/* Whether a part of a name is one that Python gives to code that has no name. */
+static bool is_nameless(const char *part, size_t n_bytes) {
+    static const char *const PARTS[] = {"<locals>",   "<module>",  "<lambda>", "<listcomp>",
+                                        "<dictcomp>", "<setcomp>", "<genexpr>"};
+    for (size_t i = 0; i < sizeof(PARTS) / sizeof(PARTS[0]); i++) {
+        if (strlen(PARTS[i]) == n_bytes && memcmp(part, PARTS[i], n_bytes) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void tide_function_add(const char *function, tide_text *to) {
+    const char *arguments = arguments_of(function);
+    bool has_arguments = arguments != NULL && arguments > function;
+    const char *end = has_arguments ? arguments : function + strlen(function);
+    const char *joint = "";
+    while (function < end) {
+        const char *point = memchr(function, '.', (size_t)(end - function));
+        size_t n = (size_t)((point != NULL ? point : end) - function);
+        if (!is_nameless(function, n)) {
+            tide_text_add(to, "%s%.*s", joint, (int)n, function);
+            joint = ".";
+        }
+        function += point != NULL ? n + 1 : n;
+    }
+}
+
 void tide_frame_text(const tide_snapshot *snapshot, uint32_t frame, char *ret_text, size_t n_room) {
     const tide_frame_row *row = &snapshot->frames[frame];
-    const char *function = tide_snapshot_text(snapshot, row->function);
     char file[TIDE_PATH_TEXT];
+    tide_text to = tide_text_in(ret_text, n_room);
     tide_path_text(tide_snapshot_text(snapshot, row->file), file);
     const char *slash = strrchr(file, '/');
     const char *name = slash != NULL ? slash + 1 : file;
-    size_t n = strlen(function);
-    const char *arguments = arguments_of(function);
-    if (arguments != NULL && arguments > function) {
-        n = (size_t)(arguments - function);
-    }
-    if (n == 0) {
-        function = "?";
-        n = 1;
-    }
-    if (row->line > 0) {
-        snprintf(ret_text, n_room, "%.*s (%s:%d)", (int)n, function, name, (int)row->line);
+    bool has_line = row->line > 0 && name[0] != '\0';
+    tide_function_add(tide_snapshot_text(snapshot, row->function), &to);
+    if (!has_line) {
+        tide_text_add(&to, "%s", ret_text[0] != '\0' ? "" : "?");
+    } else if (ret_text[0] == '\0') {
+        tide_text_add(&to, "%s:%d", name, (int)row->line);
     } else {
-        snprintf(ret_text, n_room, "%.*s", (int)n, function);
+        tide_text_add(&to, " (%s:%d)", name, (int)row->line);
     }
 }

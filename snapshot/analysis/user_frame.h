@@ -12,6 +12,7 @@
 
 #include "common/hostmem.h"
 #include "common/status.h"
+#include "common/text/text.h"
 #include "snapshot/document/snapshot.h"
 
 #ifdef __cplusplus
@@ -67,8 +68,13 @@ void tide_frame_kinds_fini(tide_frame_kinds *kinds);
  * TIDE_NONE: there is none before the user's frame. */
 uint32_t tide_library_frame(const tide_snapshot *snapshot, uint32_t stack);
 
-/* "forward (model.py:104)", without the arguments of a C++ function and without folders; "?" if
- * unknown. */
+/* Adds a function's name as its reader knows it: without the arguments of a C++ function, and
+ * "main" for a comprehension in it, which Python calls "main.<locals>.<listcomp>". Nothing for code
+ * outside of functions. */
+void tide_function_add(const char *function, tide_text *to);
+
+/* "forward (model.py:104)", without folders; "model.py:104" outside of functions; "?" if unknown.
+ */
 void tide_frame_text(const tide_snapshot *snapshot, uint32_t frame, char *ret_text, size_t n_room);
 
 #ifdef __cplusplus

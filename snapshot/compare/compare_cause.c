@@ -6,6 +6,7 @@
 #include "common/text/text.h"
 #include "snapshot/compare/compare.h"
 #include "snapshot/compare/compare_internal.h"
+#include "snapshot/document/categories.h"
 
 enum {
     MAX_NAMED = 3,         /* categories in one direction */
@@ -96,26 +97,6 @@ void tide_cause_words(const tide_cause *cause, char *ret_text, size_t n_room) {
     for (size_t i = 0; i < n_shrunk; i++) {
         tide_text_add(&to, "%s%s", joint(i, n_shrunk), cause->words[shrunk[i]]);
     }
-}
-
-static const char *const CATEGORY_WORDS[] = {
-    [TIDE_UNKNOWN] = "bytes of unknown category",
-    [TIDE_PARAMETER] = "parameters",
-    [TIDE_GRADIENT] = "gradients",
-    [TIDE_OPTIMIZER_STATE] = "optimizer state",
-    [TIDE_ACTIVATION] = "activations",
-    [TIDE_TEMPORARY] = "temporaries",
-    [TIDE_WORKSPACE] = "library workspaces",
-    [TIDE_INPUT] = "inputs",
-    [TIDE_WEIGHT_COPY] = "copies of weights",
-    [TIDE_KV_CACHE] = "cache of keys and values",
-};
-/* A category without words does not build. */
-_Static_assert(sizeof(CATEGORY_WORDS) / sizeof(CATEGORY_WORDS[0]) == TIDE_N_CATEGORIES,
-               "every category has words");
-
-const char *tide_category_words(int category) {
-    return CATEGORY_WORDS[category > 0 && category < TIDE_N_CATEGORIES ? category : TIDE_UNKNOWN];
 }
 
 /* ---- of the runs of a comparison ---- */

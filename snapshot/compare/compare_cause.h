@@ -16,9 +16,6 @@ extern "C" {
  * bf16-mixed before fp32 and tf32, which are equal. False for unknown names. */
 bool tide_precision_is_narrower(const char *precision, const char *than);
 
-/* "optimizer state", "activations": the words for a category that tidemark knows, in a sentence. */
-const char *tide_category_words(int category);
-
 /* Two runs' bytes by category, at the peak of each. */
 typedef struct tide_cause {
     const char *const *words; /* borrowed; of the categories, in a sentence */

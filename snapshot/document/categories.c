@@ -65,3 +65,17 @@ const char *tide_snapshot_category(const tide_snapshot *snapshot, size_t number)
                ? snapshot->own_categories[number - TIDE_N_CATEGORIES]
                : "?";
 }
+
+static const char *const WORDS[] = {
+    [TIDE_UNKNOWN] = "unknown kind",      [TIDE_PARAMETER] = "parameters",
+    [TIDE_GRADIENT] = "gradients",        [TIDE_OPTIMIZER_STATE] = "optimizer state",
+    [TIDE_ACTIVATION] = "activations",    [TIDE_TEMPORARY] = "temporaries",
+    [TIDE_WORKSPACE] = "workspace",       [TIDE_INPUT] = "inputs",
+    [TIDE_WEIGHT_COPY] = "weight copies", [TIDE_KV_CACHE] = "KV cache",
+};
+/* A category without words does not build. */
+_Static_assert(sizeof(WORDS) / sizeof(WORDS[0]) == TIDE_N_CATEGORIES, "every category has words");
+
+const char *tide_category_words(int category) {
+    return WORDS[category > 0 && category < TIDE_N_CATEGORIES ? category : TIDE_UNKNOWN];
+}

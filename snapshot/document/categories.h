@@ -36,6 +36,10 @@ TIDE_NODISCARD tide_status tide_category_list_number(tide_category_list *list, c
 TIDE_NODISCARD tide_status tide_category_list_store(const tide_category_list *list,
                                                     tide_snapshot *snapshot);
 
+/* "optimizer state": the words for a category of common/event.h in every sentence and legend, in
+ * PyTorch's terms; "unknown kind" for TIDE_UNKNOWN. */
+const char *tide_category_words(int category);
+
 #ifdef __cplusplus
 }
 #endif

@@ -146,5 +146,8 @@ tide_status tide_snapshot_strip_private(tide_snapshot *snapshot) {
     snapshot->user_path = without_folder(snapshot->user_path);
     snapshot->run.command = "";
     snapshot->run.host_name = "";
+    snapshot->source = NULL;
+    snapshot->n_source = 0;
+    snapshot->n_source_omitted = 0;
     return TIDE_OK;
 }

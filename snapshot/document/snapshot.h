@@ -31,6 +31,14 @@ typedef struct tide_frame_row {
     bool inlined;      /* inlined into the frame below it (its caller) */
 } tide_frame_row;
 
+/* The text of a line of the program that a frame refers to. */
+typedef struct tide_source_row {
+    uint64_t file;    /* string: the file of frames */
+    uint64_t line;    /* from 1 on */
+    const char *text; /* without white space around it; a line is one line */
+    bool is_cut;      /* the line is longer */
+} tide_source_row;
+
 /* A call stack is a path in a tree: this node's frame is the innermost, its parent's the caller's,
  * and so on. */
 typedef struct tide_stack_row {
@@ -246,6 +254,9 @@ typedef struct tide_snapshot {
     size_t n_own_categories;
     const tide_frame_row *frames; /* distinct */
     size_t n_frames;
+    const tide_source_row *source; /* by file and line, each once; none if no text was recorded */
+    size_t n_source;
+    uint64_t n_source_omitted;    /* lines of the program in frames for which there was no room */
     const tide_stack_row *stacks; /* a tree, parents first */
     size_t n_stacks;
     const tide_scope_row *scopes; /* parents first, in order of begin */

@@ -69,6 +69,26 @@ static tide_status check_stacks(const checker *check) {
     return TIDE_OK;
 }
 
+/* Lines are searched, so they are in order. */
+static tide_status check_source(const checker *check) {
+    const tide_snapshot *snapshot = check->snapshot;
+    for (size_t i = 0; i < snapshot->n_source; i++) {
+        const tide_source_row *row = &snapshot->source[i];
+        const tide_source_row *last = i > 0 ? row - 1 : NULL;
+        if (row->file >= snapshot->n_strings) {
+            at(check, "source.lines[%zu].file", i);
+            return bad(check, "%" PRIu64 " refers to none of the %zu strings", row->file,
+                       snapshot->n_strings);
+        }
+        if (last != NULL &&
+            (row->file < last->file || (row->file == last->file && row->line <= last->line))) {
+            at(check, "source.lines[%zu]", i);
+            return bad(check, "it must follow the one above it by file and line");
+        }
+    }
+    return TIDE_OK;
+}
+
 static tide_status check_scope(const checker *check, size_t i) {
     const tide_snapshot *snapshot = check->snapshot;
     const tide_scope_row *row = &snapshot->scopes[i];
@@ -436,6 +456,7 @@ tide_status tide_snapshot_validate(const tide_snapshot *snapshot, char ret_place
     TIDE_TRY(check_devices(&check));
     TIDE_TRY(check_owners(&check));
     TIDE_TRY(check_stacks(&check));
+    TIDE_TRY(check_source(&check));
     for (size_t i = 0; i < snapshot->n_scopes; i++) {
         TIDE_TRY(check_scope(&check, i));
     }

@@ -25,12 +25,15 @@ static tide_status find_peak(tide_facts *facts) {
     return TIDE_OK;
 }
 
-static tide_status derive(tide_facts *facts) {
-    int64_t most = -1;
+static tide_status derive_lines(tide_facts *facts) {
     TIDE_TRY(tide_stack_facts_init(&facts->stacks, facts->snapshot, facts->mem));
     TIDE_TRY(tide_scope_facts_init(&facts->scopes, facts->snapshot, facts->mem));
-    TIDE_TRY(
-        tide_block_lines_init(&facts->lines, &facts->stacks, &facts->scopes, facts->lifetimes));
+    return tide_block_lines_init(&facts->lines, &facts->stacks, &facts->scopes, facts->lifetimes);
+}
+
+static tide_status derive(tide_facts *facts) {
+    int64_t most = -1;
+    TIDE_TRY(derive_lines(facts));
     TIDE_TRY(tide_loops_init(&facts->loops, &facts->stacks));
     if (!facts->stacks.has_python) {
         TIDE_TRY(
@@ -45,14 +48,25 @@ static tide_status derive(tide_facts *facts) {
                             &facts->reserved);
 }
 
-tide_status tide_facts_init(tide_facts *facts, const tide_snapshot *snapshot,
-                            const tide_lifetimes *lifetimes, size_t device) {
+static void begin(tide_facts *facts, const tide_snapshot *snapshot, const tide_lifetimes *lifetimes,
+                  size_t device) {
     *facts = (tide_facts){.snapshot = snapshot,
                           .lifetimes = lifetimes,
                           .mem = lifetimes->mem,
                           .device = device,
                           .is_pickle = snapshot->origin.format[0] != '\0'};
+}
+
+tide_status tide_facts_init(tide_facts *facts, const tide_snapshot *snapshot,
+                            const tide_lifetimes *lifetimes, size_t device) {
+    begin(facts, snapshot, lifetimes, device);
     return derive(facts);
+}
+
+tide_status tide_facts_init_lines(tide_facts *facts, const tide_snapshot *snapshot,
+                                  const tide_lifetimes *lifetimes, size_t device) {
+    begin(facts, snapshot, lifetimes, device);
+    return derive_lines(facts);
 }
 
 void tide_facts_fini(tide_facts *facts) {

@@ -48,6 +48,9 @@ typedef struct tide_facts {
 /* The caller calls fini, also after a failure. Snapshot and lifetimes must outlive the facts. */
 TIDE_NODISCARD tide_status tide_facts_init(tide_facts *facts, const tide_snapshot *snapshot,
                                            const tide_lifetimes *lifetimes, size_t device);
+/* The same with lines of the program alone, in less time: enough to group blocks by place. */
+TIDE_NODISCARD tide_status tide_facts_init_lines(tide_facts *facts, const tide_snapshot *snapshot,
+                                                 const tide_lifetimes *lifetimes, size_t device);
 void tide_facts_fini(tide_facts *facts);
 
 /* The block with an index in the lifetimes, and the traits of its call stack. */

@@ -6,7 +6,6 @@
 #include "common/map.h"
 #include "snapshot/analysis/user_frame.h"
 #include "snapshot/explain/words/user_line.h"
-#include "snapshot/explain/words/user_lines.h"
 
 static const char AUTOGRAD[] = "torch::autograd::";
 
@@ -68,12 +67,18 @@ void tide_place_add(const tide_facts *facts, const tide_place *place, tide_text 
         tide_text_add(to, "%s", tide_snapshot_text(facts->snapshot, place->index));
         break;
     case TIDE_PLACE_BEFORE:
-        tide_text_add(to, "%s", tide_user_lines_before(facts->snapshot));
+        tide_text_add(to, "%s",
+                      facts->snapshot->n_dropped > 0 ? "from before the events that were kept"
+                                                     : "from before the recording");
         break;
     case TIDE_PLACE_UNKNOWN:
         tide_text_add(to, "an unknown line");
         break;
     }
+}
+
+bool tide_place_is_source(const tide_place *place) {
+    return place->kind == TIDE_PLACE_LINE || place->kind == TIDE_PLACE_FRAME;
 }
 
 static int by_bytes(const void *left, const void *right) {
@@ -92,6 +97,7 @@ static void count(const tide_facts *facts, const tide_lifetime *block, tide_peak
     int64_t bytes = (int64_t)block->block_bytes;
     to->bytes += bytes;
     to->backward_bytes += tide_block_is_backward(&facts->lines, block) ? bytes : 0;
+    to->requested_bytes += (int64_t)block->requested_bytes;
     to->by_category[block->category] += bytes;
     to->n_blocks++;
 }
@@ -117,19 +123,30 @@ static tide_status add(tide_peak_lines *lines, const tide_facts *facts, tide_map
     return TIDE_OK;
 }
 
-tide_status tide_peak_lines_init(tide_peak_lines *lines, const tide_facts *facts) {
+/* Groups the lifetimes with these indices; NULL: the first n. */
+static tide_status group(tide_peak_lines *lines, const tide_facts *facts,
+                         const tide_lifetime *blocks, const uint32_t *indices, size_t n) {
     tide_map index_of;
     tide_status status = TIDE_OK;
     *lines = (tide_peak_lines){.mem = facts->mem};
     tide_map_init(&index_of, facts->mem);
-    for (size_t i = 0; i < facts->n_peak && status == TIDE_OK; i++) {
-        status = add(lines, facts, &index_of, tide_facts_block(facts, facts->peak[i]));
+    for (size_t i = 0; i < n && status == TIDE_OK; i++) {
+        status = add(lines, facts, &index_of, &blocks[indices != NULL ? indices[i] : i]);
     }
     tide_map_fini(&index_of);
     if (lines->n_lines > 0) {
         qsort(lines->lines, lines->n_lines, sizeof(*lines->lines), by_bytes);
     }
     return status;
+}
+
+tide_status tide_peak_lines_init(tide_peak_lines *lines, const tide_facts *facts) {
+    return group(lines, facts, facts->lifetimes->lifetimes, facts->peak, facts->n_peak);
+}
+
+tide_status tide_peak_lines_init_of(tide_peak_lines *lines, const tide_facts *facts,
+                                    const tide_lifetime *blocks, size_t n_blocks) {
+    return group(lines, facts, blocks, NULL, n_blocks);
 }
 
 void tide_peak_lines_fini(tide_peak_lines *lines) {

@@ -1,5 +1,5 @@
-/* peak_lines.h - the memory at the peak by the place that allocated it: the one grouping of all
- * commands, whose figures they all print.
+/* peak_lines.h - the memory of an instant, such as the peak, by the place that allocated it: the
+ * one grouping of all commands, whose figures they all print.
  *
  * A block belongs to its line of the program (block_lines.h). A block without one belongs to the
  * frame that represents its stack (a library's line, an operation), to the operation of autograd
@@ -8,6 +8,7 @@
 #ifndef TIDE_SNAPSHOT_PEAK_LINES_H
 #define TIDE_SNAPSHOT_PEAK_LINES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,6 +37,9 @@ typedef struct tide_place {
 
 tide_place tide_place_of(const tide_facts *facts, const tide_lifetime *block);
 
+/* Whether the place is a line of source: of the program, or of a library. */
+bool tide_place_is_source(const tide_place *place);
+
 /* Adds "LM.forward (c15.py:15)", "NllLossBackward0", "from before the recording", "an unknown
  * line". */
 void tide_place_add(const tide_facts *facts, const tide_place *place, tide_text *to);
@@ -45,6 +49,7 @@ typedef struct tide_peak_line {
     tide_place place;
     int64_t bytes;          /* whole blocks */
     int64_t backward_bytes; /* of them, allocated by the backward pass */
+    int64_t requested_bytes;
     size_t n_blocks;
     int64_t by_category[TIDE_MAX_CATEGORIES]; /* bytes */
 } tide_peak_line;
@@ -57,8 +62,11 @@ typedef struct tide_peak_lines {
     int64_t by_category[TIDE_MAX_CATEGORIES]; /* of all */
 } tide_peak_lines;
 
-/* The caller calls fini, also after a failure. */
+/* Of the peak. The caller calls fini, also after a failure. */
 TIDE_NODISCARD tide_status tide_peak_lines_init(tide_peak_lines *lines, const tide_facts *facts);
+/* Of any blocks, such as those of another instant. The facts need only lines of the program. */
+TIDE_NODISCARD tide_status tide_peak_lines_init_of(tide_peak_lines *lines, const tide_facts *facts,
+                                                   const tide_lifetime *blocks, size_t n_blocks);
 void tide_peak_lines_fini(tide_peak_lines *lines);
 
 #ifdef __cplusplus

@@ -1,9 +1,10 @@
-/* The table of texts. Equal texts are stored once, and the number of repeated texts is limited:
- * otherwise a file of only empty texts, which compress to almost nothing, would take a thousand
- * times its size in memory. */
+/* The table of texts, and the text of lines. Equal texts are stored once, and the number of
+ * repeated texts is limited: otherwise a file of only empty texts, which compress to almost
+ * nothing, would take a thousand times its size in memory. */
 #include <string.h>
 
 #include "common/map.h"
+#include "snapshot/document/source.h"
 #include "snapshot/format/json_friend.h"
 #include "snapshot/format/reader_keys_internal.h"
 
@@ -128,4 +129,20 @@ void tide_read_document_strings(tide_reader *reader, void *object) {
     tide_map_fini(&table.by_hash);
     mem->release(mem->ctx, table.texts);
     mem->release(mem->ctx, table.buffer);
+}
+
+void tide_read_document_source(tide_reader *reader, void *snapshot) {
+    tide_read_object(reader, &tide_readable_source, snapshot);
+}
+
+void tide_read_source_lines(tide_reader *reader, void *object) {
+    static const tide_source_row EMPTY = {.text = ""};
+    static const tide_row_rule RULE = {.limit = TIDE_SOURCE_LINES,
+                                       .row_bytes = sizeof(EMPTY),
+                                       .empty = &EMPTY,
+                                       .of = &tide_readable_source_line};
+    tide_snapshot *snapshot = object;
+    reader->json.text_limit = TIDE_SHORT_TEXT_BYTES;
+    snapshot->source = tide_read_rows(reader, &RULE, &snapshot->n_source);
+    reader->json.text_limit = TIDE_JSON_TEXT_BYTES;
 }

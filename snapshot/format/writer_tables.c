@@ -117,6 +117,20 @@ void tide_write_document_strings(const tide_writer *writer, const char *key, con
     tide_json_line(json);
 }
 
+void tide_write_document_source(const tide_writer *writer, const char *key, const void *object) {
+    const tide_snapshot *snapshot = object;
+    if (snapshot->n_source > 0 || snapshot->n_source_omitted > 0) {
+        tide_write_object(writer, key, &tide_writable_source, snapshot);
+        tide_json_line(writer->json);
+    }
+}
+
+void tide_write_source_lines(const tide_writer *writer, const char *key, const void *object) {
+    const tide_snapshot *snapshot = object;
+    const tide_row_list list = {snapshot->source, snapshot->n_source, sizeof(*snapshot->source)};
+    tide_write_rows(writer, key, &tide_writable_source_line, list);
+}
+
 /* `certainty`: of the block's category; NULL: unknown for all blocks. */
 static void write_block(tide_json_writer *json, const tide_block_row *block,
                         const uint8_t *certainty) {

@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 
+import same_answer
+
 COMMON = """
 import copy, torch
 from torch import nn
@@ -205,6 +207,7 @@ def check(tidemark, python, name):
     by_run = re.findall(rf"tidemark run: (?:Also: )?({GROWTH})", ran.stderr)
     by_explain = re.findall(rf"(?:^|\n)(?:Also: )?({GROWTH})", explained)
     wrong = [f"{name}: run {by_run}, explain {by_explain}"] if by_run != by_explain else []
+    wrong += [f"{name}: {fault}" for fault in same_answer.differences(tidemark, ran.stderr, [f"{name}.json.gz"])]
     line = line_of(PROGRAMS[name])
     if line is None:
         return wrong + [f"{name}: {words}" for words in by_run] + re.findall("[^\n]*still grows[^\n]*", ran.stderr)

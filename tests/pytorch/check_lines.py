@@ -10,6 +10,8 @@ import subprocess
 import sys
 import tempfile
 
+import same_answer
+
 RETRIES = """
 import torch
 def full(i, share): return torch.empty((share << 29) + (i << 27), dtype=torch.uint8, device="cuda")
@@ -33,12 +35,22 @@ x = torch.randn(2, 8, 64, 64, device="cuda", requires_grad=True)
 y = torch.nn.functional.interpolate(x, scale_factor=2)
 y = torch.bmm(y.flatten(2), y.flatten(2).transpose(1, 2)); y.sum().backward()
 """
+# The sentence of a cause quotes the line.
+LEAK = """
+import torch
+net = torch.nn.Sequential(*[torch.nn.Linear(1024, 1024) for _ in range(6)]).cuda()
+kept = []
+for i in range(8):
+    x = torch.randn(4096, 1024, device="cuda")
+    kept.append(net(x).sum())
+"""
 # name -> (program, options)
 PROGRAMS = {
     "retries": (RETRIES, []),
     "emptied": (EMPTIED, []),
     "router": (ROUTER, []),
     "both": (ROUTER, ["--stacks", "both"]),
+    "quoted": (LEAK, []),
 }
 
 
@@ -64,10 +76,12 @@ def check(name, tidemark, python, folder):
         if count(text) != expected:
             faults.append(f"{who} counts {count(text)} retries, PyTorch {expected}")
     line = re.search(r"tidemark run: ((?:The|All of the|Nearly all of the) peak, .*)", said)
-    if line is None or line.group(1) not in explained:
-        faults.append(f"run and explain name different lines: {line.group(1) if line else None}")
+    faults += same_answer.differences(tidemark, done.stderr, [folder / f"{name}.json.gz"])
     if line is None or f"{name}.py" not in line.group(1):
         faults.append(f"the line is {line.group(1) if line else None}")
+    for who, text in (("run", said), ("explain", explained)):
+        if name == "quoted" and "quoted.py:7, `kept.append(net(x).sum())`" not in text:
+            faults.append(f"{who} quotes no line: {text.strip()}")
     for wrong in ("_ZN", "eager_router", "c10::cuda", "tidemark/"):
         if wrong in explained or wrong in (line.group(1) if line else ""):
             faults.append(f"'{wrong}' is named: {explained.strip()}")

@@ -110,8 +110,8 @@ def failed(tidemark, python, folder):
     assert len(told) == 3, errors
     for i, line in enumerate(told):
         assert f"{1 + i}.00 GiB asked for" in line and "PyTorch had allocated 300.00 MiB" in line, line
-    held = [line for line in errors.splitlines() if "it held 300.00 MiB of" in line]
-    assert len(held) == 3 and "live_running.py:" in held[0] and "the snapshot is out-oom-1.json.gz" in held[0], errors
+    held = [line for line in errors.splitlines() if "300.00 MiB allocated then: 300.00 MiB" in line]
+    assert len(held) == 3 and "live_running.py:" in held[0] and "The snapshot is out-oom-1.json.gz" in held[0], errors
     assert "2 more requests for memory failed" in errors, errors
     assert read(f"{folder}/out-oom-1.json.gz")["run"]["outcome"] == "running"
     print("failed: 3 reported, 2 counted, the program went on")
@@ -123,7 +123,7 @@ def killed(tidemark, python, folder):
     run = start(tidemark, python, folder, "fail", "--on-oom")
     _, errors = run.communicate(timeout=300)
     assert run.returncode == -signal.SIGKILL, (run.returncode, errors)
-    assert "1.00 GiB asked for" in errors and "it held 300.00 MiB of" in errors, errors
+    assert "1.00 GiB asked for" in errors and "300.00 MiB allocated then: 300.00 MiB" in errors, errors
     assert read(f"{folder}/out-oom-1.json.gz")["run"]["outcome"] in ("oom", "running")
     print("killed in the handler: reported all the same")
 

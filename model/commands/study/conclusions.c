@@ -6,6 +6,7 @@
 #include "common/text/bytes.h"
 #include "common/text/text.h"
 #include "snapshot/compare/compare_cause.h"
+#include "snapshot/document/categories.h"
 
 static double ratio(double a, double b) {
     return b > 0.0 ? a / b : 0.0;

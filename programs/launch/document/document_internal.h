@@ -85,6 +85,10 @@ const char *tide_document_text(const tide_recover_notes *notes, const char *key)
 TIDE_NODISCARD tide_status tide_document_add_owners(tide_snapshot *snapshot,
                                                     const tide_recover_notes *notes);
 
+/* document_source.c: the text of the program's lines. */
+TIDE_NODISCARD tide_status tide_document_add_source(tide_snapshot *snapshot,
+                                                    const tide_recover_notes *notes);
+
 /* document_log.c: a document of the log at process->log_path, with all of the above. *ret_rank: the
  * process' rank; -1 if it has none. */
 TIDE_NODISCARD tide_status tide_document_from_log(const tide_left *process,

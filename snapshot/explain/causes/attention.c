@@ -68,7 +68,7 @@ static tide_status say_weights(const tide_facts *facts, const tide_cause_blocks 
     tide_cause_add_bytes(facts, of->bytes, &text);
     tide_text_add(&text, ". nn.MultiheadAttention makes them");
     if (line != TIDE_NONE) {
-        tide_text_add(&text, " at %s", tide_cause_place(facts, line, place));
+        tide_text_add(&text, " at %s", tide_cause_quoted(facts, line, "", place));
     }
     tide_text_add(&text, ". With `need_weights=True`, the default, it keeps softmax(QK^T) in full: "
                          "length x length for each head.");
@@ -276,7 +276,7 @@ static tide_status say_scores(const tide_facts *facts, const scores *of, tide_ca
     tide_text_add(&text, ". They are made one operator at a time at ");
     for (size_t i = 0; i < of->n_lines; i++) {
         tide_text_add(&text, "%s%s", i > 0 ? ", " : "",
-                      tide_cause_place(facts, of->lines[i], place));
+                      tide_cause_quoted(facts, of->lines[i], "", place));
     }
     tide_text_add(&text, ".");
     cause.words = words;

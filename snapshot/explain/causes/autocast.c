@@ -101,7 +101,7 @@ static tide_status say_cache(const tide_facts *facts, const tide_cause_blocks *o
     tide_text_add(&text, "Copies of %zu weights in half precision make up ", of->n_blocks);
     tide_cause_add_bytes(facts, of->bytes, &text);
     if (line != TIDE_NONE) {
-        tide_text_add(&text, ", made at %s", tide_cause_place(facts, line, place));
+        tide_text_add(&text, ", made at %s", tide_cause_quoted(facts, line, "", place));
     }
     tide_text_add(&text, ": the cache of autocast, which it keeps until its block ends.");
     cause.words = words;

@@ -64,6 +64,18 @@ const char *tide_cause_place(const tide_facts *facts, uint32_t node, char text[T
     return text;
 }
 
+const char *tide_cause_quoted(const tide_facts *facts, uint32_t node, const char *after,
+                              char text[TIDE_PLACE_TEXT]) {
+    tide_text to = tide_text_in(text, TIDE_PLACE_TEXT);
+    (void)tide_cause_place(facts, node, text);
+    to.n_used = strlen(text);
+    if (node != TIDE_NONE) {
+        tide_user_line_add_quote(facts->snapshot, facts->snapshot->stacks[node].frame, ", ", after,
+                                 &to);
+    }
+    return text;
+}
+
 const char *tide_cause_share(double share, char text[TIDE_SHARE_TEXT]) {
     tide_text to = tide_text_in(text, TIDE_SHARE_TEXT);
     tide_text_add(&to, "%.0f %%", 100 * share);

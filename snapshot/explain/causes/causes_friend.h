@@ -6,7 +6,7 @@
 #include "common/text/text.h"
 #include "snapshot/explain/causes/causes.h"
 
-enum { TIDE_CAUSE_TEXT = 1024, TIDE_PLACE_TEXT = 256, TIDE_SHARE_TEXT = 16 };
+enum { TIDE_CAUSE_TEXT = 2048, TIDE_PLACE_TEXT = 384, TIDE_SHARE_TEXT = 16 };
 
 /* A pattern: adds at most a few causes; TIDE_OK without one if it does not fire. */
 typedef tide_status tide_cause_rule(const tide_facts *facts, tide_causes *to);
@@ -17,6 +17,11 @@ TIDE_NODISCARD tide_status tide_causes_add(tide_causes *to, const tide_cause *ca
 /* The line of a node of the stack tree: "validate (c01.py:14)"; "a line that is not known" for
  * TIDE_NONE. Returns `text`. */
 const char *tide_cause_place(const tide_facts *facts, uint32_t node, char text[TIDE_PLACE_TEXT]);
+
+/* The same with the text of the line, if it was recorded, and then `after`:
+ * "validate (c01.py:14), `losses.append(loss)`". Returns `text`. */
+const char *tide_cause_quoted(const tide_facts *facts, uint32_t node, const char *after,
+                              char text[TIDE_PLACE_TEXT]);
 
 /* "71 %". */
 const char *tide_cause_share(double share, char text[TIDE_SHARE_TEXT]);

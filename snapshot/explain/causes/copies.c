@@ -34,7 +34,7 @@ static tide_status say_loaded(const tide_facts *facts, const tide_cause_blocks *
     tide_text_add(&text,
                   " was read from a file straight onto the card at %s and is still alive: a "
                   "second copy of tensors that the model has.",
-                  tide_cause_place(facts, line, place));
+                  tide_cause_quoted(facts, line, ",", place));
     cause.words = words;
     cause.share += 0.3; /* it is there for no purpose: named before larger parts that are needed */
     cause.cure = "`torch.load(path, map_location=\"cpu\")`, with `mmap=True` for a large file, and "
@@ -114,7 +114,7 @@ static tide_status say_copy(const tide_facts *facts, const tide_cause_blocks *of
     tide_cause cause = tide_cause_of_peak(facts, "model_copy", of->bytes);
     TIDE_TRY(tide_cause_blocks_line(of, facts, &line));
     tide_text_add(&text, "A deep copy of a model, made at %s, makes up ",
-                  tide_cause_place(facts, line, place));
+                  tide_cause_quoted(facts, line, "", place));
     tide_cause_add_bytes(facts, of->bytes, &text);
     tide_text_add(&text, ": an average of the weights, for example, or a reference model.");
     cause.words = words;
@@ -159,10 +159,11 @@ static tide_status say_double(const tide_facts *facts, const tide_cause_blocks *
     uint32_t line = TIDE_NONE;
     tide_cause cause = tide_cause_of_peak(facts, "float64", of->bytes);
     TIDE_TRY(tide_cause_blocks_line(of, facts, &line));
+    (void)tide_cause_quoted(facts, line, "", place);
     tide_text_add(&text,
-                  "The model was converted to float64 at %s (`.double()`). Weights, gradients, "
-                  "optimizer state and activations need twice the memory of float32.",
-                  tide_cause_place(facts, line, place));
+                  "The model was converted to float64 at %s%s. Weights, gradients, optimizer state "
+                  "and activations need twice the memory of float32.",
+                  place, strstr(place, ".double(") != NULL ? "" : " (`.double()`)");
     cause.words = words;
     cause.share = 1; /* it doubles nearly all of the peak, not the weights alone */
     cause.cure = "remove `.double()` and convert the data instead: `torch.from_numpy(x).float()`";

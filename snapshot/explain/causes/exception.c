@@ -135,8 +135,8 @@ tide_status tide_cause_exception(const tide_facts *facts, tide_causes *to) {
                   "at %s. Inside `except`, the exception holds the frames of the failed call and "
                   "every tensor in them.",
                   tide_bytes_format(held, bytes),
-                  tide_cause_place(facts, failed.nodes[depth], from),
-                  tide_cause_place(facts, of.nodes[depth], next));
+                  tide_cause_quoted(facts, failed.nodes[depth], "", from),
+                  tide_cause_quoted(facts, of.nodes[depth], "", next));
     const tide_cause cause = {
         .id = "exception_holds",
         .tier = TIDE_TIER_ALL,

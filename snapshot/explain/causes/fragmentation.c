@@ -138,10 +138,10 @@ static void add_stayers(const tide_facts *facts, const stayers *of, tide_text *t
     char bytes[TIDE_BYTES_TEXT];
     tide_text_add(to, " %zu %s", of->n, tide_plural(of->n, "block", "blocks"));
     if (of->n_of_line == of->n) {
-        tide_text_add(to, " from %s", tide_cause_place(facts, of->line, place_text));
+        tide_text_add(to, " from %s", tide_cause_quoted(facts, of->line, ",", place_text));
     } else if (of->line != TIDE_NONE) {
         tide_text_add(to, ", %zu of them from %s,", of->n_of_line,
-                      tide_cause_place(facts, of->line, place_text));
+                      tide_cause_quoted(facts, of->line, "", place_text));
     }
     tide_text_add(to, " %s alive in large segments, whose other %s only smaller requests can use.",
                   tide_plural(of->n, "stays", "stay"), tide_bytes_format(of->free_bytes, bytes));

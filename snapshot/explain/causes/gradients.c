@@ -73,7 +73,7 @@ static tide_status say_buckets(const tide_facts *facts, const tide_cause_blocks 
     tide_cause_add_bytes(facts, of->bytes, &text);
     tide_text_add(&text, ": a second copy of all gradients");
     if (line != TIDE_NONE) {
-        tide_text_add(&text, ", made at %s", tide_cause_place(facts, line, place));
+        tide_text_add(&text, ", made at %s", tide_cause_quoted(facts, line, "", place));
     }
     tide_text_add(&text, ".");
     cause.words = words;
@@ -136,7 +136,7 @@ static tide_status say_dense(const tide_facts *facts, const tide_lifetime *block
     tide_text_add(&text, "The gradient of an embedding table makes up ");
     tide_cause_add_bytes(facts, (int64_t)block->block_bytes, &text);
     if (line != TIDE_NONE) {
-        tide_text_add(&text, ", from %s", tide_cause_place(facts, line, place));
+        tide_text_add(&text, ", from %s", tide_cause_quoted(facts, line, "", place));
     }
     tide_text_add(&text, ". It is dense: it also has the rows that the batch does not use, and is "
                          "as large as the table.");
@@ -293,7 +293,7 @@ static tide_status say_again(const tide_facts *facts, const tide_cause_blocks *o
     TIDE_TRY(tide_cause_blocks_line(of, facts, &line));
     tide_text_add(&text, "One call of checkpoint");
     if (line != TIDE_NONE) {
-        tide_text_add(&text, ", around %s,", tide_cause_place(facts, line, place));
+        tide_text_add(&text, ", around %s,", tide_cause_quoted(facts, line, "", place));
     }
     tide_text_add(&text, " computed ");
     tide_cause_add_bytes(facts, of->bytes, &text);

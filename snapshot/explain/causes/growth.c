@@ -5,6 +5,7 @@
 #include "common/text/plural.h"
 #include "snapshot/explain/causes/blocks.h"
 #include "snapshot/explain/words/growth_words.h"
+#include "snapshot/explain/words/user_line.h"
 
 enum {
     LEAST_OF_GRAPH = 3,   /* blocks a pass, and places, of a graph that survives */
@@ -319,9 +320,14 @@ static tide_status say_replaced(const tide_facts *facts, const tide_growth_fact 
     }
     tide_text_add(&text,
                   "%s makes a tensor anew on each %s, %s larger than the last one (%zu "
-                  "times so far), and needs the old and the new one at the same time.",
+                  "times so far), and needs the old and the new one at the same time",
                   tide_cause_place(facts, fact->line, place), tide_growth_round(fact),
                   tide_bytes_format(fact->rate_bytes, rate), fact->n_passes);
+    if (fact->line != TIDE_NONE) {
+        tide_user_line_add_quote(facts->snapshot, facts->snapshot->stacks[fact->line].frame, ": ",
+                                 "", &text);
+    }
+    tide_text_add(&text, ".");
     cause.words = words;
     cause.cure = is_cache ? "this is a cache that grows with the length: allocate it once at its "
                             "full length, or quantize it"
@@ -344,7 +350,7 @@ static tide_status say_filled(const tide_facts *facts, const tide_growth_fact *f
                   "%zu blocks of up to %s, allocated one after the other at %s, were never "
                   "released, %s in all, and the memory ran out while this went on.",
                   fact->n_blocks, tide_bytes_format((int64_t)last->block_bytes, each),
-                  tide_cause_place(facts, fact->line, place),
+                  tide_cause_quoted(facts, fact->line, "", place),
                   tide_bytes_format(fact->bytes, bytes));
     cause.words = words;
     cause.cure =

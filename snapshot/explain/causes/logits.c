@@ -137,7 +137,7 @@ static void add_places(const tide_facts *facts, const tide_lifetime *const *bloc
         has_backward = has_backward || tide_block_is_backward(&facts->lines, blocks[i]);
         if (!is_known) {
             tide_text_add(to, "%s%s", n_frames > 0 ? ", " : " They were made at ",
-                          tide_cause_place(facts, node, place));
+                          tide_cause_quoted(facts, node, "", place));
             frames[n_frames++] = frame;
         }
     }
@@ -216,9 +216,10 @@ static tide_status say_wide(const tide_facts *facts, const tide_lifetime *wide,
     tide_cause cause = tide_cause_of_peak(facts, "double_width_copy",
                                           (int64_t)(wide->block_bytes + narrow->block_bytes));
     tide_cause_add_bytes(facts, (int64_t)wide->block_bytes, &text);
-    tide_text_add(&text, " is a copy in double width, made at %s from a tensor of %s",
-                  tide_cause_place(facts, tide_stack_program(&facts->stacks, wide->stack), place),
-                  tide_bytes_format((int64_t)narrow->block_bytes, bytes));
+    tide_text_add(
+        &text, " is a copy in double width, made at %s from a tensor of %s",
+        tide_cause_quoted(facts, tide_stack_program(&facts->stacks, wide->stack), ",", place),
+        tide_bytes_format((int64_t)narrow->block_bytes, bytes));
     tide_text_add(&text, " (%s), and both are alive.",
                   tide_cause_place(facts, tide_block_line(&facts->lines, narrow), place));
     cause.words = words;
@@ -328,7 +329,7 @@ static tide_status say_blow_up(const tide_facts *facts, const blow_up *of, tide_
     } else {
         tide_text_add(&text, "%zu tensors", of->n);
     }
-    tide_text_add(&text, " of %s make%s up ", tide_cause_place(facts, of->node, place),
+    tide_text_add(&text, " of %s make%s up ", tide_cause_quoted(facts, of->node, ",", place),
                   of->n == 1 ? "s" : "");
     tide_cause_add_bytes(facts, of->bytes, &text);
     tide_text_add(&text,

@@ -79,7 +79,7 @@ static tide_status say_foreach(const tide_facts *facts, const tide_cause_blocks 
     tide_text_add(&text, "Temporary tensors of the optimizer's step make up ");
     tide_cause_add_bytes(facts, of->bytes, &text);
     if (line != TIDE_NONE) {
-        tide_text_add(&text, ", at %s", tide_cause_place(facts, line, place));
+        tide_text_add(&text, ", at %s", tide_cause_quoted(facts, line, "", place));
     }
     tide_text_add(&text, ". The default implementation, foreach, updates all parameters together "
                          "and makes lists of tensors as large as the parameters.");

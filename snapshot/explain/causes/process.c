@@ -73,7 +73,7 @@ static tide_status say_worker(const tide_facts *facts, tide_causes *to) {
                   "This process is a worker of a DataLoader, and it allocates on the card at %s. "
                   "Each such worker has a CUDA context of its own, which takes some 300 to 600 MiB "
                   "of a real card.",
-                  tide_cause_place(facts, line, place));
+                  tide_cause_quoted(facts, line, "", place));
     const tide_cause cause = {
         .id = "dataloader_worker",
         .tier = TIDE_TIER_ALL,
@@ -108,7 +108,7 @@ static tide_status say_rank(const tide_facts *facts, tide_causes *to) {
                   "own device %zu, allocated at %s. On a real card, its CUDA context there "
                   "takes some 300 to 600 MiB more.",
                   facts->snapshot->rank.local_rank, tide_bytes_format(peak->bytes, bytes),
-                  facts->device, tide_cause_place(facts, line, place));
+                  facts->device, tide_cause_quoted(facts, line, "", place));
     const tide_cause cause = {
         .id = "rank_on_device_0",
         .tier = TIDE_TIER_GROWTH,

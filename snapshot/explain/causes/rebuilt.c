@@ -71,7 +71,7 @@ tide_status tide_cause_rebuilt(const tide_facts *facts, tide_causes *to) {
                   "Two blocks of %s from the same line, %s, are allocated at the peak. The old "
                   "one is freed only after the new one is made.",
                   tide_bytes_format((int64_t)largest->block_bytes, bytes),
-                  tide_cause_place(facts, tide_block_line(&facts->lines, largest), place));
+                  tide_cause_quoted(facts, tide_block_line(&facts->lines, largest), "", place));
     const tide_cause cause = {
         .id = "old_kept_while_new",
         .tier = TIDE_TIER_PEAK,

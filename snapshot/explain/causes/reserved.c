@@ -70,7 +70,7 @@ static tide_status say_streams(const tide_facts *facts, tide_causes *to) {
                   tide_plural(part->n_owners, "that stream", "those streams"));
     if (part->line != TIDE_NONE) {
         tide_text_add(&text, " Most of them were allocated at %s.",
-                      tide_cause_place(facts, part->line, place));
+                      tide_cause_quoted(facts, part->line, "", place));
     }
     cause.words = words;
     cause.cure = "allocate in the main stream and only compute in the side stream, reuse one side "
@@ -167,7 +167,7 @@ static tide_status say_pools(const tide_facts *facts, tide_causes *to) {
                                     "request can use, even between replays.");
     if (n_sizes >= LEAST_SIZES) {
         tide_text_add(&text, " %s was captured for at least %zu sizes.",
-                      tide_cause_place(facts, line, place), n_sizes);
+                      tide_cause_quoted(facts, line, ",", place), n_sizes);
     }
     cause.words = words;
     cause.cure = has_many ? "pad inputs to a few sizes, capture the largest first, and share one "

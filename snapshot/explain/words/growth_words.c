@@ -79,7 +79,9 @@ void tide_growth_add_line(const tide_facts *facts, const tide_growth_fact *fact,
     } else {
         tide_text_add(to, ", %.0f %% of it allocated at ", 100 * fact->line_share);
     }
-    tide_user_line_add_frame(facts->snapshot, facts->snapshot->stacks[fact->line].frame, to);
+    uint32_t frame = facts->snapshot->stacks[fact->line].frame;
+    tide_user_line_add_frame(facts->snapshot, frame, to);
+    tide_user_line_add_quote(facts->snapshot, frame, ", ", "", to);
 }
 
 int64_t tide_growth_each(const tide_growth_fact *fact) {

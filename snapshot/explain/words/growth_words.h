@@ -19,7 +19,8 @@ const char *tide_growth_round(const tide_growth_fact *fact);
  * far". */
 void tide_growth_add_kept(const tide_facts *facts, const tide_growth_fact *fact, tide_text *to);
 
-/* Adds ", 99 % of it allocated at validate (c01.py:14)"; nothing if no line is known. */
+/* Adds ", 99 % of it allocated at validate (c01.py:14), `losses.append(loss)`"; nothing if no line
+ * is known. */
 void tide_growth_add_line(const tide_facts *facts, const tide_growth_fact *fact, tide_text *to);
 
 /* Adds "by 1.29 GiB on each iteration of the loop at validate (c01.py:13-15), in 6 so far, 99 % of

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/text/bytes.h"
+#include "snapshot/document/categories.h"
 
 #define LEAST_LINE 0.04   /* of the peak: a place that is named */
 #define LEAST_REST 0.02   /* of the peak: a remainder that is named */
@@ -12,24 +13,20 @@
 #define COMMON_KIND 0.5   /* of a place: mostly one kind */
 #define WHOLE_KIND 0.95   /* of a place: all of it is one kind */
 
+/* The category of what is from before the recording, parameters or not. */
+static const char OLDER[] = "parameter_or_older";
+
 enum { MOST_LINES = 3, MOST_KINDS = 4, KIND_TEXT = TIDE_BYTES_TEXT + 128 };
 
 /* "optimizer state"; `text` has room for a category's own name. */
 static const char *kind_words(const tide_snapshot *snapshot, size_t category,
                               char text[KIND_TEXT]) {
-    static const char *const WORDS[TIDE_N_CATEGORIES] = {
-        [TIDE_UNKNOWN] = "unknown kind",      [TIDE_PARAMETER] = "weights",
-        [TIDE_GRADIENT] = "gradients",        [TIDE_OPTIMIZER_STATE] = "optimizer state",
-        [TIDE_ACTIVATION] = "activations",    [TIDE_TEMPORARY] = "temporaries",
-        [TIDE_WORKSPACE] = "work areas",      [TIDE_INPUT] = "inputs",
-        [TIDE_WEIGHT_COPY] = "weight copies", [TIDE_KV_CACHE] = "keys and values",
-    };
     tide_text to = tide_text_in(text, KIND_TEXT);
     const char *name = tide_snapshot_category(snapshot, category);
     if (category < TIDE_N_CATEGORIES) {
-        return WORDS[category];
+        return tide_category_words((int)category);
     }
-    if (strcmp(name, "parameter_or_older") == 0) {
+    if (strcmp(name, OLDER) == 0) {
         return "memory from before the recording";
     }
     tide_text_add(&to, "%s", strcmp(name, "buffer") == 0 ? "buffers" : name);
@@ -55,11 +52,12 @@ static bool is_backward(const tide_peak_line *line) {
            (double)line->backward_bytes > MOST_BACKWARD * (double)line->bytes;
 }
 
-/* " of weights", ", mostly weights,", or nothing. */
+/* " of parameters", ", mostly parameters,", or nothing. */
 static void add_kind(const tide_facts *facts, const tide_peak_line *line, tide_text *to) {
     char text[KIND_TEXT];
     size_t category = common_category(line);
-    if (category == TIDE_UNKNOWN || line->place.kind == TIDE_PLACE_BEFORE) {
+    bool is_older = strcmp(tide_snapshot_category(facts->snapshot, category), OLDER) == 0;
+    if (category == TIDE_UNKNOWN || line->place.kind == TIDE_PLACE_BEFORE || is_older) {
         return;
     }
     const char *words = kind_words(facts->snapshot, category, text);
@@ -88,44 +86,48 @@ static void add_line(const tide_facts *facts, const tide_peak_line *line, tide_t
     }
 }
 
-static size_t count_named(const tide_facts *facts, const tide_peak_lines *lines) {
+static size_t count_named(const tide_peak_lines *lines) {
     size_t n = lines->n_lines > 0;
     while (n < lines->n_lines && n < MOST_LINES &&
-           (double)lines->lines[n].bytes >= LEAST_LINE * (double)facts->peak_bytes) {
+           (double)lines->lines[n].bytes >= LEAST_LINE * (double)lines->bytes) {
         n++;
     }
     return n;
 }
 
 /* "Nearly all of the peak, 23.47 GiB, is at pair (c23.py:5)." */
-static void add_only(const tide_facts *facts, const tide_peak_line *line, tide_text *to) {
+static void add_only(const tide_facts *facts, const tide_peak_line *line, int64_t bytes_of_all,
+                     tide_text *to) {
     char bytes[TIDE_BYTES_TEXT];
-    bool is_all = line->bytes == facts->peak_bytes;
+    bool is_all = line->bytes == bytes_of_all;
     tide_text_add(to, "%s of the peak, %s, is", is_all ? "All" : "Nearly all",
-                  tide_bytes_format(facts->peak_bytes, bytes));
+                  tide_bytes_format(bytes_of_all, bytes));
     tide_text_add(to, "%s", joint_of(line));
     tide_place_add(facts, &line->place, to);
     tide_text_add(to, "%s.", is_backward(line) ? ", mostly its backward pass" : "");
 }
 
-void tide_peak_words_add(const tide_facts *facts, const tide_peak_lines *lines, tide_text *to) {
+void tide_peak_words_add(const tide_facts *facts, const tide_peak_lines *lines, const char *when,
+                         tide_text *to) {
     char bytes[TIDE_BYTES_TEXT];
-    size_t n = count_named(facts, lines);
+    size_t n = count_named(lines);
     int64_t rest = lines->bytes;
     if (n == 0) {
         return;
     }
-    if (n == 1 && (double)(rest - lines->lines[0].bytes) <= LEAST_REST * (double)rest) {
-        add_only(facts, &lines->lines[0], to);
+    if (when == NULL && n == 1 &&
+        (double)(rest - lines->lines[0].bytes) <= LEAST_REST * (double)rest) {
+        add_only(facts, &lines->lines[0], rest, to);
         return;
     }
-    tide_text_add(to, "The peak, %s, is ", tide_bytes_format(facts->peak_bytes, bytes));
+    tide_text_add(to, when != NULL ? "%s allocated %s: " : "The peak, %s, is%s ",
+                  tide_bytes_format(rest, bytes), when != NULL ? when : "");
     for (size_t i = 0; i < n; i++) {
         tide_text_add(to, "%s", i > 0 ? "; " : "");
         add_line(facts, &lines->lines[i], to);
         rest -= lines->lines[i].bytes;
     }
-    if ((double)rest > LEAST_REST * (double)facts->peak_bytes) {
+    if ((double)rest > LEAST_REST * (double)lines->bytes) {
         tide_text_add(to, "; %s elsewhere", tide_bytes_format(rest, bytes));
     }
     tide_text_add(to, ".");
@@ -154,7 +156,7 @@ void tide_peak_words_add_kinds(const tide_facts *facts, const tide_peak_lines *l
     for (; n < MOST_KINDS; n++) {
         size_t kind = next_kind(lines, done);
         if (kind == TIDE_MAX_CATEGORIES ||
-            (double)lines->by_category[kind] < LEAST_KIND * (double)facts->peak_bytes) {
+            (double)lines->by_category[kind] < LEAST_KIND * (double)lines->bytes) {
             break;
         }
         done[kind] = true;

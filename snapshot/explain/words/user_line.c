@@ -1,23 +1,11 @@
 #include "snapshot/explain/words/user_line.h"
 
-#include <string.h>
-
 #include "snapshot/analysis/user_frame.h"
+#include "snapshot/document/source.h"
 
-enum { PLACE_BYTES = 256 };
+enum { PLACE_BYTES = 256, QUOTE_BYTES = 100 };
 
 void tide_user_line_add_frame(const tide_snapshot *snapshot, uint32_t frame, tide_text *to) {
-    const tide_frame_row *row = &snapshot->frames[frame];
-    const char *file = tide_snapshot_text(snapshot, row->file);
-    const char *function = tide_snapshot_text(snapshot, row->function);
-    if (row->line > 0 && file[0] != '\0' && (function[0] == '\0' || function[0] == '<')) {
-        const char *name = file + strlen(file);
-        while (name > file && name[-1] != '/' && name[-1] != '\\') {
-            name--;
-        }
-        tide_text_add(to, "%s:%d", name, (int)row->line);
-        return;
-    }
     char text[PLACE_BYTES];
     tide_frame_text(snapshot, frame, text, sizeof(text));
     tide_text_add(to, "%s", text);
@@ -34,4 +22,16 @@ void tide_user_line_add(const tide_snapshot *snapshot, uint32_t stack, tide_text
         tide_text_add(to, ", in ");
         tide_user_line_add_frame(snapshot, library, to);
     }
+}
+
+void tide_user_line_add_quote(const tide_snapshot *snapshot, uint32_t frame, const char *before,
+                              const char *after, tide_text *to) {
+    const tide_source_row *row = tide_source_of(snapshot, frame);
+    if (row == NULL || row->text[0] == '\0') {
+        return;
+    }
+    char quote[QUOTE_BYTES];
+    tide_text text = tide_text_in(quote, sizeof(quote)); /* cuts a long line */
+    tide_text_add(&text, "%s", row->text);
+    tide_text_add(to, "%s`%s%s`%s", before, quote, row->is_cut && !text.is_cut ? "..." : "", after);
 }

@@ -20,6 +20,11 @@ void tide_user_line_add_frame(const tide_snapshot *snapshot, uint32_t frame, tid
  * library's line: "main (run.py:8), in forward (model.py:104)". Nothing for TIDE_NONE. */
 void tide_user_line_add(const tide_snapshot *snapshot, uint32_t stack, tide_text *to);
 
+/* Adds `before`, the text of the frame's line in quotes, and `after`: ", `losses.append(loss)`". A
+ * long line ends in "...". Nothing if the text was not recorded. */
+void tide_user_line_add_quote(const tide_snapshot *snapshot, uint32_t frame, const char *before,
+                              const char *after, tide_text *to);
+
 #ifdef __cplusplus
 }
 #endif

@@ -19,8 +19,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 KINDS = ["train", "infer", "closure", "moved"]
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 WORDS = {"activations": "activation", "gradients": "gradient", "parameters": "parameter", "buffers": "buffer",
-         "temporary tensors": "temporary", "input": "input", "optimizer state": "optimizer_state",
-         "unknown category": "unknown"}  # of the answer
+         "temporaries": "temporary", "inputs": "input", "optimizer state": "optimizer_state",
+         "unknown kind": "unknown"}  # of the answer
 LEAST_EXPLAINED = {"train": 0.5, "infer": 0.5, "closure": 0.3, "moved": 0.9}  # share of blocks that PyTorch's file explains
 
 
@@ -47,7 +47,7 @@ def contradictions(tidemark, ours, theirs):
 
 def answer_differs(text, found):
     """The categories of the answer's sentence beside those of the summary, as far as three digits show."""
-    sentence = re.search(r"at the peak: (.*?);", text).group(1)
+    sentence = re.search(r"By kind: (.*)\.", text).group(1)
     for number, unit, words in re.findall(r"([\d.]+) (\w+) (?:of )?([^,]+)", sentence):
         category = WORDS.get(words.strip())
         n_bytes = float(number) * UNITS[unit]

@@ -21,6 +21,8 @@ from pathlib import Path
 import verdicts
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import same_answer
 
 
 def environment(row: verdicts.Row) -> dict[str, str]:
@@ -45,10 +47,12 @@ def run_row(row: verdicts.Row, chosen: argparse.Namespace, scratch: Path) -> ver
             status = program.wait()
     seconds = time.monotonic() - started
     texts = [(folder / name).read_text(errors="replace") for name in ("stdout", "stderr")]
-    snapshots = [verdicts.read_snapshot(file) for file in sorted(folder.glob("*.json.gz"))]
+    files = sorted(folder.glob("*.json.gz"))
+    snapshots = [verdicts.read_snapshot(file) for file in files]
+    differences = same_answer.differences(chosen.tidemark, texts[1], files, max([len(s["devices"]) for s in snapshots], default=1))
     if not chosen.keep:
         shutil.rmtree(folder, ignore_errors=True)
-    return verdicts.Seen(status, seconds, *texts, snapshots)
+    return verdicts.Seen(status, seconds, *texts, snapshots, differences)
 
 
 def run_twice_if_late(row: verdicts.Row, chosen: argparse.Namespace, scratch: Path) -> verdicts.Seen:

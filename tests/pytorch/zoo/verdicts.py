@@ -115,6 +115,7 @@ class Seen:
     stdout: str
     stderr: str
     snapshots: list[dict[str, Any]]
+    differences: list[str] = field(default_factory=list)  # between what run and explain say
 
     def named(self, refused: bool) -> set[str]:
         """The calls in the snapshots; where PyTorch keeps no history there is none, and the last lines name them."""
@@ -182,7 +183,7 @@ def set_faults(what: str, expected: list[str], named: set[str]) -> list[str]:
 
 
 def faults(row: Row, seen: Seen) -> list[str]:
-    found = figure_faults(row, seen) + answer_faults(row, seen)
+    found = figure_faults(row, seen) + answer_faults(row, seen) + seen.differences
     if seen.status != row.status:
         took_long = " (it took too long)" if seen.status == -9 and seen.seconds >= row.seconds else ""
         found.append(f"exit status {seen.status}{took_long}, expected {row.status}")

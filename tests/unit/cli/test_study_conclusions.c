@@ -76,7 +76,7 @@ static void memory(void **state) {
     tide_conclusion_of_memory(peaks, 4, text);
     assert_non_null(strstr(text, "2.0 times as high as forward alone (4.00 GiB); bf16-mixed takes "
                                  "10.00 GiB, 25.0 % more, although its type is smaller: 5.00 GiB "
-                                 "more of copies of weights outweigh 3.00 GiB less of "
+                                 "more of weight copies outweigh 3.00 GiB less of "
                                  "activations;"));
     assert_non_null(strstr(text, "(40.00 MiB each, 2.0 times"));
     assert_non_null(strstr(text, "takes 12.00 GiB in fp32, 1.50 times"));

@@ -91,7 +91,7 @@ const CATEGORY_WORDS = {
   activation: 'activations',
   temporary: 'temporaries',
   input: 'inputs',
-  weight_copy: 'copies of weights',
+  weight_copy: 'weight copies',
 };
 
 /** The reason why the second run, with the narrower type, takes more than the first; "" if it does not. */

@@ -23,6 +23,9 @@ function functionOf(snapshot, frame) {
   return name < 0 ? '' : snapshot.strings[name];
 }
 
+/** Parts of a function's name that Python gives to code without a name: as tide_function_add. */
+const NAMELESS = /^<(locals|module|lambda|listcomp|dictcomp|setcomp|genexpr)>$/;
+
 /**
  * "forward (model.py:104)", without the arguments of a C++ function and without folders; "no call stack" for
  * -1.
@@ -35,8 +38,12 @@ export function frameText(snapshot, frame) {
   const file = fileOf(snapshot, frame);
   const line = snapshot.frames.line[frame];
   const open = name.search(/\((?!anonymous namespace\))/);
-  const short = (open > 0 ? name.slice(0, open) : name) || '?';
-  return line > 0 ? `${short} (${file.slice(file.lastIndexOf('/') + 1)}:${line})` : short;
+  const short = (open > 0 ? name.slice(0, open) : name)
+    .split('.')
+    .filter((part) => !NAMELESS.test(part))
+    .join('.');
+  const place = line > 0 ? `${file.slice(file.lastIndexOf('/') + 1)}:${line}` : '';
+  return place === '' ? short || '?' : short === '' ? place : `${short} (${place})`;
 }
 
 /**

@@ -63,6 +63,25 @@ static void assert_frame(const char *frames, const char *expected) {
     ", " FRAME("c10::cuda::CUDACachingAllocator::malloc(void**)", "x.cpp", "0") ", "
 #define MODULE FRAME("_call_impl", "/v/lib/python3.11/site-packages/torch/nn/module.py", "7") ", "
 
+static void functions_are_as_their_readers_know_them(void **state) {
+    static const char *const NAMES[][2] = {
+        {"Block.forward", "Block.forward (model.py:12)"},
+        {"<module>", "model.py:12"},
+        {"<lambda>", "model.py:12"},
+        {"main.<locals>.<listcomp>", "main (model.py:12)"},
+        {"main.<locals>.<genexpr>.<lambda>", "main (model.py:12)"},
+        {"make.<locals>.inner", "make.inner (model.py:12)"},
+        {"Net.<locals>.Block.forward", "Net.Block.forward (model.py:12)"},
+        {"", "model.py:12"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
+        char frame[TEXT_BYTES];
+        snprintf(frame, sizeof(frame), FRAME("%s", "/home/u/model.py", "12"), NAMES[i][0]);
+        assert_frame(frame, NAMES[i][1]);
+    }
+}
+
 static void first_frame_of_the_users(void **state) {
     (void)state;
     assert_frame(ALLOCATOR FRAME("at::empty(int)", "", "0") ", " MODULE FRAME(
@@ -221,6 +240,7 @@ int main(void) {
         cmocka_unit_test(the_line_of_a_program_in_c_has_a_file),
         cmocka_unit_test(python_of_pytorch_alone_is_no_line),
         cmocka_unit_test(kinds_of_frames),
+        cmocka_unit_test(functions_are_as_their_readers_know_them),
         cmocka_unit_test(first_frame_of_the_users),
         cmocka_unit_test(code_that_torch_compile_generated_is_not_the_users),
         cmocka_unit_test(code_below_the_named_folder_is_the_users),

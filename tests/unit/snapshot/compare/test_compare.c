@@ -176,7 +176,7 @@ static void a_narrower_type_that_takes_more(void **state) {
                              .scope = 3};
     static const char CAUSE[] =
         " bf16-mixed takes 1.50 GiB more than fp32 although its type is smaller: 6.00 GiB more of "
-        "copies of weights outweigh 4.50 GiB less of activations and temporaries, each at its own "
+        "weight copies outweigh 4.50 GiB less of activations and temporaries, each at its own "
         "peak.";
     char expected[1024];
     snprintf(expected, sizeof(expected),

@@ -48,6 +48,8 @@ static const tide_frame_row FRAMES[] = {
     [F_WORKER] = {.function = WORKER, .file = WORKER_FILE, .line = 349},
     [F_EMPTY] = {.function = EMPTY, .file = MEMORY_FILE, .line = 222}};
 
+_Static_assert((int)FIXTURE_TRAIN == TRAIN_FILE && (int)FIXTURE_MODEL == MODEL_FILE, "strings");
+
 /* Parents come first, so the outermost frame of the worker is the first row. */
 enum { STACK_WORKER = 0, STACK_FIRST };
 
@@ -123,6 +125,8 @@ void explain(const recording *of, explained *ret) {
     ret->snapshot = made_snapshot(NULL, &tables, of->rows, of->n);
     ret->snapshot->devices = of->devices;
     ret->snapshot->rank = of->rank;
+    ret->snapshot->source = of->source;
+    ret->snapshot->n_source = of->n_source;
     ret->snapshot->run.implementation = "pytorch";
     if (of->has_pools) {
         ret->snapshot->pools = POOLS;

@@ -44,7 +44,12 @@ typedef struct recording {
     bool has_pools;
     tide_snapshot_device devices[2];
     tide_snapshot_rank rank;
+    const tide_source_row *source; /* of the program's lines; NULL: not recorded */
+    size_t n_source;
 } recording;
+
+/* Strings of the program's files. */
+enum { FIXTURE_TRAIN = 7, FIXTURE_MODEL = 8 };
 
 /* The same, read by the engine. */
 typedef struct explained {

@@ -165,7 +165,7 @@ void peak_sentences(const peak_program *of, char lines[PEAK_TEXT], char kinds[PE
     tide_text second = tide_text_in(kinds, PEAK_TEXT);
     derive(of, &from);
     assert_int_equal(tide_peak_lines_init(&grouped, &from.facts), TIDE_OK);
-    tide_peak_words_add(&from.facts, &grouped, &first);
+    tide_peak_words_add(&from.facts, &grouped, NULL, &first);
     tide_peak_words_add_kinds(&from.facts, &grouped, &second);
     tide_peak_lines_fini(&grouped);
     end(&from);

@@ -243,6 +243,36 @@ static void exception(void **state) {
     assert_silent(&made, "exception_holds");
 }
 
+/* ---- quoted lines ---- */
+
+/* Lines whose text was recorded are quoted; long ones end in "...", and no other line is quoted. */
+static void quotes(void **state) {
+    (void)state;
+    char text[201];
+    memset(text, 'x', sizeof(text));
+    memcpy(text, "out = net(", 10);
+    text[200] = '\0';
+    const tide_source_row lines[] = {{FIXTURE_TRAIN, 10, "out = net(x)", false},
+                                     {FIXTURE_TRAIN, 11, "another line", false},
+                                     {FIXTURE_MODEL, 10, "another file", false}};
+    const tide_source_row long_line = {FIXTURE_TRAIN, 10, text, true};
+    explained of;
+    fail_and_continue(false, AT_FORWARD, AT_RETRY);
+    made.source = lines;
+    made.n_source = 3;
+    explain(&made, &of);
+    assert_non_null(strstr(cause_of(&of, "exception_holds")->words,
+                           "main (train.py:10), `out = net(x)`, were still allocated when the "
+                           "program continued at main (train.py:14). Inside"));
+    end_explained(&of);
+    made.source = &long_line;
+    made.n_source = 1;
+    explain(&made, &of);
+    assert_non_null(strstr(cause_of(&of, "exception_holds")->words, "`out = net(xxx"));
+    assert_non_null(strstr(cause_of(&of, "exception_holds")->words, "xxx...`, were still"));
+    end_explained(&of);
+}
+
 /* ---- sentences ---- */
 
 static void assert_words(const char *headline, const char *margin) {
@@ -316,6 +346,7 @@ static void margins(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(quotes),
         cmocka_unit_test_setup(others, start),
         cmocka_unit_test_setup(no_others, start),
         cmocka_unit_test_setup(limit, start),

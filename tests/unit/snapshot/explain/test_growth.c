@@ -306,6 +306,27 @@ static void growth_follows_the_rule(void **state) {
     }
 }
 
+/* The sentence quotes the line that keeps the blocks, if its text was recorded. */
+static void the_line_is_quoted(void **state) {
+    (void)state;
+    static run of;
+    char text[512] = "";
+    judged it;
+    const tide_source_row line = {MAIN_FILE, 12, "kept.append(loss)", false};
+    tide_text to = tide_text_in(text, sizeof(text));
+    memset(&of, 0, sizeof(of));
+    for (size_t pass = 0; pass < 8; pass++) {
+        keeps(&of, pass);
+    }
+    alloc(&of, 512, INPUT);
+    judge(&of, &it);
+    it.snapshot->source = &line;
+    it.snapshot->n_source = 1;
+    tide_growth_add_line(&it.facts, &it.facts.growth.facts[0], &to);
+    assert_string_equal(text, ", allocated at main (train.py:12), `kept.append(loss)`");
+    forget(&it);
+}
+
 /* What a loop on one line keeps counts if it outlives the loop: if much later it is still there. */
 static void a_line_that_collects_must_outlive_it(void **state) {
     (void)state;
@@ -367,6 +388,7 @@ static void a_filled_device_is_a_fact(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(growth_follows_the_rule),
+                                       cmocka_unit_test(the_line_is_quoted),
                                        cmocka_unit_test(a_line_that_collects_must_outlive_it),
                                        cmocka_unit_test(state_of_a_healthy_program_does_not_count),
                                        cmocka_unit_test(a_filled_device_is_a_fact)};

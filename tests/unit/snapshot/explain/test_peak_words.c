@@ -30,9 +30,9 @@ static void peak_is_by_line(void **state) {
     peak_sentences(&program, lines, kinds);
     assert_string_equal(lines, "The peak, 650.00 MiB, is 400.00 MiB of activations at LM.forward "
                                "(train.py:15); 200.00 MiB of temporaries in LogSoftmaxBackward0; "
-                               "50.00 MiB of weights at main (train.py:3).");
+                               "50.00 MiB of parameters at main (train.py:3).");
     assert_string_equal(kinds, "By kind: 400.00 MiB of activations, 200.00 MiB of temporaries, "
-                               "50.00 MiB of weights.");
+                               "50.00 MiB of parameters.");
 }
 
 /* Blocks of the backward pass belong to the line of their module's forward call. */
@@ -92,7 +92,7 @@ static void launcher_swallows_no_lines(void **state) {
     peak_put(&program, 60, first, NONE, TIDE_PARAMETER);
     peak_put(&program, 40, second, NONE, TIDE_ACTIVATION);
     peak_sentences(&program, lines, kinds);
-    assert_string_equal(lines, "The peak, 100.00 MiB, is 60.00 MiB of weights at load "
+    assert_string_equal(lines, "The peak, 100.00 MiB, is 60.00 MiB of parameters at load "
                                "(model.py:40); 40.00 MiB of activations at fit (loop.py:70).");
 }
 

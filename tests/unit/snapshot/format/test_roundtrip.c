@@ -44,6 +44,17 @@ static void assert_frames_equal(const tide_snapshot *a, const tide_snapshot *b) 
     }
 }
 
+static void assert_source_equal(const tide_snapshot *a, const tide_snapshot *b) {
+    assert_int_equal(a->n_source, b->n_source);
+    assert_true(a->n_source_omitted == b->n_source_omitted);
+    for (size_t i = 0; i < a->n_source; i++) {
+        assert_true(a->source[i].file == b->source[i].file);
+        assert_true(a->source[i].line == b->source[i].line);
+        assert_string_equal(a->source[i].text, b->source[i].text);
+        assert_int_equal(a->source[i].is_cut, b->source[i].is_cut);
+    }
+}
+
 static void assert_scopes_equal(const tide_snapshot *a, const tide_snapshot *b) {
     assert_int_equal(a->n_scopes, b->n_scopes);
     for (size_t i = 0; i < a->n_scopes; i++) {
@@ -192,6 +203,7 @@ static void assert_equal(const tide_snapshot *a, const tide_snapshot *b) {
     assert_runs_equal(&a->run, &b->run);
     assert_timing_equal(&a->timing, &b->timing);
     assert_frames_equal(a, b);
+    assert_source_equal(a, b);
     assert_scopes_equal(a, b);
     assert_kernels_equal(a, b);
     assert_int_equal(a->n_start_segments, b->n_start_segments);
@@ -216,6 +228,11 @@ static void everything_comes_back(void **state) {
     made->timing.recorded_step_ms = recorded_ms;
     made->timing.unrecorded_step_ms = unrecorded_ms;
     made->timing.n_recorder_pairs = 3;
+    const tide_source_row source[] = {
+        {0, 3, "losses.append(\"\\\")", false}, {0, 7, "x = [1, 2", true}, {1, 2, "y", false}};
+    made->source = source;
+    made->n_source = 3;
+    made->n_source_omitted = 5;
     made->run.clip_grad_norm = 0.1;
     made->run.keep_graph = true;
     made->run.implementation = "pytorch-eager-2026";
