@@ -89,13 +89,16 @@ static bool is_before(const tide_cause *a, const tide_cause *b) {
     return a->tier != b->tier ? a->tier < b->tier : a->share > b->share;
 }
 
-/* Whether two growths are of one line: an inner loop repeats what the loop around it says. */
+/* Whether two growths are of one line, or one loop runs within the other: an inner loop repeats
+ * what the loop around it says. */
 static bool is_same_growth(const tide_facts *facts, const tide_growth_fact *a,
                            const tide_growth_fact *b) {
     const tide_stack_row *stacks = facts->snapshot->stacks;
     bool is_line = a->line != TIDE_NONE && b->line != TIDE_NONE &&
                    stacks[a->line].frame == stacks[b->line].frame;
-    return is_line ||
+    bool is_nested = (a->loop->starts[0] <= b->loop->starts[0] && b->loop->end <= a->loop->end) ||
+                     (b->loop->starts[0] <= a->loop->starts[0] && a->loop->end <= b->loop->end);
+    return is_line || is_nested ||
            (a->loop->file == b->loop->file && a->loop->first_line == b->loop->first_line);
 }
 
