@@ -13,6 +13,7 @@ static tide_cause_rule *const RULES[] = {
     /* growth and fragmentation */
     tide_cause_growth,
     tide_cause_models,
+    tide_cause_garbage,
     tide_cause_fragmentation,
     tide_cause_double,
     /* the peak */

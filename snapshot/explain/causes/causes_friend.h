@@ -34,11 +34,23 @@ int64_t tide_cause_others_bytes(const tide_facts *facts);
  * process refused it. */
 bool tide_cause_is_limit(const tide_facts *facts);
 
+/* A growth without its words. */
+tide_cause tide_cause_of_growth(const tide_facts *facts, const tide_growth_fact *fact,
+                                const char *id);
+
+/* Bytes of the largest block that a growth keeps. */
+int64_t tide_growth_largest(const tide_facts *facts, const tide_growth_fact *fact);
+
+/* garbage.c. A loop that filled the device with blocks that were never released. */
+TIDE_NODISCARD tide_status tide_cause_filled(const tide_facts *facts, const tide_growth_fact *fact,
+                                             tide_causes *to);
+
 /* The patterns, by what they look at. */
 tide_cause_rule tide_cause_card;          /* another owner, a limit, sheer size, weights */
 tide_cause_rule tide_cause_exception;     /* an exception that holds the failed call */
 tide_cause_rule tide_cause_process;       /* workers and ranks */
 tide_cause_rule tide_cause_growth;        /* loops */
+tide_cause_rule tide_cause_garbage;       /* reference cycles; after growth, which may name it */
 tide_cause_rule tide_cause_fragmentation; /* free memory in pieces */
 tide_cause_rule tide_cause_rebuilt;       /* an old model beside the new one */
 tide_cause_rule tide_cause_reserved;      /* side streams, CUDA graphs, an emptied cache */

@@ -153,7 +153,8 @@ static double share_of(const tide_facts *facts, const tide_growth_fact *fact) {
     return (double)bytes / (double)facts->peak_bytes;
 }
 
-static tide_cause begin(const tide_facts *facts, const tide_growth_fact *fact, const char *id) {
+tide_cause tide_cause_of_growth(const tide_facts *facts, const tide_growth_fact *fact,
+                                const char *id) {
     return (tide_cause){.id = id,
                         .tier = TIDE_TIER_GROWTH,
                         .share = share_of(facts, fact),
@@ -166,7 +167,7 @@ static tide_status say_steps(const tide_facts *facts, const tide_growth_fact *fa
                              tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
-    tide_cause cause = begin(facts, fact, "kept_by_steps");
+    tide_cause cause = tide_cause_of_growth(facts, fact, "kept_by_steps");
     tide_growth_add_kept(facts, fact, &text);
     tide_growth_add_line(facts, fact, &text);
     tide_text_add(&text, ".");
@@ -182,7 +183,7 @@ static tide_status say_graph(const tide_facts *facts, const tide_growth_fact *fa
                              tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
-    tide_cause cause = begin(facts, fact, "graph_kept");
+    tide_cause cause = tide_cause_of_growth(facts, fact, "graph_kept");
     tide_growth_add_kept(facts, fact, &text);
     tide_growth_add_line(facts, fact, &text);
     tide_text_add(&text,
@@ -197,7 +198,7 @@ static tide_status say_graph(const tide_facts *facts, const tide_growth_fact *fa
     return tide_causes_add(to, &cause);
 }
 
-static int64_t largest_of(const tide_facts *facts, const tide_growth_fact *fact) {
+int64_t tide_growth_largest(const tide_facts *facts, const tide_growth_fact *fact) {
     int64_t largest = 0;
     for (size_t i = 0; i < fact->n_blocks; i++) {
         int64_t bytes = (int64_t)tide_facts_block(facts, fact->blocks[i])->block_bytes;
@@ -211,7 +212,7 @@ static tide_status say_results(const tide_facts *facts, const tide_growth_fact *
     char words[TIDE_CAUSE_TEXT];
     char bytes[TIDE_BYTES_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
-    tide_cause cause = begin(facts, fact, "results_collected");
+    tide_cause cause = tide_cause_of_growth(facts, fact, "results_collected");
     size_t n = (fact->n_blocks + fact->n_keeping / 2) / fact->n_keeping;
     tide_growth_add_kept(facts, fact, &text);
     tide_growth_add_line(facts, fact, &text);
@@ -219,7 +220,7 @@ static tide_status say_results(const tide_facts *facts, const tide_growth_fact *
                   ": %zu %s of up to %s each time, fewer than a graph would have. Results are "
                   "collected on the card, not graphs.",
                   n > 0 ? n : 1, tide_plural(n > 1 ? n : 1, "tensor", "tensors"),
-                  tide_bytes_format(largest_of(facts, fact), bytes));
+                  tide_bytes_format(tide_growth_largest(facts, fact), bytes));
     cause.words = words;
     cause.cure = "move what you keep to the host (`.cpu()`). If you keep a slice such as "
                  "`h[:, 0]`, copy it (`.clone()`), because a slice holds the whole tensor";
@@ -245,7 +246,7 @@ static tide_status say_copies(const tide_facts *facts, const tide_growth_fact *f
                               tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
-    tide_cause cause = begin(facts, fact, "model_copies");
+    tide_cause cause = tide_cause_of_growth(facts, fact, "model_copies");
     tide_growth_add_kept(facts, fact, &text);
     tide_growth_add_line(facts, fact, &text);
     tide_text_add(&text, ": copies of a whole model%s%s%s are never released.",
@@ -262,7 +263,7 @@ static tide_status say_cycle(const tide_facts *facts, const tide_growth_fact *fa
     char words[TIDE_CAUSE_TEXT];
     char share[TIDE_SHARE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
-    tide_cause cause = begin(facts, fact, "create_graph_cycle");
+    tide_cause cause = tide_cause_of_growth(facts, fact, "create_graph_cycle");
     tide_growth_add_kept(facts, fact, &text);
     tide_text_add(&text,
                   ", %s of it gradients that the backward pass of earlier iterations made. A "
@@ -281,7 +282,7 @@ static tide_status say_held(const tide_facts *facts, const tide_growth_fact *fac
                             tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
-    tide_cause cause = begin(facts, fact, "activations_held");
+    tide_cause cause = tide_cause_of_growth(facts, fact, "activations_held");
     bool has_gradient = of->backward_bytes > of->bytes / 100 * GRADIENT_PERCENT;
     tide_growth_add_kept(facts, fact, &text);
     tide_text_add(&text,
@@ -303,8 +304,8 @@ static tide_status say_kept_graph(const tide_facts *facts, const tide_growth_fac
                                   tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
-    tide_cause cause = begin(facts, fact, "training_graph_kept");
     bool is_one = fact->n_blocks <= fact->n_keeping; /* one block each time */
+    tide_cause cause = tide_cause_of_growth(facts, fact, "training_graph_kept");
     tide_growth_add_kept(facts, fact, &text);
     tide_growth_add_line(facts, fact, &text);
     tide_text_add(&text,
@@ -370,7 +371,8 @@ static tide_status say_replaced(const tide_facts *facts, const tide_growth_fact 
     char rate[TIDE_BYTES_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
     bool is_cache = of->n_forward > 0 && !fact->has_backward;
-    tide_cause cause = begin(facts, fact, is_cache ? "growing_cache" : "replaced_by_larger");
+    tide_cause cause =
+        tide_cause_of_growth(facts, fact, is_cache ? "growing_cache" : "replaced_by_larger");
     if (facts->reserved.parts[TIDE_RESERVED_POOLS].n_owners > 0) {
         return TIDE_OK;
     }
@@ -393,29 +395,6 @@ static tide_status say_replaced(const tide_facts *facts, const tide_growth_fact 
     return tide_causes_add(to, &cause);
 }
 
-static tide_status say_filled(const tide_facts *facts, const tide_growth_fact *fact,
-                              tide_causes *to) {
-    char words[TIDE_CAUSE_TEXT];
-    char place[TIDE_PLACE_TEXT];
-    char bytes[TIDE_BYTES_TEXT];
-    char each[TIDE_BYTES_TEXT];
-    tide_text text = tide_text_in(words, sizeof(words));
-    tide_cause cause = begin(facts, fact, "never_released");
-    tide_text_add(&text,
-                  "%zu blocks of up to %s, allocated one after the other at %s, were never "
-                  "released, %s in all, and the memory ran out while this went on.",
-                  fact->n_blocks, tide_bytes_format(largest_of(facts, fact), each),
-                  tide_cause_quoted(facts, fact->line, "", place),
-                  tide_bytes_format(fact->bytes, bytes));
-    cause.words = words;
-    cause.cure =
-        "if the program no longer uses them, a container still holds them, or they are part of "
-        "a reference cycle: call `gc.collect()` once in the loop, and if that frees them, break "
-        "the cycle with a weak reference";
-    cause.cost = "a collection takes milliseconds";
-    return tide_causes_add(to, &cause);
-}
-
 static tide_status say(const tide_facts *facts, const tide_growth_fact *fact, tide_causes *to) {
     kept of;
     TIDE_TRY(look_at(facts, fact, &of));
@@ -423,7 +402,7 @@ static tide_status say(const tide_facts *facts, const tide_growth_fact *fact, ti
         return say_steps(facts, fact, to);
     }
     if (fact->kind == TIDE_GROWTH_FILLS) {
-        return say_filled(facts, fact, to);
+        return tide_cause_filled(facts, fact, to);
     }
     if (fact->kind == TIDE_GROWTH_REPLACES) {
         return say_replaced(facts, fact, &of, to);

@@ -78,7 +78,8 @@ static const tide_snapshot_pool POOLS[] = {{{1, 0}}, {{2, 0}}, {{3, 0}}, {{4, 0}
 void begin_recording(recording *of) {
     const tide_snapshot_device card = {"virtual", "a card", 24 * (int64_t)GIB, -1, -1, -1, -1, -1};
     *of = (recording){.devices = {card, card},
-                      .rank = {.rank = -1, .local_rank = -1, .world_size = -1}};
+                      .rank = {.rank = -1, .local_rank = -1, .world_size = -1},
+                      .at_failure = {.device = -1, .collected_bytes = -1}};
 }
 
 static tide_event *add(recording *of, tide_action action, uint64_t address, uint64_t n_bytes,
@@ -131,6 +132,7 @@ void explain(const recording *of, explained *ret) {
     ret->snapshot = made_snapshot(NULL, &tables, of->rows, of->n);
     ret->snapshot->devices = of->devices;
     ret->snapshot->rank = of->rank;
+    ret->snapshot->at_failure = of->at_failure;
     ret->snapshot->source = of->source;
     ret->snapshot->n_source = of->n_source;
     ret->snapshot->run.implementation = "pytorch";

@@ -47,6 +47,7 @@ typedef struct recording {
     tide_snapshot_rank rank;
     tide_snapshot_driver_account account; /* of the card; all 0: none */
     tide_snapshot_owner owner;            /* PyTorch, if there is an account */
+    tide_snapshot_at_failure at_failure;
     const tide_source_row *source; /* of the program's lines; NULL: not recorded */
     size_t n_source;
 } recording;
