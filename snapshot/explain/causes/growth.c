@@ -210,17 +210,15 @@ int64_t tide_growth_largest(const tide_facts *facts, const tide_growth_fact *fac
 static tide_status say_results(const tide_facts *facts, const tide_growth_fact *fact,
                                tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
-    char bytes[TIDE_BYTES_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
     tide_cause cause = tide_cause_of_growth(facts, fact, "results_collected");
     size_t n = (fact->n_blocks + fact->n_keeping / 2) / fact->n_keeping;
     tide_growth_add_kept(facts, fact, &text);
     tide_growth_add_line(facts, fact, &text);
     tide_text_add(&text,
-                  ": %zu %s of up to %s each time, fewer than a graph would have. Results are "
-                  "collected on the card, not graphs.",
-                  n > 0 ? n : 1, tide_plural(n > 1 ? n : 1, "tensor", "tensors"),
-                  tide_bytes_format(tide_growth_largest(facts, fact), bytes));
+                  ": %zu %s each time, fewer than a graph would have. Results are collected on the "
+                  "card, not graphs.",
+                  n > 0 ? n : 1, tide_plural(n > 1 ? n : 1, "tensor", "tensors"));
     cause.words = words;
     cause.cure = "move what you keep to the host (`.cpu()`). If you keep a slice such as "
                  "`h[:, 0]`, copy it (`.clone()`), because a slice holds the whole tensor";
@@ -328,7 +326,7 @@ static tide_status say_second_order(const tide_facts *facts, const tide_growth_f
     char words[TIDE_CAUSE_TEXT];
     char share[TIDE_SHARE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
-    tide_cause cause = begin(facts, fact, "second_order_graph");
+    tide_cause cause = tide_cause_of_growth(facts, fact, "second_order_graph");
     tide_growth_add_kept(facts, fact, &text);
     tide_text_add(&text,
                   ", %s of it made in backward passes. With `create_graph=True` a backward pass "
