@@ -16,6 +16,7 @@
 #include "common/autograd_mode.h"
 #include "common/event.h"
 #include "common/status.h"
+#include "snapshot/document/at_failure.h"
 #include "snapshot/document/event_table.h"
 
 #ifdef __cplusplus
@@ -253,6 +254,7 @@ typedef struct tide_snapshot {
     const tide_snapshot_type *parameter_types; /* most bytes first; at the first failed request,
                                                   else at the end; none if they were not recorded */
     size_t n_parameter_types;
+    tide_snapshot_at_failure at_failure;
     tide_snapshot_timing timing;
     tide_snapshot_forecast forecast;
     uint64_t n_dropped; /* events lost because the log was full; for PyTorch's, a lower bound */

@@ -22,6 +22,7 @@
 #include "programs/wire/run_account.h"
 #include "common/status.h"
 #include "programs/launch/launch.h"
+#include "snapshot/document/at_failure.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -51,7 +52,8 @@ typedef struct tide_left_name {
     size_t device;
     int64_t row;
     uint64_t address;
-    const char *category; /* "parameter", "gradient", "optimizer_state", "buffer" */
+    const char *category; /* "parameter", "gradient", "optimizer_state", "buffer"; "": the name is
+                             for a block that has none, and leaves the category as it is */
     const char *name;     /* "h.0.attn.weight.grad" */
     bool is_by_rule;      /* it may be wrong; otherwise the address was read from the tensor */
 } tide_left_name;
@@ -103,6 +105,7 @@ typedef struct tide_left {
     size_t n_marks;
     const tide_left_name *names; /* in order of their rows, by device */
     size_t n_names;
+    const tide_snapshot_at_failure *at_failure; /* NULL: nothing is known of a failed request */
 } tide_left;
 
 /* Whether a document can be made of it (document.h). */
