@@ -38,6 +38,10 @@ bool tide_cause_is_limit(const tide_facts *facts);
 tide_cause tide_cause_of_growth(const tide_facts *facts, const tide_growth_fact *fact,
                                 const char *id);
 
+/* holder.c. Adds who holds the bytes of a growth to its words, if the recording has it. */
+TIDE_NODISCARD tide_status tide_cause_name_holder(const tide_facts *facts, tide_causes *of,
+                                                  tide_cause *cause);
+
 /* garbage.c. A loop that filled the device with blocks that were never released. */
 TIDE_NODISCARD tide_status tide_cause_filled(const tide_facts *facts, const tide_growth_fact *fact,
                                              tide_causes *to);
