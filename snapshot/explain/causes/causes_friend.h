@@ -42,6 +42,9 @@ tide_cause tide_cause_of_growth(const tide_facts *facts, const tide_growth_fact 
 TIDE_NODISCARD tide_status tide_cause_name_holder(const tide_facts *facts, tide_causes *of,
                                                   tide_cause *cause);
 
+/* Bytes of the largest block that a growth keeps. */
+int64_t tide_growth_largest(const tide_facts *facts, const tide_growth_fact *fact);
+
 /* garbage.c. A loop that filled the device with blocks that were never released. */
 TIDE_NODISCARD tide_status tide_cause_filled(const tide_facts *facts, const tide_growth_fact *fact,
                                              tide_causes *to);
@@ -55,6 +58,8 @@ tide_cause_rule tide_cause_garbage;       /* reference cycles; after growth, whi
 tide_cause_rule tide_cause_fragmentation; /* free memory in pieces */
 tide_cause_rule tide_cause_rebuilt;       /* an old model beside the new one */
 tide_cause_rule tide_cause_reserved;      /* side streams, CUDA graphs, an emptied cache */
+tide_cause_rule tide_cause_models;
+tide_cause_rule tide_cause_spare;
 tide_cause_rule tide_cause_loaded;
 tide_cause_rule tide_cause_logits;
 tide_cause_rule tide_cause_attention_weights;
@@ -65,6 +70,7 @@ tide_cause_rule tide_cause_ddp;
 tide_cause_rule tide_cause_autocast;
 tide_cause_rule tide_cause_lbfgs;
 tide_cause_rule tide_cause_dense;
+tide_cause_rule tide_cause_unused_gradients;
 tide_cause_rule tide_cause_recomputed;
 tide_cause_rule tide_cause_double;
 tide_cause_rule tide_cause_copy; /* after growth, which may name the copies */

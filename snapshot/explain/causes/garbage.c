@@ -49,7 +49,6 @@ tide_status tide_cause_filled(const tide_facts *facts, const tide_growth_fact *f
     char bytes[TIDE_BYTES_TEXT];
     char each[TIDE_BYTES_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
-    const tide_lifetime *last = tide_facts_block(facts, fact->blocks[fact->n_blocks - 1]);
     tide_cause cause = tide_cause_of_growth(facts, fact, "never_released");
     int64_t collected = collected_bytes(facts);
     /* At least so many bytes of these blocks were collected. */
@@ -57,7 +56,7 @@ tide_status tide_cause_filled(const tide_facts *facts, const tide_growth_fact *f
     tide_text_add(&text,
                   "%zu blocks of up to %s, allocated one after the other at %s, were never "
                   "released, %s in all, and the memory ran out while this went on.",
-                  fact->n_blocks, tide_bytes_format((int64_t)last->block_bytes, each),
+                  fact->n_blocks, tide_bytes_format(tide_growth_largest(facts, fact), each),
                   tide_cause_quoted(facts, fact->line, "", place),
                   tide_bytes_format(fact->bytes, bytes));
     cause.words = words;
