@@ -446,7 +446,11 @@ static tide_status say(const tide_facts *facts, const tide_growth_fact *fact, ti
 
 tide_status tide_cause_growth(const tide_facts *facts, tide_causes *to) {
     for (size_t i = 0; i < facts->growth.n_facts; i++) {
+        size_t n = to->n_causes;
         TIDE_TRY(say(facts, &facts->growth.facts[i], to));
+        if (to->n_causes > n) {
+            TIDE_TRY(tide_cause_name_holder(facts, to, &to->causes[n]));
+        }
     }
     return TIDE_OK;
 }

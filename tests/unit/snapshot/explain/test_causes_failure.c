@@ -42,6 +42,30 @@ static void others(void **state) {
     end_explained(&of);
 }
 
+/* The processes that the driver listed, largest first. */
+static void others_by_name(void **state) {
+    (void)state;
+    static const tide_snapshot_process PROCESSES[] = {{4242, 18 * (int64_t)GIB, "/usr/bin/python3"},
+                                                      {7, -1, ""},
+                                                      {8, (int64_t)MIB, "b"},
+                                                      {9, (int64_t)MIB, "c"}};
+    alloc_alone(&made, FIRST, 2 * GIB, AT_FORWARD);
+    fail_request(&made, 2 * GIB, GIB, AT_FORWARD);
+    made.at_failure.device = 0;
+    made.at_failure.processes = PROCESSES;
+    made.at_failure.n_processes = 4;
+    explained of;
+    explain(&made, &of);
+    assert_non_null(strstr(cause_of(&of, "other_process")->words,
+                           " The driver listed process 4242 (/usr/bin/python3) with 18.00 GiB, "
+                           "process 7, process 8 (b) with 1.00 MiB and 1 more on this card then."));
+    end_explained(&of);
+    made.at_failure.device = 1; /* of another card */
+    explain(&made, &of);
+    assert_null(strstr(cause_of(&of, "other_process")->words, "The driver"));
+    end_explained(&of);
+}
+
 /* The context and what libraries hold are known, and 10 % of a card are no other program. */
 static void no_others(void **state) {
     (void)state;
@@ -410,6 +434,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quotes),
         cmocka_unit_test_setup(others, start),
+        cmocka_unit_test_setup(others_by_name, start),
         cmocka_unit_test_setup(no_others, start),
         cmocka_unit_test_setup(limit, start),
         cmocka_unit_test_setup(weights, start),
