@@ -5,6 +5,7 @@
 #include "common/text/plural.h"
 #include "snapshot/document/owners.h"
 #include "snapshot/explain/causes/blocks.h"
+#include "snapshot/explain/causes/line_text.h"
 
 enum {
     OTHERS_PERCENT = 10,     /* of the card, at least, that others hold */
@@ -213,7 +214,7 @@ static void add_too_large(const tide_facts *facts, const beside *of, bool is_cdi
     uint32_t line = tide_stack_program(&facts->stacks, failure->stack);
     int64_t times = failure->asked_bytes / of->largest_bytes;
     const char *why = is_cdist ? "`cdist` makes a distance for every pair of rows"
-                      : line != TIDE_NONE
+                      : tide_cause_line_kind(facts, line) == TIDE_LINE_COMPUTES
                           ? "operators that pair, broadcast, repeat or resize their inputs make "
                             "such results"
                           : "";
@@ -230,6 +231,33 @@ static void add_too_large(const tide_facts *facts, const beside *of, bool is_cdi
         tide_text_add(to, "that existed (%s)", tide_bytes_format(of->largest_bytes, largest));
     }
     tide_text_add(to, "%s%s.", why[0] != '\0' ? ": " : "", why);
+}
+
+static const char *cure_of_large(const tide_facts *facts, bool is_cdist, size_t n_own) {
+    uint32_t line = tide_stack_program(&facts->stacks, facts->failure.stack);
+    if (is_cdist) {
+        return "loop over chunks of rows, and reduce each chunk (a minimum, a top-k) before the "
+               "next one; if the inputs need gradients, call `backward()` on each chunk, because "
+               "autograd keeps it until then";
+    }
+    if (line == TIDE_NONE) {
+        return "look at the size that the program asks for";
+    }
+    if (tide_cause_line_kind(facts, line) != TIDE_LINE_COMPUTES) {
+        return "if that line allocates a buffer or moves data, make it smaller or keep it on the "
+               "host; if it computes, look at the shapes and compute in chunks along one "
+               "dimension, keeping of each what is needed";
+    }
+    if (tide_cause_is_attention(facts, line)) {
+        return "if these are attention scores, `scaled_dot_product_attention` does not make them; "
+               "else compute in chunks along one dimension, keeping of each what is needed";
+    }
+    return n_own > 0 ? "look at the shapes on that line, and compute in chunks along one "
+                       "dimension, keeping of each what is needed"
+                     : "look at the shapes on that line, and compute in chunks along one "
+                       "dimension. `a @ w` copies an operand that lacks a batch dimension once for "
+                       "each element of it: give both the same batch dimensions, for example by a "
+                       "transpose, and use `torch.bmm`";
 }
 
 static tide_status say_too_large(const tide_facts *facts, tide_causes *to) {
@@ -254,21 +282,8 @@ static tide_status say_too_large(const tide_facts *facts, tide_causes *to) {
         .share = 1,
         .bytes = failure->asked_bytes,
         .words = words,
-        .cure = is_cdist ? "loop over chunks of rows, and reduce each chunk (a minimum, a top-k) "
-                           "before the next one; if the inputs need gradients, call `backward()` "
-                           "on each chunk, because autograd keeps it until then"
-                : has_line && found.n_own > 0
-                    ? "look at the shapes on that line, and compute in chunks along one dimension, "
-                      "keeping of each what is needed"
-                : has_line
-                    ? "look at the shapes on that line, and compute in chunks along one "
-                      "dimension, keeping of each what is needed. `a @ w` copies an operand that "
-                      "lacks a batch dimension once "
-                      "for each element of it: give both the same batch dimensions, for example "
-                      "by a transpose, and use `torch.bmm`"
-                    : "look at the size that the program asks for",
-        .cost = is_cdist || has_line ? "a loop; the memory needed falls with the size of the chunk"
-                                     : ""};
+        .cure = cure_of_large(facts, is_cdist, found.n_own),
+        .cost = has_line ? "a loop; the memory needed falls with the size of the chunk" : ""};
     return tide_causes_add(to, &cause);
 }
 

@@ -8,13 +8,14 @@
 #include "snapshot/explain/words/user_line.h"
 
 enum {
-    LEAST_OF_GRAPH = 3,   /* blocks a pass, and places, of a graph that survives */
-    COPIED_PERCENT = 50,  /* of the bytes, in copies of a model */
-    PLACE_PERCENT = 95,   /* of the bytes, in one place, .. */
-    LEAST_OF_CACHE = 8,   /* .. and so many blocks a pass: results, such as a cache of layers */
-    CYCLE_PERCENT = 30,   /* of the bytes, gradients in a reference cycle */
-    MOST_HOOKED = 2,      /* modules whose outputs are kept; a graph has more */
-    GRADIENT_PERCENT = 20 /* of the bytes, made in the backward pass, of a hook on gradients */
+    LEAST_OF_GRAPH = 3,    /* blocks a pass, and places, of a graph that survives */
+    COPIED_PERCENT = 50,   /* of the bytes, in copies of a model */
+    PLACE_PERCENT = 95,    /* of the bytes, in one place, .. */
+    LEAST_OF_CACHE = 8,    /* .. and so many blocks a pass: results, such as a cache of layers */
+    CYCLE_PERCENT = 30,    /* of the bytes, gradients in a reference cycle */
+    MOST_HOOKED = 2,       /* modules whose outputs are kept; a graph has more */
+    GRADIENT_PERCENT = 20, /* of the bytes, made in the backward pass, of a hook on gradients .. */
+    MOST_OF_HOOK = 2 /* .. which keeps so many blocks of a module in a pass; a graph keeps more */
 };
 
 /* What the kept blocks of one growth are. */
@@ -209,17 +210,15 @@ int64_t tide_growth_largest(const tide_facts *facts, const tide_growth_fact *fac
 static tide_status say_results(const tide_facts *facts, const tide_growth_fact *fact,
                                tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
-    char bytes[TIDE_BYTES_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
     tide_cause cause = tide_cause_of_growth(facts, fact, "results_collected");
     size_t n = (fact->n_blocks + fact->n_keeping / 2) / fact->n_keeping;
     tide_growth_add_kept(facts, fact, &text);
     tide_growth_add_line(facts, fact, &text);
     tide_text_add(&text,
-                  ": %zu %s of up to %s each time, fewer than a graph would have. Results are "
-                  "collected on the card, not graphs.",
-                  n > 0 ? n : 1, tide_plural(n > 1 ? n : 1, "tensor", "tensors"),
-                  tide_bytes_format(tide_growth_largest(facts, fact), bytes));
+                  ": %zu %s each time, fewer than a graph would have. Results are collected on the "
+                  "card, not graphs.",
+                  n > 0 ? n : 1, tide_plural(n > 1 ? n : 1, "tensor", "tensors"));
     cause.words = words;
     cause.cure = "move what you keep to the host (`.cpu()`). If you keep a slice such as "
                  "`h[:, 0]`, copy it (`.clone()`), because a slice holds the whole tensor";
@@ -322,6 +321,25 @@ static tide_status say_kept_graph(const tide_facts *facts, const tide_growth_fac
     return tide_causes_add(to, &cause);
 }
 
+static tide_status say_second_order(const tide_facts *facts, const tide_growth_fact *fact,
+                                    const kept *of, tide_causes *to) {
+    char words[TIDE_CAUSE_TEXT];
+    char share[TIDE_SHARE_TEXT];
+    tide_text text = tide_text_in(words, sizeof(words));
+    tide_cause cause = tide_cause_of_growth(facts, fact, "second_order_graph");
+    tide_growth_add_kept(facts, fact, &text);
+    tide_text_add(&text,
+                  ", %s of it made in backward passes. With `create_graph=True` a backward pass "
+                  "leaves a graph of its own, which lives until the last backward pass over it, "
+                  "and as long as something refers to it.",
+                  tide_cause_share((double)of->backward_bytes / (double)of->bytes, share));
+    cause.words = words;
+    cause.cure = "call `backward()` for each task or batch instead of once for the sum of their "
+                 "losses, take fewer inner steps, or leave out `create_graph=True` where gradients "
+                 "of first order do";
+    return tide_causes_add(to, &cause);
+}
+
 static tide_status say_training(const tide_facts *facts, const tide_growth_fact *fact,
                                 const kept *of, tide_causes *to) {
     if (of->copied_bytes > of->bytes / 100 * COPIED_PERCENT) {
@@ -332,7 +350,11 @@ static tide_status say_training(const tide_facts *facts, const tide_growth_fact 
     }
     bool has_gradients = of->backward_bytes > of->bytes / 100 * GRADIENT_PERCENT;
     bool is_output = 2 * of->n_inside > fact->n_blocks && of->n_modules <= MOST_HOOKED;
-    if ((has_gradients || is_output) && of->n_modules > 0) {
+    bool is_hook = fact->n_blocks <= MOST_OF_HOOK * of->n_modules * fact->n_keeping;
+    if (has_gradients && !is_hook) {
+        return say_second_order(facts, fact, of, to);
+    }
+    if ((has_gradients || is_output) && is_hook) {
         return say_held(facts, fact, of, to);
     }
     return say_kept_graph(facts, fact, to);
