@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 
-from . import generated, groups, live, live_names, modules, names, own_history, program, ranges, ranks, saving, settings, source, steps, telling
+from . import failure, generated, groups, live, live_names, modules, names, own_history, program, ranges, ranks, saving, settings, source, steps, telling
 
 MAX_ENTRIES = 1_000_000  # events that PyTorch keeps; older ones are dropped and counted in the answer
 
@@ -27,6 +27,7 @@ class Recording:
         self.look = None  # returns PyTorch's snapshot
         self.is_over = False  # the files are written
         self.lock = threading.Lock()
+        self.failure = failure.Failure()
         self.live = live.find()
         self.marks = steps.Marks(self.live)
         self.source = source.Source(self.live)
@@ -140,6 +141,7 @@ def _switch_on(switch, stacks="python"):
 
 def _at_out_of_memory(device, asked, total, free):
     _name_all(_recording)
+    _recording.failure.look(device)
 
 
 def _forget_parent():

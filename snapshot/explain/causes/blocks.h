@@ -50,6 +50,9 @@ bool tide_cause_is_state(const tide_facts *facts, const tide_lifetime *block);
 /* Weights: parameters, and what constructors and conversions of modules made. */
 bool tide_cause_is_weight(const tide_facts *facts, const tide_lifetime *block);
 
+/* Buckets of DistributedDataParallel. */
+bool tide_cause_is_bucket(const tide_facts *facts, const tide_lifetime *block);
+
 /* Whether a node of autograd whose name contains `part` made the block. */
 bool tide_cause_is_node(const tide_facts *facts, const tide_lifetime *block, const char *part);
 
