@@ -140,7 +140,7 @@ def _switch_on(switch, stacks="python"):
 
 
 def _at_out_of_memory(device, asked, total, free):
-    _name_all(_recording)
+    _recording.names.look_at_failure()
     _recording.failure.look(device)
 
 

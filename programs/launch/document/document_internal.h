@@ -53,6 +53,19 @@ TIDE_NODISCARD tide_status tide_document_add_steps(tide_document *document);
 /* document_tensors.c: names and categories. */
 TIDE_NODISCARD tide_status tide_document_add_tensors(tide_document *document);
 
+/* Whether the name of an allocation was read from its tensor, or is that of a module's argument; of
+ * the other names, which graphs of backward passes give, a block has at most one. */
+bool tide_document_is_own_name(const tide_document *document, size_t event);
+
+/* document_kept.c: names of activations in steps whose graph was not read. */
+TIDE_NODISCARD tide_status tide_document_add_kept(tide_document *document);
+
+/* document_variables.c: the variables of the program in the names of activations. */
+TIDE_NODISCARD tide_status tide_document_add_variables(tide_document *document);
+
+/* document_tensors.c: copies the names of allocations to the rows and blocks of the same lives. */
+TIDE_NODISCARD tide_status tide_document_copy_names(tide_document *document);
+
 /* The name of the program's own steps (python/tidemark/marking.py). */
 #define TIDE_DOCUMENT_OWN_STEP "own step"
 
