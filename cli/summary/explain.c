@@ -1,9 +1,12 @@
 /* tidemark explain: the answer in a few sentences. */
+#include <string.h>
+
 #include "cli/cli.h"
 #include "cli/load.h"
 #include "cli/options/report_options.h"
 #include "cli/words/snapshot_words.h"
 #include "cli/summary/verdict.h"
+#include "snapshot/kinds/file_answer.h"
 
 typedef struct explain_options {
     tide_report_options report; /* how the report is printed */
@@ -25,7 +28,9 @@ static const tide_option_table TABLE = {
     .operands = "FILE",
     .intro = "Says in a few sentences where the memory of a run goes: whether it ran out\n"
              "of memory and why, what grows, what fills the peak, what would help,\n"
-             "and what the file cannot show. FILE is a snapshot of tidemark's or PyTorch's.\n",
+             "and what the file cannot show. FILE is a snapshot of tidemark's or PyTorch's,\n"
+             "a page with one in it, or a log with the message of a request that found no\n"
+             "memory; see docs/guide/files.md.\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .min_operands = 1,
@@ -80,6 +85,47 @@ static tide_status report_on(const tide_snapshot *snapshot, const char *path,
     return status;
 }
 
+/* A file that is not a snapshot, but says something about memory. */
+static tide_status report_answer(const tide_file_answer *answer, const explain_options *options,
+                                 tide_error *error) {
+    tide_report report;
+    tide_report_init(&report, "explain");
+    for (size_t i = 0; i < answer->n_figures; i++) {
+        const char *key = answer->figures[i].key;
+        bool is_bytes = strstr(key, "_bytes") != NULL;
+        (is_bytes ? tide_report_figure_bytes : tide_report_figure_count)(&report, key,
+                                                                         answer->figures[i].value);
+    }
+    for (size_t i = 0; i < answer->n_sentences; i++) {
+        tide_report_say(&report, answer->sentences[i].key, "%s", answer->sentences[i].text);
+    }
+    return tide_report_end(&report, TIDE_OK, tide_format_chosen(&options->report), error);
+}
+
+static tide_status explain_snapshot(const char *path, const explain_options *options,
+                                    tide_error *error) {
+    tide_snapshot *snapshot = NULL;
+    tide_status status = tide_cli_load(path, &options->load, &snapshot, error);
+    if (status == TIDE_OK) {
+        status = report_on(snapshot, path, options, error);
+    }
+    tide_snapshot_destroy(snapshot);
+    return status;
+}
+
+static tide_status explain(const char *path, const explain_options *options, tide_error *error) {
+    tide_file_answer answer;
+    bool is_answered = false;
+    tide_file_answer_init(&answer, tide_hostmem_default());
+    tide_status status = tide_file_answer_read(path, &answer, &is_answered, error);
+    if (status == TIDE_OK) {
+        status = is_answered ? report_answer(&answer, options, error)
+                             : explain_snapshot(path, options, error);
+    }
+    tide_file_answer_fini(&answer);
+    return status;
+}
+
 static int run(int argc, char **argv) {
     explain_options options = {.choice = {.device = TIDE_ANY_DEVICE}};
     tide_operands operands = {.n = 0};
@@ -87,13 +133,8 @@ static int run(int argc, char **argv) {
     if (!tide_cli_parse(&TABLE, argc, argv, &options, &operands, &exit_status)) {
         return exit_status;
     }
-    tide_snapshot *snapshot = NULL;
     tide_error error = {""};
-    tide_status status = tide_cli_load(operands.texts[0], &options.load, &snapshot, &error);
-    if (status == TIDE_OK) {
-        status = report_on(snapshot, operands.texts[0], &options, &error);
-    }
-    tide_snapshot_destroy(snapshot);
+    tide_status status = explain(operands.texts[0], &options, &error);
     return tide_cli_end("explain", status, &error, TIDE_EXIT_SUCCESS);
 }
 

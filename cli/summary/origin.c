@@ -46,13 +46,6 @@ void tide_summary_say_origin(const tide_summary_view *of) {
     }
 }
 
-static void row(const tide_summary_view *of, tide_table *table, const tide_peak_line *from,
-                const char *label) {
-    TIDE_ROW(table, tide_as_bytes(from->bytes), tide_summary_share(of, from->bytes),
-             tide_as_bytes(from->requested_bytes), tide_as_count((int64_t)from->n_blocks),
-             tide_as_text(label));
-}
-
 const char *tide_summary_place(const tide_summary_view *of, const tide_verdict *verdict,
                                const tide_place *place) {
     char words[LABEL_BYTES];
@@ -62,7 +55,25 @@ const char *tide_summary_place(const tide_summary_view *of, const tide_verdict *
         return "(no call stack)";
     }
     tide_place_add(&verdict->facts, place, &text);
+    tide_text_add(&text, "%s", place->is_inferred ? ", inferred" : "");
     return tide_report_text(of->report, is_known ? "%s" : "(%s)", words);
+}
+
+/* "forward (model.py:15), 1.00 GiB of it inferred" */
+static const char *label_of(const tide_summary_view *of, const tide_verdict *verdict,
+                            const tide_peak_line *line) {
+    const char *place = tide_summary_place(of, verdict, &line->place);
+    return line->inferred_bytes == 0
+               ? place
+               : tide_report_text(of->report, "%s, %s of it inferred", place,
+                                  tide_report_bytes(of->report, line->inferred_bytes));
+}
+
+static void row(const tide_summary_view *of, tide_table *table, const tide_peak_line *from,
+                const char *label) {
+    TIDE_ROW(table, tide_as_bytes(from->bytes), tide_summary_share(of, from->bytes),
+             tide_as_bytes(from->requested_bytes), tide_as_count((int64_t)from->n_blocks),
+             tide_as_text(label));
 }
 
 void tide_summary_user_frames(const tide_summary_view *of, const tide_verdict *verdict) {
@@ -76,7 +87,7 @@ void tide_summary_user_frames(const tide_summary_view *of, const tide_verdict *v
     for (size_t i = 0; i < lines->n_lines; i++) {
         const tide_peak_line *line = &lines->lines[i];
         if (i < of->top) {
-            row(of, table, line, tide_summary_place(of, verdict, &line->place));
+            row(of, table, line, label_of(of, verdict, line));
             continue;
         }
         rest.bytes += line->bytes;

@@ -47,6 +47,17 @@ TIDE_LIVE_EXPORT int tidemark_live_place(char *ret_text, size_t n_text);
  * -1: it could not be written, and the reason is on stderr. */
 TIDE_LIVE_EXPORT int tidemark_live_snapshot(const char *path);
 
+/* copy.c. Makes a copy of the process that can do nothing but compute and write to a pipe. Returns
+ * 0 in the copy, where *ret_fd is the pipe's end for writing, and the copy's process id in the
+ * process itself, where it is the end for reading; -1: it could not be made. */
+TIDE_LIVE_EXPORT int tidemark_live_copy(int *ret_fd);
+/* Ends the copy, which calls this. */
+TIDE_LIVE_EXPORT void tidemark_live_copy_end(void);
+/* Reads what the copy writes until it ends, but no longer than that, and ends it. Returns the
+ * number of bytes. */
+TIDE_LIVE_EXPORT size_t tidemark_live_copy_wait(int pid, int fd, char *ret_text, size_t n_room,
+                                                int most_ms);
+
 /* The process ends without running exit handlers: marks the log as complete. */
 TIDE_LIVE_EXPORT void tidemark_live_finish(void);
 

@@ -187,6 +187,10 @@ tide_live *tide_live_open(void) {
     return tide_live_now();
 }
 
+void tide_live_stay_closed(void) {
+    atomic_store(&state, CLOSED);
+}
+
 void tide_live_finish(void) {
     int expected = OPEN;
     if (atomic_compare_exchange_strong(&state, &expected, CLOSED)) {

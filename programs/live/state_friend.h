@@ -32,6 +32,9 @@ tide_live *tide_live_now(void);
 /* The same, but opens it if that was not tried yet. */
 tide_live *tide_live_open(void);
 
+/* For a process just made by fork(): it is never recorded. */
+void tide_live_stay_closed(void);
+
 /* stacks.c. The number of the calling thread's stack, and the module that is being called
  * (tide_live_row). */
 typedef struct tide_live_place {

@@ -40,6 +40,7 @@ def describe(torch, recording):
         "host_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "marks": recording.marks.valid(),
         "names": recording.names.rows,
+        "at_failure": recording.failure.known,
     }
 
 

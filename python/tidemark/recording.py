@@ -13,7 +13,10 @@ import signal
 import sys
 import threading
 
-from . import generated, graph, groups, live, live_names, modules, names, operators, own_history, program, ranges, ranks, saving, settings, source, steps, telling
+from . import (
+    failure, generated, graph, groups, live, live_names, modules, names, operators, own_history, program, ranges, ranks, saving,
+    settings, source, steps, telling
+)
 
 MAX_ENTRIES = 1_000_000  # events that PyTorch keeps; older ones are dropped and counted in the answer
 
@@ -27,6 +30,7 @@ class Recording:
         self.look = None  # returns PyTorch's snapshot
         self.is_over = False  # the files are written
         self.lock = threading.Lock()
+        self.failure = failure.Failure()
         self.live = live.find()
         self.marks = steps.Marks(self.live)
         self.source = source.Source(self.live)
@@ -143,6 +147,7 @@ def _switch_on(switch, stacks="python"):
 
 def _at_out_of_memory(device, asked, total, free):
     _recording.names.look_at_failure()
+    _recording.failure.look(device)
 
 
 def _forget_parent():

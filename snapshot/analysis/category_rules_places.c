@@ -43,8 +43,8 @@ static unsigned signs_at(const tide_rule_places *places, uint32_t stack, uint32_
     if ((around & TIDE_SIGN_ANNOTATED) != 0 && is_placed) {
         around |= TIDE_SIGN_OPTIMIZER;
     }
-    if ((signs & (TIDE_SIGN_MODULE | TIDE_SIGN_BACKWARD)) != 0) {
-        around &= ~(unsigned)TIDE_SIGN_OPTIMIZER; /* a closure that the optimizer calls */
+    if ((signs & (TIDE_SIGN_MODULE | TIDE_SIGN_BACKWARD | TIDE_SIGN_CLOSURE)) != 0) {
+        around &= ~(unsigned)TIDE_SIGN_OPTIMIZER;
     }
     return signs | around;
 }

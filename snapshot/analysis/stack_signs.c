@@ -57,12 +57,18 @@ static unsigned native_signs(const char *function) {
     return signs | (begins(function, "c10d::") ? TIDE_SIGN_COLLECTIVE : 0U);
 }
 
+static const char *file_of(const tide_snapshot *snapshot, uint32_t frame,
+                           char text[TIDE_PATH_TEXT]) {
+    tide_path_text(tide_snapshot_text(snapshot, snapshot->frames[frame].file), text);
+    return text;
+}
+
 /* The signs of a single frame. */
 static unsigned signs_of(const tide_snapshot *snapshot, uint32_t frame, bool *ret_is_python) {
     const tide_frame_row *row = &snapshot->frames[frame];
     const char *function = tide_snapshot_text(snapshot, row->function);
-    char file[TIDE_PATH_TEXT];
-    tide_path_text(tide_snapshot_text(snapshot, row->file), file);
+    char text[TIDE_PATH_TEXT];
+    const char *file = file_of(snapshot, frame, text);
     size_t n = strlen(file);
     *ret_is_python = n > 3 && strcmp(file + n - 3, ".py") == 0;
     if (!*ret_is_python) {
@@ -70,6 +76,41 @@ static unsigned signs_of(const tide_snapshot *snapshot, uint32_t frame, bool *re
     }
     return python_signs(file, tide_last_name(function)) |
            (has(file, "torch/distributed/") ? TIDE_SIGN_COLLECTIVE : 0U);
+}
+
+/* Whether a Python frame is code that an optimizer calls and that is not its own: a closure with
+ * passes of its own, or a hook. A class of the program's may be the optimizer, whose `step` PyTorch
+ * wraps. */
+static bool is_closure(const tide_snapshot *snapshot, const tide_stack_row *row) {
+    char file[TIDE_PATH_TEXT];
+    uint32_t caller = row->parent;
+    const char *function =
+        tide_last_name(tide_snapshot_text(snapshot, snapshot->frames[row->frame].function));
+    if (strcmp(function, "closure") == 0) {
+        return true;
+    }
+    if (has(file_of(snapshot, row->frame, file), "torch/") || has(function, "step")) {
+        return false;
+    }
+    while (caller != TIDE_NONE && /* a decorator, such as torch.no_grad() */
+           has(file_of(snapshot, snapshot->stacks[caller].frame, file), "torch/utils/_context")) {
+        caller = snapshot->stacks[caller].parent;
+    }
+    return caller != TIDE_NONE && has(file, "torch/optim/");
+}
+
+/* What a frame's callers have to do with its block. */
+static unsigned signs_above(const tide_snapshot *snapshot, uint32_t stack, unsigned own,
+                            bool is_python, unsigned above) {
+    bool is_pass = (own & (TIDE_SIGN_MODULE | TIDE_SIGN_BACKWARD)) != 0;
+    bool is_other = (above & TIDE_SIGN_OPTIMIZER) != 0 &&
+                    (is_pass || (is_python && is_closure(snapshot, &snapshot->stacks[stack])));
+    /* A wrapper of torch.distributed calls the whole model: only calls made directly by its
+     * own Python code are collectives. */
+    above &= is_python ? ~(unsigned)TIDE_SIGN_COLLECTIVE : ~0U;
+    return is_other
+               ? (above & ~(unsigned)(TIDE_SIGN_OPTIMIZER | TIDE_SIGN_STATE)) | TIDE_SIGN_CLOSURE
+               : above;
 }
 
 uint16_t *tide_stack_signs(const tide_snapshot *snapshot, const tide_hostmem *mem) {
@@ -86,12 +127,8 @@ uint16_t *tide_stack_signs(const tide_snapshot *snapshot, const tide_hostmem *me
         for (size_t i = 0; i < snapshot->n_stacks; i++) { /* callers come first */
             const tide_stack_row *row = &snapshot->stacks[i];
             unsigned above = row->parent != TIDE_NONE ? signs[row->parent] : 0U;
-            /* A wrapper of torch.distributed calls the whole model: only calls made directly by its
-             * own Python code are collectives. */
-            above &= is_python[row->frame] ? ~(unsigned)TIDE_SIGN_COLLECTIVE : ~0U;
-            /* A closure that an optimizer calls has passes of its own. */
-            bool is_pass = (of_frames[row->frame] & (TIDE_SIGN_MODULE | TIDE_SIGN_BACKWARD)) != 0;
-            above &= is_pass ? ~(unsigned)(TIDE_SIGN_OPTIMIZER | TIDE_SIGN_STATE) : ~0U;
+            above = signs_above(snapshot, (uint32_t)i, of_frames[row->frame], is_python[row->frame],
+                                above);
             signs[i] = (uint16_t)(above | of_frames[row->frame]);
         }
     } else {

@@ -103,6 +103,12 @@ static bool is_below_program(const char *file) {
            is_generated(file);
 }
 
+bool tide_file_is_program(const char *file) {
+    char path[TIDE_PATH_TEXT];
+    tide_path_text(file, path);
+    return tide_file_is_python(path) && package_of(path) == NULL && !is_below_program(path);
+}
+
 bool tide_frame_is_user(const tide_snapshot *snapshot, uint32_t frame) {
     char file[TIDE_PATH_TEXT];
     tide_path_text(tide_snapshot_text(snapshot, snapshot->frames[frame].file), file);

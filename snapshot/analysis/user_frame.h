@@ -27,6 +27,10 @@ bool tide_file_is_python(const char *file);
  */
 const char *tide_file_package(const char *file, size_t *ret_n_bytes);
 
+/* Whether a file of Python is the program's: outside of the standard library and of every installed
+ * package, and not generated. */
+bool tide_file_is_program(const char *file);
+
 /* Whether a frame is Python code of the program: outside of the standard library and of every
  * installed package (site-packages, dist-packages). All code under the snapshot's `user_path` is
  * the program's own, wherever that folder is. */

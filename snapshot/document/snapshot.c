@@ -38,6 +38,8 @@ static void init_numbers(tide_snapshot *snapshot) {
     run->host_total_bytes = -1;
     snapshot->rank = (tide_snapshot_rank){-1, -1, -1, NULL, 0};
     run->model = (tide_snapshot_model){NULL, -1, -1, -1, -1, -1, -1};
+    snapshot->at_failure = (tide_snapshot_at_failure){
+        .device = -1, .allocated_bytes = -1, .collected_bytes = -1, .n_not_asked = -1};
     snapshot->timing.warmup_steps = -1;
     snapshot->timing.measured_steps = -1;
     snapshot->timing.flops = -1.0;
@@ -124,12 +126,24 @@ static const char *without_folder(const char *text) {
     return name;
 }
 
+/* The programs of other people, perhaps. */
+static tide_status strip_processes(tide_snapshot *snapshot) {
+    tide_snapshot_at_failure *at = &snapshot->at_failure;
+    tide_snapshot_process *rows =
+        tide_arena_copy(&snapshot->arena, at->processes, at->n_processes, sizeof(*rows));
+    for (size_t i = 0; rows != NULL && i < at->n_processes; i++) {
+        rows[i].name = "";
+    }
+    at->processes = rows;
+    return rows != NULL ? TIDE_OK : TIDE_NO_MEMORY;
+}
+
 tide_status tide_snapshot_strip_private(tide_snapshot *snapshot) {
     const char **strings =
         tide_arena_alloc(&snapshot->arena, snapshot->n_strings, sizeof(*strings));
     tide_snapshot_setting *settings =
         tide_arena_alloc(&snapshot->arena, snapshot->n_settings, sizeof(*settings));
-    if (strings == NULL || settings == NULL) {
+    if (strings == NULL || settings == NULL || strip_processes(snapshot) != TIDE_OK) {
         return TIDE_NO_MEMORY;
     }
     for (size_t i = 0; i < snapshot->n_strings; i++) {

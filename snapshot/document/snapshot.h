@@ -15,6 +15,7 @@
 #include "common/arena.h"
 #include "common/event.h"
 #include "common/status.h"
+#include "snapshot/document/at_failure.h"
 #include "snapshot/document/event_table.h"
 
 #ifdef __cplusplus
@@ -242,6 +243,7 @@ typedef struct tide_snapshot {
     tide_snapshot_rank rank;           /* all unknown if the process was no rank of a job */
     const tide_snapshot_range *ranges; /* none for a device whose peak is not known to be an end */
     size_t n_ranges;
+    tide_snapshot_at_failure at_failure;
     tide_snapshot_timing timing;
     tide_snapshot_forecast forecast;
     uint64_t n_dropped; /* events lost because the log was full; for PyTorch's, a lower bound */

@@ -28,7 +28,12 @@ static tide_status find_peak(tide_facts *facts) {
 static tide_status derive_lines(tide_facts *facts) {
     TIDE_TRY(tide_stack_facts_init(&facts->stacks, facts->snapshot, facts->mem));
     TIDE_TRY(tide_scope_facts_init(&facts->scopes, facts->snapshot, facts->mem));
-    return tide_block_lines_init(&facts->lines, &facts->stacks, &facts->scopes, facts->lifetimes);
+    TIDE_TRY(
+        tide_block_lines_init(&facts->lines, &facts->stacks, &facts->scopes, facts->lifetimes));
+    return facts->is_pickle && facts->stacks.has_python
+               ? tide_inferred_lines_init(&facts->inferred, &facts->lines, facts->lifetimes,
+                                          facts->device)
+               : TIDE_OK;
 }
 
 static tide_status derive(tide_facts *facts) {
@@ -73,6 +78,7 @@ void tide_facts_fini(tide_facts *facts) {
     if (facts->mem != NULL) {
         tide_growth_fini(&facts->growth);
         tide_loops_fini(&facts->loops);
+        tide_inferred_lines_fini(&facts->inferred);
         tide_block_lines_fini(&facts->lines);
         tide_scope_facts_fini(&facts->scopes);
         tide_stack_facts_fini(&facts->stacks);

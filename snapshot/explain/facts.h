@@ -16,6 +16,7 @@
 #include "snapshot/explain/block_lines.h"
 #include "snapshot/explain/failure.h"
 #include "snapshot/explain/growth.h"
+#include "snapshot/explain/inferred_lines.h"
 #include "snapshot/explain/loops.h"
 #include "snapshot/explain/reserved.h"
 #include "snapshot/explain/scope_facts.h"
@@ -34,6 +35,7 @@ typedef struct tide_facts {
     tide_stack_facts stacks;
     tide_scope_facts scopes;
     tide_block_lines lines;
+    tide_inferred_lines inferred; /* of a recording of PyTorch's, which has no modules */
     tide_loops loops;
     tide_growth growth;
     int64_t peak_bytes;      /* allocated */

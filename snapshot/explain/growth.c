@@ -11,7 +11,8 @@
 enum {
     MOST_MERGED = 8,           /* allocations of one stack in one pass of a loop on one line */
     MOST_MERGED_ROWS = 400000, /* longer loops are not merged */
-    SHARED_PERCENT = 30        /* two claims that share more blocks are one */
+    SHARED_PERCENT = 30,       /* two claims that share more blocks are one */
+    TRAINED_PERCENT = 80       /* of the passes, with a backward pass or an optimizer's step */
 };
 
 #define LINE_SHARE 0.85 /* of the kept bytes, below the line that is named .. */
@@ -161,6 +162,77 @@ static void look_at_blocks(tide_growth_look *look) {
     look->makes_models = n_parameters >= look->n_passes;
 }
 
+/* ---- when the program trains ---- */
+
+static int by_time(const void *left, const void *right) {
+    int64_t a = *(const int64_t *)left;
+    int64_t b = *(const int64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* When the phases "backward" and "optimizer" of the snapshot begin, ascending. The caller releases
+ * them; NULL: no memory. */
+static int64_t *find_training(const tide_growth_input *input, size_t *ret_n) {
+    const tide_snapshot *snapshot = input->lines->stacks->snapshot;
+    int64_t *times =
+        tide_hostmem_array(input->lifetimes->mem, snapshot->n_scopes + 1, sizeof(*times));
+    size_t n = 0;
+    for (size_t i = 0; times != NULL && i < snapshot->n_scopes; i++) {
+        const tide_scope_row *row = &snapshot->scopes[i];
+        tide_scope_phase phase = tide_phase_of(input->lines->scopes, (uint32_t)i);
+        if (row->kind == TIDE_SCOPE_PHASE &&
+            (phase == TIDE_PHASE_BACKWARD || phase == TIDE_PHASE_OPTIMIZER)) {
+            times[n++] = row->begin_ns;
+        }
+    }
+    if (n > 0) {
+        qsort(times, n, sizeof(*times), by_time);
+    }
+    *ret_n = n;
+    return times;
+}
+
+/* Of each row, whether it is in a backward pass: by the phases of the recording if it has them,
+ * else whether a backward pass made the last allocation of the device before it. After the last
+ * allocation, the program may be ending. The caller releases them; NULL: no memory. */
+static uint8_t *find_backward(const tide_growth_input *input, bool has_phases) {
+    const tide_lifetimes *lifetimes = input->lifetimes;
+    const tide_event_table *events = &input->lines->stacks->snapshot->events;
+    size_t n = input->lines->stacks->snapshot->n_events;
+    uint8_t *rows = tide_hostmem_zeroed(lifetimes->mem, n + 1, sizeof(*rows));
+    size_t at = 0;
+    uint8_t is_in = 0;
+    for (size_t i = 0; rows != NULL && has_phases && i < n; i++) {
+        uint32_t scope = tide_index_at(&events->scope, i);
+        rows[i] = tide_phase_of(input->lines->scopes, scope) == TIDE_PHASE_BACKWARD;
+    }
+    for (size_t i = 0; rows != NULL && !has_phases && i < lifetimes->n_lifetimes; i++) {
+        const tide_lifetime *block = &lifetimes->lifetimes[i];
+        if (block->device != input->device || block->born == 0) {
+            continue;
+        }
+        while (at + 1 < block->born) {
+            rows[at++] = is_in;
+        }
+        is_in = tide_block_is_backward(input->lines, block);
+    }
+    return rows;
+}
+
+/* Whether nearly all passes train, even if their backward passes allocate nothing. */
+static bool trains(const tide_growth_look *look) {
+    const int64_t *row_times = look->input->lines->stacks->snapshot->events.time_ns;
+    size_t n = 0;
+    size_t at = 0; /* the first that begins in this pass or later */
+    for (size_t p = 0; p < look->n_passes; p++) {
+        while (at < look->n_trained && look->trained[at] < row_times[look->starts[p]]) {
+            at++;
+        }
+        n += at < look->n_trained && look->trained[at] < row_times[look->starts[p + 1]];
+    }
+    return n >= 1 && 100 * n >= TRAINED_PERCENT * look->n_passes;
+}
+
 static tide_status look_at(tide_growth_look *look, tide_growth *to) {
     bool is_found = false;
     look->starts = look->loop->starts;
@@ -170,6 +242,7 @@ static tide_status look_at(tide_growth_look *look, tide_growth *to) {
         return TIDE_OK;
     }
     look_at_blocks(look);
+    look->has_backward = look->has_backward || (look->n_trained > 0 && trains(look));
     bool is_step = look->has_forward || look->has_backward || look->loop->is_steps;
     if (!is_step && !look->ran_out) {
         return TIDE_OK;
@@ -265,17 +338,26 @@ tide_status tide_growth_init(tide_growth *growth, const tide_growth_input *input
     const tide_device_lifetimes *device = &input->lifetimes->devices[input->device];
     *growth = (tide_growth){.mem = input->lifetimes->mem};
     TIDE_ASSERT(input->device < input->lifetimes->n_devices);
-    for (size_t i = 0; i < input->loops->n_loops; i++) {
+    size_t n_trained = 0;
+    int64_t *trained = find_training(input, &n_trained);
+    uint8_t *in_backward = find_backward(input, n_trained > 0);
+    tide_status status = trained != NULL && in_backward != NULL ? TIDE_OK : TIDE_NO_MEMORY;
+    for (size_t i = 0; i < input->loops->n_loops && status == TIDE_OK; i++) {
         tide_growth_look look = {.input = input,
                                  .mem = growth->mem,
                                  .peak_bytes = device->max[TIDE_MAX_ALLOCATED].bytes,
                                  .ran_out = device->counts[TIDE_ACTION_OOM] > 0,
+                                 .trained = trained,
+                                 .n_trained = n_trained,
+                                 .in_backward = in_backward,
                                  .loop = &input->loops->loops[i]};
-        tide_status status = look_at(&look, growth);
+        status = look_at(&look, growth);
         growth->mem->release(growth->mem->ctx, look.merged);
-        TIDE_TRY(status);
     }
-    return keep_distinct(growth, device->max[TIDE_MAX_ALLOCATED].bytes);
+    growth->mem->release(growth->mem->ctx, trained);
+    growth->mem->release(growth->mem->ctx, in_backward);
+    return status == TIDE_OK ? keep_distinct(growth, device->max[TIDE_MAX_ALLOCATED].bytes)
+                             : status;
 }
 
 void tide_growth_fini(tide_growth *growth) {

@@ -15,6 +15,11 @@ typedef struct tide_growth_look {
     uint32_t *merged;       /* owned; NULL: the loop's own starts */
     size_t n_passes;        /* complete ones; starts has one more */
     size_t first, end;      /* indices of the lifetimes that were born in the loop */
+    const int64_t
+        *trained; /* borrowed; when backward passes and optimizer steps begin, ascending */
+    size_t n_trained;
+    const uint8_t
+        *in_backward; /* borrowed; of each row: the last allocation was a backward pass's */
     bool has_forward, has_backward;
     bool makes_models; /* its passes keep parameters: gradients are theirs */
 } tide_growth_look;

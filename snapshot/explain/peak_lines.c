@@ -35,23 +35,25 @@ static uint32_t frame_of(const tide_snapshot *snapshot, uint32_t stack) {
 }
 
 tide_place tide_place_of(const tide_facts *facts, const tide_lifetime *block) {
-    uint32_t line = tide_block_line(&facts->lines, block);
+    uint32_t own = tide_block_line(&facts->lines, block);
+    uint32_t line = own != TIDE_NONE ? own : tide_inferred_line(&facts->inferred, block);
     uint32_t frame = line == TIDE_NONE && block->stack != TIDE_NONE
                          ? frame_of(facts->snapshot, block->stack)
                          : TIDE_NONE;
     uint32_t node = tide_node_of(&facts->scopes, block->scope);
     if (line != TIDE_NONE) {
-        return (tide_place){TIDE_PLACE_LINE, facts->snapshot->stacks[line].frame};
+        return (tide_place){TIDE_PLACE_LINE, own == TIDE_NONE, facts->snapshot->stacks[line].frame};
     }
     if (frame != TIDE_NONE) {
         bool is_operation =
             strncmp(function_of(facts->snapshot, frame), AUTOGRAD, sizeof(AUTOGRAD) - 1) == 0;
-        return (tide_place){is_operation ? TIDE_PLACE_OPERATION : TIDE_PLACE_FRAME, frame};
+        return (tide_place){is_operation ? TIDE_PLACE_OPERATION : TIDE_PLACE_FRAME, false, frame};
     }
     if (node != TIDE_NONE) {
-        return (tide_place){TIDE_PLACE_NODE, node};
+        return (tide_place){TIDE_PLACE_NODE, false, node};
     }
-    return (tide_place){block->born == 0 ? TIDE_PLACE_BEFORE : TIDE_PLACE_UNKNOWN, TIDE_NONE};
+    return (tide_place){block->born == 0 ? TIDE_PLACE_BEFORE : TIDE_PLACE_UNKNOWN, false,
+                        TIDE_NONE};
 }
 
 void tide_place_add(const tide_facts *facts, const tide_place *place, tide_text *to) {
@@ -93,10 +95,13 @@ static int by_bytes(const void *left, const void *right) {
     return a->place.index < b->place.index ? -1 : a->place.index > b->place.index;
 }
 
-static void count(const tide_facts *facts, const tide_lifetime *block, tide_peak_line *to) {
+static void count(const tide_facts *facts, const tide_lifetime *block, bool is_inferred,
+                  tide_peak_line *to) {
     int64_t bytes = (int64_t)block->block_bytes;
     to->bytes += bytes;
-    to->backward_bytes += tide_block_is_backward(&facts->lines, block) ? bytes : 0;
+    bool is_backward = is_inferred || tide_block_is_backward(&facts->lines, block);
+    to->backward_bytes += is_backward ? bytes : 0;
+    to->inferred_bytes += is_inferred ? bytes : 0;
     to->requested_bytes += (int64_t)block->requested_bytes;
     to->by_category[block->category] += bytes;
     to->n_blocks++;
@@ -105,6 +110,7 @@ static void count(const tide_facts *facts, const tide_lifetime *block, tide_peak
 static tide_status add(tide_peak_lines *lines, const tide_facts *facts, tide_map *index_of,
                        const tide_lifetime *block) {
     tide_place place = tide_place_of(facts, block);
+    bool is_inferred = place.is_inferred;
     uint64_t key = ((uint64_t)place.kind << 32) | place.index;
     uint64_t index = lines->n_lines;
     if (!tide_map_find(index_of, key, &index)) {
@@ -115,9 +121,10 @@ static tide_status add(tide_peak_lines *lines, const tide_facts *facts, tide_map
         }
         lines->lines = grown;
         TIDE_TRY(tide_map_put(index_of, key, index));
+        place.is_inferred = false; /* of the line, some blocks may be */
         lines->lines[lines->n_lines++] = (tide_peak_line){.place = place};
     }
-    count(facts, block, &lines->lines[index]);
+    count(facts, block, is_inferred, &lines->lines[index]);
     lines->bytes += (int64_t)block->block_bytes;
     lines->by_category[block->category] += (int64_t)block->block_bytes;
     return TIDE_OK;

@@ -32,7 +32,8 @@ typedef enum tide_place_kind {
 /* What a block is counted as. */
 typedef struct tide_place {
     tide_place_kind kind;
-    uint32_t index; /* LINE, FRAME, OPERATION: frame; NODE: string; otherwise TIDE_NONE */
+    bool is_inferred; /* LINE: of activations freed around the block (inferred_lines.h) */
+    uint32_t index;   /* LINE, FRAME, OPERATION: frame; NODE: string; otherwise TIDE_NONE */
 } tide_place;
 
 tide_place tide_place_of(const tide_facts *facts, const tide_lifetime *block);
@@ -49,6 +50,7 @@ typedef struct tide_peak_line {
     tide_place place;
     int64_t bytes;          /* whole blocks */
     int64_t backward_bytes; /* of them, allocated by the backward pass */
+    int64_t inferred_bytes; /* of them, whose line is inferred */
     int64_t requested_bytes;
     size_t n_blocks;
     int64_t by_category[TIDE_MAX_CATEGORIES]; /* bytes */

@@ -4,6 +4,7 @@
 
 #include "common/assert.h"
 #include "snapshot/analysis/path_text_friend.h"
+#include "snapshot/analysis/stack_signs_friend.h"
 #include "snapshot/analysis/user_frame.h"
 #include "snapshot/explain/launcher.h"
 
@@ -19,7 +20,6 @@ typedef struct sign {
 static const sign PYTHON_SIGNS[] = {
     {TIDE_IN_FORWARD, "torch/nn/modules/module.py", "_call_impl"},
     {TIDE_IN_FORWARD, "torch/nn/modules/module.py", "__call__"},
-    {TIDE_IN_OPTIMIZER, "torch/optim/", NULL},
     {TIDE_IN_MODULE_INIT, "torch/nn/", "__init__"},
     {TIDE_IN_MODULE_INIT, "torch/nn/", "reset_parameters"},
     {TIDE_IN_MODULE_INIT, "torch/nn/init", NULL},
@@ -114,7 +114,14 @@ static uint32_t traits_of_frame(const tide_snapshot *snapshot, uint32_t frame) {
            signs_of(NATIVE_SIGNS, sizeof(NATIVE_SIGNS) / sizeof(NATIVE_SIGNS[0]), file, function);
 }
 
-static void find(tide_stack_facts *facts, const uint32_t *of_frame, const bool *is_program) {
+/* The optimizer's own code: a closure that it calls has passes of its own. */
+static uint32_t of_optimizer(uint32_t traits, uint16_t signs) {
+    const uint32_t own = TIDE_IN_OPTIMIZER | TIDE_IN_LBFGS;
+    return (signs & TIDE_SIGN_OPTIMIZER) != 0 ? traits | TIDE_IN_OPTIMIZER : traits & ~own;
+}
+
+static void find(tide_stack_facts *facts, const uint32_t *of_frame, const uint16_t *signs,
+                 const bool *is_program) {
     const tide_snapshot *snapshot = facts->snapshot;
     for (uint32_t i = 0; i < snapshot->n_stacks; i++) {
         const tide_stack_row *row = &snapshot->stacks[i];
@@ -123,7 +130,7 @@ static void find(tide_stack_facts *facts, const uint32_t *of_frame, const bool *
         TIDE_ASSERT(is_root || row->parent < i); /* parents come first */
         uint32_t outer = is_root ? 0 : facts->traits[row->parent];
         bool is_visible = (own & TIDE_HAS_PYTHON) != 0 && ((own | outer) & TIDE_IN_TORCH) == 0;
-        facts->traits[i] = own | outer;
+        facts->traits[i] = of_optimizer(own | outer, signs[i]);
         facts->visible[i] = is_visible ? i : is_root ? TIDE_NONE : facts->visible[row->parent];
         facts->program[i] = is_program[row->frame] ? i
                             : is_root              ? TIDE_NONE
@@ -140,12 +147,14 @@ tide_status tide_stack_facts_init(tide_stack_facts *facts, const tide_snapshot *
     *facts = (tide_stack_facts){.snapshot = snapshot, .mem = mem};
     uint32_t *of_frame = tide_hostmem_array(mem, snapshot->n_frames, sizeof(*of_frame));
     bool *is_program = tide_hostmem_array(mem, snapshot->n_frames, sizeof(*is_program));
+    uint16_t *signs = tide_stack_signs(snapshot, mem);
     facts->traits = tide_hostmem_array(mem, snapshot->n_stacks, sizeof(*facts->traits));
     facts->visible = tide_hostmem_array(mem, snapshot->n_stacks, sizeof(*facts->visible));
     facts->program = tide_hostmem_array(mem, snapshot->n_stacks, sizeof(*facts->program));
     facts->python = tide_hostmem_array(mem, snapshot->n_stacks, sizeof(*facts->python));
-    bool has_room = of_frame != NULL && is_program != NULL && facts->traits != NULL &&
-                    facts->visible != NULL && facts->program != NULL && facts->python != NULL;
+    bool has_room = of_frame != NULL && is_program != NULL && signs != NULL &&
+                    facts->traits != NULL && facts->visible != NULL && facts->program != NULL &&
+                    facts->python != NULL;
     tide_status status = has_room ? TIDE_OK : TIDE_NO_MEMORY;
     if (has_room) {
         for (uint32_t i = 0; i < snapshot->n_frames; i++) {
@@ -153,10 +162,11 @@ tide_status tide_stack_facts_init(tide_stack_facts *facts, const tide_snapshot *
             is_program[i] = tide_frame_is_user(snapshot, i);
         }
         status = tide_launcher_mark(snapshot, mem, is_program);
-        find(facts, of_frame, is_program);
+        find(facts, of_frame, signs, is_program);
     }
     mem->release(mem->ctx, of_frame);
     mem->release(mem->ctx, is_program);
+    mem->release(mem->ctx, signs);
     return status;
 }
 

@@ -9,6 +9,7 @@
 
 #include "common/hostmem.h"
 #include "common/status.h"
+#include "snapshot/format/window.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -42,6 +43,12 @@ typedef struct tide_gzip_reader tide_gzip_reader;
 TIDE_NODISCARD tide_status tide_gzip_reader_open(const char *path, const tide_hostmem *mem,
                                                  size_t max_bytes, tide_gzip_reader **ret_reader,
                                                  tide_error *error);
+/* The same for a part of the file `path`, which may be compressed on its own: `part` returns its
+ * bytes, and outlives the reader. */
+TIDE_NODISCARD tide_status tide_gzip_reader_open_part(const char *path, const tide_source *part,
+                                                      const tide_hostmem *mem, size_t max_bytes,
+                                                      tide_gzip_reader **ret_reader,
+                                                      tide_error *error);
 /* Reads the next bytes of the text, at most n_room > 0; 0: the end. TIDE_FORMAT: truncated or
  * damaged; TIDE_LIMIT: more than max_bytes. `reader` is a tide_gzip_reader; fits tide_source. */
 TIDE_NODISCARD tide_status tide_gzip_reader_read(void *reader, char *to, size_t n_room,

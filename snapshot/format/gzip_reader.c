@@ -21,19 +21,20 @@ enum {
 struct tide_gzip_reader {
     const char *path;        /* borrowed; for messages */
     const tide_hostmem *mem; /* borrowed */
-    int fd;
-    size_t max_bytes;   /* limit of the text */
-    size_t n_text;      /* bytes of text returned */
-    size_t n_read;      /* bytes read from the file */
-    size_t n_in;        /* bytes in `in` */
-    size_t n_taken;     /* of those, returned as they are: a plain file */
-    bool is_compressed; /* zip is in use */
-    bool is_done;       /* the text has ended */
-    z_stream zip;       /* its input is in `in` */
+    const tide_source *over; /* borrowed: the bytes of the file; NULL: they are read from fd */
+    int fd;                  /* -1 with `over` */
+    size_t max_bytes;        /* limit of the text */
+    size_t n_text;           /* bytes of text returned */
+    size_t n_read;           /* bytes read from the file */
+    size_t n_in;             /* bytes in `in` */
+    size_t n_taken;          /* of those, returned as they are: a plain file */
+    bool is_compressed;      /* zip is in use */
+    bool is_done;            /* the text has ended */
+    z_stream zip;            /* its input is in `in` */
     unsigned char in[IN_BYTES];
 };
 
-static tide_status read_some(tide_gzip_reader *from, tide_error *error) {
+static tide_status read_file(tide_gzip_reader *from, size_t *ret_bytes, tide_error *error) {
     ssize_t n = 0;
     do {
         n = read(from->fd, from->in, IN_BYTES);
@@ -41,8 +42,17 @@ static tide_status read_some(tide_gzip_reader *from, tide_error *error) {
     if (n < 0) {
         return tide_fail(error, TIDE_IO, "cannot read '%s': %s", from->path, strerror(errno));
     }
-    from->n_read += (size_t)n;
-    from->n_in = (size_t)n;
+    *ret_bytes = (size_t)n;
+    return TIDE_OK;
+}
+
+static tide_status read_some(tide_gzip_reader *from, tide_error *error) {
+    size_t n = 0;
+    TIDE_TRY(from->over != NULL
+                 ? from->over->read(from->over->ctx, (char *)from->in, IN_BYTES, &n, error)
+                 : read_file(from, &n, error));
+    from->n_read += n;
+    from->n_in = n;
     from->n_taken = 0;
     from->zip.next_in = from->in;
     from->zip.avail_in = (uInt)n;
@@ -130,7 +140,7 @@ tide_status tide_gzip_reader_read(void *reader, char *to, size_t n_room, size_t 
     return TIDE_OK;
 }
 
-static tide_status begin(tide_gzip_reader *from, tide_error *error) {
+static tide_status open_file(tide_gzip_reader *from, tide_error *error) {
     struct stat info;
     from->fd = open(from->path, O_RDONLY | O_CLOEXEC);
     if (from->fd < 0) {
@@ -138,6 +148,13 @@ static tide_status begin(tide_gzip_reader *from, tide_error *error) {
     }
     if (fstat(from->fd, &info) == 0 && S_ISDIR(info.st_mode)) {
         return tide_fail(error, TIDE_IO, "cannot read '%s': it is a folder", from->path);
+    }
+    return TIDE_OK;
+}
+
+static tide_status begin(tide_gzip_reader *from, tide_error *error) {
+    if (from->over == NULL) {
+        TIDE_TRY(open_file(from, error));
     }
     TIDE_TRY(read_some(from, error));
     if (from->n_in >= 2 && from->in[0] == 0x1F && from->in[1] == 0x8B) {
@@ -149,8 +166,8 @@ static tide_status begin(tide_gzip_reader *from, tide_error *error) {
     return TIDE_OK;
 }
 
-tide_status tide_gzip_reader_open(const char *path, const tide_hostmem *mem, size_t max_bytes,
-                                  tide_gzip_reader **ret_reader, tide_error *error) {
+static tide_status open_reader(const char *path, const tide_source *over, const tide_hostmem *mem,
+                               size_t max_bytes, tide_gzip_reader **ret_reader, tide_error *error) {
     tide_gzip_reader *from = mem->alloc(mem->ctx, sizeof(*from));
     if (from == NULL) {
         return TIDE_NO_MEMORY;
@@ -158,6 +175,8 @@ tide_status tide_gzip_reader_open(const char *path, const tide_hostmem *mem, siz
     memset(from, 0, offsetof(tide_gzip_reader, in));
     from->path = path;
     from->mem = mem;
+    from->over = over;
+    from->fd = -1;
     from->max_bytes = max_bytes;
     tide_status status = begin(from, error);
     if (status != TIDE_OK) {
@@ -166,6 +185,17 @@ tide_status tide_gzip_reader_open(const char *path, const tide_hostmem *mem, siz
     }
     *ret_reader = from;
     return TIDE_OK;
+}
+
+tide_status tide_gzip_reader_open(const char *path, const tide_hostmem *mem, size_t max_bytes,
+                                  tide_gzip_reader **ret_reader, tide_error *error) {
+    return open_reader(path, NULL, mem, max_bytes, ret_reader, error);
+}
+
+tide_status tide_gzip_reader_open_part(const char *path, const tide_source *part,
+                                       const tide_hostmem *mem, size_t max_bytes,
+                                       tide_gzip_reader **ret_reader, tide_error *error) {
+    return open_reader(path, part, mem, max_bytes, ret_reader, error);
 }
 
 void tide_gzip_reader_close(tide_gzip_reader *reader) {

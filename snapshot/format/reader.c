@@ -2,15 +2,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/files/launch_log.h"
 #include "snapshot/document/categories.h"
 #include "snapshot/analysis/category_rules.h"
 #include "snapshot/format/gzip_file.h"
+#include "snapshot/kinds/beginning.h"
+#include "snapshot/kinds/page_source.h"
 #include "snapshot/pytorch/import.h"
 #include "snapshot/format/reader_keys_internal.h"
 #include "snapshot/document/validate.h"
 
-enum { ADDRESS_UNIT_BYTES = 512, NAME_BYTES = 64, BEGINNING_BYTES = 4096 };
+enum { ADDRESS_UNIT_BYTES = 512, NAME_BYTES = 64 };
 
 /* Of the uncompressed text: about 50 million events. */
 #define MAX_DOCUMENT_BYTES ((size_t)1 << 31)
@@ -267,28 +268,6 @@ static tide_status read_json(tide_snapshot *snapshot, const char *path, const ti
     return status;
 }
 
-/* A file whose first bytes were read to detect its format: a source that returns them again. */
-typedef struct beginning {
-    tide_gzip_reader *file; /* borrowed */
-    const char *bytes;      /* borrowed: the first bytes */
-    size_t n_bytes;         /* of the first bytes */
-    size_t n_taken;         /* of them, returned again */
-} beginning;
-
-static tide_status read_again(void *ctx, char *to, size_t n_room, size_t *ret_bytes,
-                              tide_error *error) {
-    beginning *from = ctx;
-    size_t n_left = from->n_bytes - from->n_taken;
-    if (n_left == 0) {
-        return tide_gzip_reader_read(from->file, to, n_room, ret_bytes, error);
-    }
-    size_t n_now = n_left < n_room ? n_left : n_room;
-    memcpy(to, from->bytes + from->n_taken, n_now);
-    from->n_taken += n_now;
-    *ret_bytes = n_now;
-    return TIDE_OK;
-}
-
 /* PyTorch does not record the use of its blocks. */
 static tide_status name_by_rule(tide_snapshot *snapshot, tide_error *error) {
     tide_rules *rules = NULL;
@@ -298,47 +277,83 @@ static tide_status name_by_rule(tide_snapshot *snapshot, tide_error *error) {
     return status;
 }
 
-/* The first bytes decide the format, not the file's name: every pickle since protocol 2 begins with
- * an opcode that cannot begin JSON, and PyTorch's JSON has different keys from ours. */
-static tide_status read_file(tide_snapshot *snapshot, const char *path, tide_gzip_reader *file,
-                             tide_error *error) {
-    char bytes[BEGINNING_BYTES + 1];
-    size_t n_bytes = 0;
-    size_t n_more = 1;
-    while (n_bytes < BEGINNING_BYTES && n_more > 0) {
-        TIDE_TRY(tide_gzip_reader_read(file, bytes + n_bytes, BEGINNING_BYTES - n_bytes, &n_more,
-                                       error));
-        n_bytes += n_more;
-    }
-    bytes[n_bytes] = '\0';
-    const char *first = bytes + strspn(bytes, " \t\r\n");
-    beginning from = {.file = file, .bytes = bytes, .n_bytes = n_bytes};
-    const tide_source source = {.read = read_again, .ctx = &from};
-    if (n_bytes == 0) {
+/* A file that is not a snapshot, with what to do instead. */
+static tide_status refuse(tide_kind kind, const char *path, tide_error *error) {
+    const char *advice = tide_kind_advice(kind);
+    if (kind == TIDE_KIND_EMPTY) {
         return tide_fail(error, TIDE_FORMAT, "'%s' is empty, not a snapshot", path);
     }
-    if (bytes[0] == '\x80') {
+    if (kind == TIDE_KIND_UNKNOWN || kind == TIDE_KIND_TEXT) {
+        return tide_fail(error, TIDE_FORMAT,
+                         "'%s' is not a snapshot: it holds neither gzip nor a JSON object nor a "
+                         "pickle by PyTorch%s",
+                         path,
+                         kind == TIDE_KIND_TEXT
+                             ? "; `tidemark explain` reads what a log says about memory"
+                             : "");
+    }
+    if (advice[0] == '\0' && tide_kind_recorder(kind)[0] == '\0') {
+        advice = "`tidemark explain` says what is in it";
+    }
+    return tide_fail(error, TIDE_FORMAT, "'%s' is %s, not a snapshot: %s%s", path,
+                     tide_kind_name(kind), advice, tide_kind_recorder(kind));
+}
+
+/* Reads a snapshot. The first bytes decide the format, not the file's name. */
+static tide_status read_snapshot(tide_snapshot *snapshot, const char *path,
+                                 tide_beginning *beginning, tide_error *error) {
+    const tide_source source = tide_beginning_source(beginning);
+    const char *first = beginning->bytes + strspn(beginning->bytes, " \t\r\n");
+    if (beginning->kind == TIDE_KIND_PICKLE) {
         TIDE_TRY(tide_pytorch_import_pickle(&source, snapshot, error));
         return name_by_rule(snapshot, error);
     }
-    if (*first == '{' && tide_pytorch_is_json(first)) {
+    if (beginning->kind == TIDE_KIND_DOCUMENT && tide_pytorch_is_json(first)) {
         TIDE_TRY(tide_pytorch_import_json(&source, snapshot, error));
         return name_by_rule(snapshot, error);
     }
-    if (*first == '{' || first == bytes + BEGINNING_BYTES) {
+    if (beginning->kind == TIDE_KIND_DOCUMENT) {
         return read_json(snapshot, path, &source, error);
     }
-    const uint64_t magic = TIDE_RUN_LAUNCHES_MAGIC;
-    if (n_bytes >= sizeof(magic) && memcmp(bytes, &magic, sizeof(magic)) == 0) {
-        return tide_fail(error, TIDE_FORMAT,
-                         "'%s' is a launch log, not a snapshot: `tidemark time` forecasts times "
-                         "from it",
-                         path);
+    return refuse(beginning->kind, path, error);
+}
+
+/* Reads the first snapshot inside of a page. */
+static tide_status read_page(tide_snapshot *snapshot, const char *path, tide_beginning *outer,
+                             tide_error *error) {
+    const tide_hostmem *mem = snapshot->arena.mem;
+    const tide_source text = tide_beginning_source(outer);
+    tide_gzip_reader *part = NULL;
+    tide_beginning beginning;
+    tide_page_source *page = mem->alloc(mem->ctx, sizeof(*page));
+    if (page == NULL) {
+        return TIDE_NO_MEMORY;
     }
-    return tide_fail(error, TIDE_FORMAT,
-                     "'%s' is not a snapshot: it holds neither gzip nor a JSON object nor a "
-                     "pickle by PyTorch",
-                     path);
+    tide_page_source_init(page, outer->kind, &text);
+    const tide_source inner = {.read = tide_page_source_read, .ctx = page};
+    tide_status status =
+        tide_gzip_reader_open_part(path, &inner, mem, MAX_DOCUMENT_BYTES, &part, error);
+    if (status == TIDE_OK) {
+        status = tide_beginning_init(
+            &beginning, (tide_source){.read = tide_gzip_reader_read, .ctx = part}, error);
+    }
+    if (status == TIDE_OK) {
+        status = read_snapshot(snapshot, path, &beginning, error);
+    }
+    tide_gzip_reader_close(part);
+    mem->release(mem->ctx, page);
+    return status;
+}
+
+static tide_status read_file(tide_snapshot *snapshot, const char *path, tide_gzip_reader *file,
+                             tide_error *error) {
+    tide_beginning beginning;
+    TIDE_TRY(tide_beginning_init(&beginning,
+                                 (tide_source){.read = tide_gzip_reader_read, .ctx = file}, error));
+    if (beginning.kind == TIDE_KIND_OWN_PAGE || beginning.kind == TIDE_KIND_VIZ_PAGE) {
+        return read_page(snapshot, path, &beginning, error);
+    }
+    return read_snapshot(snapshot, path, &beginning, error);
 }
 
 /* Some callees know the file's name and put it at the start of their message. */

@@ -1,5 +1,5 @@
-/* The owners of driver memory, the rank, ranges of peaks, inexact figures, and private pools. All
- * but the devices are only shown. */
+/* The owners of driver memory, the rank, ranges of peaks, inexact figures, private pools, and what
+ * was found out at the first failed request. All but the devices are only shown. */
 #include "snapshot/format/reader_keys_internal.h"
 
 enum {
@@ -8,7 +8,9 @@ enum {
     MAX_GROUPS = 256,
     MAX_RANGES = 256,
     MAX_INEXACT = 1024,
-    MAX_POOLS = UINT16_MAX
+    MAX_POOLS = UINT16_MAX,
+    MAX_HOLDERS = 64,
+    MAX_PROCESSES = 1024
 };
 
 void tide_read_document_owners(tide_reader *reader, void *snapshot) {
@@ -94,4 +96,35 @@ void tide_read_document_pools(tide_reader *reader, void *object) {
         .limit = MAX_POOLS, .row_bytes = sizeof(EMPTY), .empty = &EMPTY, .read = read_pool};
     tide_snapshot *snapshot = object;
     snapshot->pools = tide_read_rows(reader, &RULE, &snapshot->n_pools);
+}
+
+void tide_read_document_at_failure(tide_reader *reader, void *snapshot) {
+    if (tide_json_enter_odd_object(&reader->json)) {
+        reader->json.text_limit = TIDE_SHORT_TEXT_BYTES;
+        tide_read_members(reader, &tide_readable_at_failure,
+                          &((tide_snapshot *)snapshot)->at_failure);
+        reader->json.text_limit = TIDE_JSON_TEXT_BYTES;
+    }
+}
+
+void tide_read_at_failure_holders(tide_reader *reader, void *object) {
+    static const tide_snapshot_holder EMPTY = {"", "", -1, -1, -1, -1};
+    static const tide_row_rule RULE = {.limit = MAX_HOLDERS,
+                                       .row_bytes = sizeof(EMPTY),
+                                       .empty = &EMPTY,
+                                       .of = &tide_readable_holder,
+                                       .is_shown = true};
+    tide_snapshot_at_failure *at = object;
+    at->holders = tide_read_rows(reader, &RULE, &at->n_holders);
+}
+
+void tide_read_at_failure_processes(tide_reader *reader, void *object) {
+    static const tide_snapshot_process EMPTY = {-1, -1, ""};
+    static const tide_row_rule RULE = {.limit = MAX_PROCESSES,
+                                       .row_bytes = sizeof(EMPTY),
+                                       .empty = &EMPTY,
+                                       .of = &tide_readable_process,
+                                       .is_shown = true};
+    tide_snapshot_at_failure *at = object;
+    at->processes = tide_read_rows(reader, &RULE, &at->n_processes);
 }

@@ -1,5 +1,5 @@
-/* The owners of driver memory, the rank, ranges of peaks, inexact figures, and private pools. Keys
- * of unknown values are left out. */
+/* The owners of driver memory, the rank, ranges of peaks, inexact figures, private pools, and what
+ * was found out at the first failed request. Keys of unknown values are left out. */
 #include "snapshot/document/owners.h"
 #include "snapshot/format/writer_keys_internal.h"
 
@@ -82,4 +82,30 @@ void tide_write_document_pools(const tide_writer *writer, const char *key, const
     }
     tide_json_end_array(json);
     tide_json_line(json);
+}
+
+void tide_write_document_at_failure(const tide_writer *writer, const char *key,
+                                    const void *object) {
+    const tide_snapshot *snapshot = object;
+    if (snapshot->at_failure.device >= 0) {
+        tide_write_object(writer, key, &tide_writable_at_failure, &snapshot->at_failure);
+        tide_json_line(writer->json);
+    }
+}
+
+void tide_write_at_failure_holders(const tide_writer *writer, const char *key, const void *object) {
+    const tide_snapshot_at_failure *at = object;
+    const tide_row_list list = {at->holders, at->n_holders, sizeof(*at->holders)};
+    if (list.n_rows > 0) {
+        tide_write_rows(writer, key, &tide_writable_holder, list);
+    }
+}
+
+void tide_write_at_failure_processes(const tide_writer *writer, const char *key,
+                                     const void *object) {
+    const tide_snapshot_at_failure *at = object;
+    const tide_row_list list = {at->processes, at->n_processes, sizeof(*at->processes)};
+    if (list.n_rows > 0) {
+        tide_write_rows(writer, key, &tide_writable_process, list);
+    }
 }

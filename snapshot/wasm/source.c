@@ -53,6 +53,17 @@ tide_status tide_gzip_reader_read(void *reader, char *to, size_t n_room, size_t 
     return TIDE_OK;
 }
 
+/* Only for snapshots inside of pages (no_pages.c). */
+tide_status tide_gzip_reader_open_part(const char *path, const tide_source *part,
+                                       const tide_hostmem *mem, size_t max_bytes,
+                                       tide_gzip_reader **ret_reader, tide_error *error) {
+    (void)part;
+    (void)mem;
+    (void)max_bytes;
+    (void)ret_reader;
+    return tide_fail(error, TIDE_UNSUPPORTED, "'%s' has no snapshot", path);
+}
+
 void tide_gzip_reader_close(tide_gzip_reader *reader) {
     if (reader != NULL) {
         reader->mem->release(reader->mem->ctx, reader);

@@ -65,6 +65,8 @@ virtual="--device virtual --steps 3"
             .owners = {accounts: [{device: 0, used_at_peak_bytes: 4096}], rows: [{device: 0, name: "PyTorch", peak_bytes: 4096}]} | .software = {torch: "2.14.1"} |
             .pools = [[0, 1]] | .events.pool = [.events.action[] | 1] | .inexact = [{call: "cufftMakePlan", what: "not known", bound_bytes: 4096, refused: false}]' >traced.json
     report explain "$snapshots/three-devices.pickle"
+    report explain "$sources/tests/fuzz/corpus/answers/message_2_4"
+    report explain "$sources/tests/fuzz/corpus/answers/statistics"
     report summary traced.json --tree category,name --fragmentation --at peak
     report summary cpu.json.gz --steps --leaks
     report summary "$snapshots/three-devices.pickle"

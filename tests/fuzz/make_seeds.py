@@ -70,6 +70,11 @@ def live():
         {"name": "tp", "description": "d", "size": 8, "position": 7, "first": 0, "stride": 1}]}
     made["peak_range"] = [{"device": 0, "allocated_low_bytes": 1, "allocated_high_bytes": 2,
                            "reserved_low_bytes": 3, "reserved_high_bytes": 4}]
+    made["at_failure"] = {
+        "device": 0, "allocated_bytes": 9, "collected_bytes": 7, "not_asked": 1,
+        "holders": [{"name": "x", "place": "f (a.py:3)", "held_bytes": 4, "own_bytes": 3, "tensors": 2, "graphs": 1}],
+        "processes": [{"pid": 5, "used_bytes": 6, "name": "p"}],
+    }
     made["software"] = {"torch": "2.14.1"}
     made["inexact"] = [{"call": "f", "what": "x", "bound_bytes": 1, "refused": False}]
     return made

@@ -79,6 +79,7 @@ recorder/log_format_friend.h: capture programs/live
 recorder/recorder_friend.h: allocator capture model/bench model/workload programs/live replay
 snapshot/analysis/own_rules_friend.h: snapshot/wasm
 snapshot/analysis/path_text_friend.h: snapshot/explain
+snapshot/analysis/stack_signs_friend.h: snapshot/explain
 snapshot/document/point_set_friend.h: capture snapshot/pytorch
 snapshot/document/stack_tree_friend.h: snapshot/pytorch
 snapshot/explain/causes/causes_friend.h: snapshot/explain/words

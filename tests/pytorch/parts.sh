@@ -114,6 +114,8 @@ beside shapes "launch logs of operations whose shapes are given" \
     python3 -B "$here/time/check_shapes.py" "${both[@]}"
 beside lines "the line of the program that holds the most, and retries at the card's limit" \
     python3 -B "$here/check_lines.py" "${both[@]}"
+beside failure "what a run finds out at its first failed request" \
+    python3 -B "$here/check_failure.py" "${both[@]}"
 beside settings "settings of the allocator, beside those that PyTorch accepts" \
     "$python" -B "$here/check_settings.py" --tidemark "$tidemark"
 beside accumulation "sums and types of study accumulation, beside PyTorch's" \

@@ -21,10 +21,10 @@ def differences(tidemark, said, snapshots, n_devices=1):
     printed = [line.removeprefix("tidemark run: ") for line in said.splitlines() if line.startswith("tidemark run: ")]
     peaks = [line for line in printed if re.match(r"(The peak, \S+ \S+, is|(All|Nearly all) of the peak, )", line)]
     answers = [sentences(tidemark, snapshot, device) for snapshot in snapshots for device in range(n_devices)]
-    answers = [answer for answer in answers if answer.get("filled", [])[:1] == peaks[:1]]
-    if not peaks and not any(answer.get("filled") for answer in answers):
-        return []
-    if not answers:
-        return [f"run and explain name different lines: {peaks}"]
-    missing = [[text for key in KEYS for text in answer.get(key, []) if text not in printed] for answer in answers]
+    if not any(answers):
+        return []  # without a history
+    same = [answer for answer in answers if answer.get("filled", [])[:1] == peaks[:1]]
+    if not same:
+        return [f"run and explain name different lines: {peaks}, {[answer.get('filled') for answer in answers]}"]
+    missing = [[text for key in KEYS for text in answer.get(key, []) if text not in printed] for answer in same]
     return [f"explain says, and run does not: {text}" for text in min(missing, key=len)]

@@ -313,6 +313,7 @@ static tide_status describe(tide_snapshot *snapshot, const tide_left *process,
     }
     TIDE_TRY(set_devices(snapshot, process, config));
     TIDE_TRY(set_run(snapshot, process, config));
+    TIDE_TRY(tide_document_add_failure(snapshot, process));
     return set_software(snapshot, process);
 }
 

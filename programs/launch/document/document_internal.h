@@ -85,6 +85,10 @@ const char *tide_document_text(const tide_recover_notes *notes, const char *key)
 TIDE_NODISCARD tide_status tide_document_add_owners(tide_snapshot *snapshot,
                                                     const tide_recover_notes *notes);
 
+/* document_failure.c: what the process found out at its first failed request. */
+TIDE_NODISCARD tide_status tide_document_add_failure(tide_snapshot *snapshot,
+                                                     const tide_left *left);
+
 /* document_source.c: the text of the program's lines. */
 TIDE_NODISCARD tide_status tide_document_add_source(tide_snapshot *snapshot,
                                                     const tide_recover_notes *notes);

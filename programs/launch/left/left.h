@@ -22,6 +22,7 @@
 #include "programs/wire/run_account.h"
 #include "common/status.h"
 #include "programs/launch/launch.h"
+#include "snapshot/document/at_failure.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -104,6 +105,7 @@ typedef struct tide_left {
     size_t n_marks;
     const tide_left_name *names; /* in order of their rows, by device */
     size_t n_names;
+    const tide_snapshot_at_failure *at_failure; /* NULL: nothing is known of a failed request */
 } tide_left;
 
 /* Whether a document can be made of it (document.h). */

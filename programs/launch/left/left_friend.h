@@ -12,6 +12,10 @@
 TIDE_NODISCARD tide_status tide_left_parse(const char *text, tide_left_list *list,
                                            tide_left *ret_process, tide_error *error);
 
+/* left_failure.c. Its part about the first failed request. Sets *ret only if there was one. */
+TIDE_NODISCARD tide_status tide_left_read_failure(tide_arena *arena, const cJSON *in,
+                                                  const tide_snapshot_at_failure **ret);
+
 /* left_log.c. A process that left only the log at `path`, which the list keeps. TIDE_FORMAT:
  * nothing of it can be read. */
 TIDE_NODISCARD tide_status tide_left_read_log(const char *path, int64_t pid, tide_left_list *list,

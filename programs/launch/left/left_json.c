@@ -223,6 +223,7 @@ static tide_status read_root(reader *read, const cJSON *in) {
     TIDE_TRY(text(read, in, "failing_line", &to->failing_line));
     TIDE_TRY(read_command(read, in));
     TIDE_TRY(read_groups(read, in));
+    TIDE_TRY(tide_left_read_failure(read->arena, item(in, "at_failure"), &to->at_failure));
     TIDE_TRY(read_peaks(read, in));
     TIDE_TRY(read_marks(read, in));
     return read_names(read, in);

@@ -119,6 +119,17 @@ bool tide_cause_is_weight(const tide_facts *facts, const tide_lifetime *block) {
            (tide_facts_traits(facts, block) & BUILT) != 0;
 }
 
+bool tide_cause_is_bucket(const tide_facts *facts, const tide_lifetime *block) {
+    uint32_t python = block->stack != TIDE_NONE ? facts->stacks.python[block->stack] : TIDE_NONE;
+    bool is_called = false;
+    if (python != TIDE_NONE) {
+        const tide_frame_row *row = &facts->snapshot->frames[facts->snapshot->stacks[python].frame];
+        is_called = strstr(tide_snapshot_text(facts->snapshot, row->file),
+                           "torch/nn/parallel/distributed.py") != NULL;
+    }
+    return is_called || (tide_facts_traits(facts, block) & TIDE_IN_DDP) != 0;
+}
+
 /* ---- names of functions and of nodes ---- */
 
 static const char *function_of(const tide_facts *facts, uint32_t node) {

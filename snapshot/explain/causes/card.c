@@ -2,15 +2,19 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/text/plural.h"
 #include "snapshot/document/owners.h"
 #include "snapshot/explain/causes/blocks.h"
+#include "snapshot/explain/causes/line_text.h"
 
 enum {
     OTHERS_PERCENT = 10,     /* of the card, at least, that others hold */
     WEIGHTS_PERCENT = 90,    /* of the allocated bytes, while a model is built */
     BUILT_PERCENT = 30,      /* of the capacity, at least, allocated while a model is built */
     LARGE_TIMES = 8,         /* the largest block: a request that no tensor explains */
-    LARGE_PERCENT = 50,      /* of the capacity, at least, of such a request */
+    ASKED_PERCENT = 20,      /* of the capacity, at least, of such a request .. */
+    LARGE_PERCENT = 50,      /* .. and, with what its function made, */
+    OWN_PARTS = 4,           /* in tensors of at least this part of the request */
     ROOM_PERCENT = 3,        /* of the capacity, left after the request: then it is not too large */
     MOST_TIMES = 1000,       /* that are counted */
     ALLOCATOR_NAME_BYTES = 8 /* of "PyTorch", with its end */
@@ -161,48 +165,125 @@ static bool calls(const tide_facts *facts, uint32_t stack, const char *name) {
     return false;
 }
 
+/* Whether code made both that belongs together: one function, or one line outside of functions. */
+static bool is_of_code(const tide_facts *facts, uint32_t a, uint32_t b) {
+    if (!tide_cause_is_same_function(facts, a, b)) {
+        return false;
+    }
+    const tide_snapshot *snapshot = facts->snapshot;
+    const tide_frame_row *first = &snapshot->frames[snapshot->stacks[a].frame];
+    const tide_frame_row *second = &snapshot->frames[snapshot->stacks[b].frame];
+    const char *function = tide_snapshot_text(snapshot, first->function);
+    return (function[0] != '\0' && function[0] != '<') || first->line == second->line;
+}
+
+/* What existed beside a failed request, or before it. */
+typedef struct beside {
+    int64_t own_bytes;     /* tensors of about its size that the same function made */
+    size_t n_own;          /* of these */
+    int64_t largest_bytes; /* the largest of the others, also of freed ones; 0: none */
+} beside;
+
+static beside look_beside(const tide_facts *facts) {
+    const tide_failure *failure = &facts->failure;
+    beside found = {.n_own = 0};
+    uint32_t line = tide_stack_program(&facts->stacks, failure->stack);
+    for (size_t i = 0; i < facts->lifetimes->n_lifetimes; i++) {
+        const tide_lifetime *block = tide_facts_block(facts, (uint32_t)i);
+        int64_t bytes = (int64_t)block->block_bytes;
+        if (block->device != facts->device || (int64_t)block->born > failure->event) {
+            continue;
+        }
+        uint32_t made_at = tide_stack_program(&facts->stacks, block->stack);
+        bool is_own = bytes >= failure->asked_bytes / OWN_PARTS &&
+                      !tide_cause_is_state(facts, block) && is_of_code(facts, made_at, line);
+        if (is_own && tide_lifetime_is_allocated(block, failure->event)) {
+            found.n_own++;
+            found.own_bytes += bytes;
+        }
+        found.largest_bytes = !is_own && bytes > found.largest_bytes ? bytes : found.largest_bytes;
+    }
+    return found;
+}
+
+static void add_too_large(const tide_facts *facts, const beside *of, bool is_cdist, tide_text *to) {
+    const tide_failure *failure = &facts->failure;
+    char asked[TIDE_BYTES_TEXT];
+    char own[TIDE_BYTES_TEXT];
+    char largest[TIDE_BYTES_TEXT];
+    uint32_t line = tide_stack_program(&facts->stacks, failure->stack);
+    int64_t times = failure->asked_bytes / of->largest_bytes;
+    const char *why = is_cdist ? "`cdist` makes a distance for every pair of rows"
+                      : tide_cause_line_kind(facts, line) == TIDE_LINE_COMPUTES
+                          ? "operators that pair, broadcast, repeat or resize their inputs make "
+                            "such results"
+                          : "";
+    tide_text_add(to, "One request is for %s, %s%" PRId64 " times as much as the largest tensor ",
+                  tide_bytes_format(failure->asked_bytes, asked), times > MOST_TIMES ? "over " : "",
+                  times > MOST_TIMES ? (int64_t)MOST_TIMES : times);
+    if (of->n_own > 0) {
+        tide_text_add(
+            to, "that other code made (%s), and %zu %s of the same function already %s %s",
+            tide_bytes_format(of->largest_bytes, largest), of->n_own,
+            tide_plural(of->n_own, "tensor", "tensors"), tide_plural(of->n_own, "holds", "hold"),
+            tide_bytes_format(of->own_bytes, own));
+    } else {
+        tide_text_add(to, "that existed (%s)", tide_bytes_format(of->largest_bytes, largest));
+    }
+    tide_text_add(to, "%s%s.", why[0] != '\0' ? ": " : "", why);
+}
+
+static const char *cure_of_large(const tide_facts *facts, bool is_cdist, size_t n_own) {
+    uint32_t line = tide_stack_program(&facts->stacks, facts->failure.stack);
+    if (is_cdist) {
+        return "loop over chunks of rows, and reduce each chunk (a minimum, a top-k) before the "
+               "next one; if the inputs need gradients, call `backward()` on each chunk, because "
+               "autograd keeps it until then";
+    }
+    if (line == TIDE_NONE) {
+        return "look at the size that the program asks for";
+    }
+    if (tide_cause_line_kind(facts, line) != TIDE_LINE_COMPUTES) {
+        return "if that line allocates a buffer or moves data, make it smaller or keep it on the "
+               "host; if it computes, look at the shapes and compute in chunks along one "
+               "dimension, keeping of each what is needed";
+    }
+    if (tide_cause_is_attention(facts, line)) {
+        return "if these are attention scores, `scaled_dot_product_attention` does not make them; "
+               "else compute in chunks along one dimension, keeping of each what is needed";
+    }
+    return n_own > 0 ? "look at the shapes on that line, and compute in chunks along one "
+                       "dimension, keeping of each what is needed"
+                     : "look at the shapes on that line, and compute in chunks along one "
+                       "dimension. `a @ w` copies an operand that lacks a batch dimension once for "
+                       "each element of it: give both the same batch dimensions, for example by a "
+                       "transpose, and use `torch.bmm`";
+}
+
 static tide_status say_too_large(const tide_facts *facts, tide_causes *to) {
     const tide_failure *failure = &facts->failure;
-    bool is_large = failure->largest_bytes > 0 &&
-                    failure->asked_bytes / LARGE_TIMES > failure->largest_bytes &&
-                    failure->asked_bytes > failure->capacity_bytes / 100 * LARGE_PERCENT &&
-                    failure->margin_bytes < failure->capacity_bytes / 100 * ROOM_PERCENT;
+    const beside found = look_beside(facts);
+    bool is_large =
+        found.largest_bytes > 0 && failure->asked_bytes / LARGE_TIMES > found.largest_bytes &&
+        failure->asked_bytes > failure->capacity_bytes / 100 * ASKED_PERCENT &&
+        failure->asked_bytes + found.own_bytes > failure->capacity_bytes / 100 * LARGE_PERCENT &&
+        failure->margin_bytes < failure->capacity_bytes / 100 * ROOM_PERCENT;
     if (!is_large || failure->free_bytes < 0) {
         return TIDE_OK;
     }
     char words[TIDE_CAUSE_TEXT];
-    char asked[TIDE_BYTES_TEXT];
-    char largest[TIDE_BYTES_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
     bool is_cdist = calls(facts, failure->stack, "cdist");
-    int64_t times = failure->asked_bytes / failure->largest_bytes;
     bool has_line = tide_stack_program(&facts->stacks, failure->stack) != TIDE_NONE;
-    tide_text_add(&text,
-                  "One request is for %s, %s%" PRId64 " times as much as the largest tensor that "
-                  "existed (%s)%s.",
-                  tide_bytes_format(failure->asked_bytes, asked), times > MOST_TIMES ? "over " : "",
-                  times > MOST_TIMES ? (int64_t)MOST_TIMES : times,
-                  tide_bytes_format(failure->largest_bytes, largest),
-                  is_cdist   ? ": `cdist` makes a distance for every pair of rows"
-                  : has_line ? ": operators that pair or broadcast their inputs make such results"
-                             : "");
+    add_too_large(facts, &found, is_cdist, &text);
     const tide_cause cause = {
         .id = "too_large_request",
         .tier = TIDE_TIER_ALL,
         .share = 1,
         .bytes = failure->asked_bytes,
         .words = words,
-        .cure = is_cdist ? "loop over chunks of rows, and reduce each chunk (a minimum, a top-k) "
-                           "before the next one; if the inputs need gradients, call `backward()` "
-                           "on each chunk, because autograd keeps it until then"
-                : has_line
-                    ? "look at the shapes on that line, and compute in chunks along one "
-                      "dimension. `a @ w` copies an operand that lacks a batch dimension once "
-                      "for each element of it: give both the same batch dimensions, for example "
-                      "by a transpose, and use `torch.bmm`"
-                    : "look at the size that the program asks for",
-        .cost = is_cdist || has_line ? "a loop; the memory needed falls with the size of the chunk"
-                                     : ""};
+        .cure = cure_of_large(facts, is_cdist, found.n_own),
+        .cost = has_line ? "a loop; the memory needed falls with the size of the chunk" : ""};
     return tide_causes_add(to, &cause);
 }
 

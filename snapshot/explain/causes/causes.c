@@ -12,6 +12,8 @@ static tide_cause_rule *const RULES[] = {
     tide_cause_process,
     /* growth and fragmentation */
     tide_cause_growth,
+    tide_cause_models,
+    tide_cause_garbage,
     tide_cause_fragmentation,
     tide_cause_double,
     /* the peak */
@@ -26,14 +28,20 @@ static tide_cause_rule *const RULES[] = {
     tide_cause_autocast,
     tide_cause_lbfgs,
     tide_cause_dense,
+    tide_cause_unused_gradients,
     tide_cause_recomputed,
     tide_cause_copy,
     tide_cause_gradients_in_forward,
     /* reserved memory */
     tide_cause_reserved,
+    tide_cause_spare,
+    /* only if nothing else fired */
+    tide_cause_results,
+    tide_cause_activations,
 };
 
-#define LEAST_SHARE 0.01        /* smaller causes are not named */
+#define LEAST_SHARE 0.01                /* smaller causes are not named */
+#define LEAST_BYTES (INT64_C(32) << 20) /* nor are those of the peak that hold less */
 #define LEAST_GROWTH_SHARE 0.15 /* at a failure, smaller growth only is a part of the peak */
 
 tide_status tide_causes_add(tide_causes *to, const tide_cause *cause) {
@@ -86,23 +94,37 @@ static bool is_before(const tide_cause *a, const tide_cause *b) {
     return a->tier != b->tier ? a->tier < b->tier : a->share > b->share;
 }
 
-static bool is_same(const tide_cause *a, const tide_cause *b) {
+/* Whether two growths are of one line, or one loop runs within the other: an inner loop repeats
+ * what the loop around it says. */
+static bool is_same_growth(const tide_facts *facts, const tide_growth_fact *a,
+                           const tide_growth_fact *b) {
+    const tide_stack_row *stacks = facts->snapshot->stacks;
+    bool is_line = a->line != TIDE_NONE && b->line != TIDE_NONE &&
+                   stacks[a->line].frame == stacks[b->line].frame;
+    bool is_nested = (a->loop->starts[0] <= b->loop->starts[0] && b->loop->end <= a->loop->end) ||
+                     (b->loop->starts[0] <= a->loop->starts[0] && a->loop->end <= b->loop->end);
+    return is_line || is_nested ||
+           (a->loop->file == b->loop->file && a->loop->first_line == b->loop->first_line);
+}
+
+static bool is_same(const tide_facts *facts, const tide_cause *a, const tide_cause *b) {
     return strcmp(a->id, b->id) == 0 &&
-           (a->growth == NULL || b->growth == NULL ||
-            (a->growth->loop->file == b->growth->loop->file &&
-             a->growth->loop->first_line == b->growth->loop->first_line));
+           (a->growth == NULL || b->growth == NULL || is_same_growth(facts, a->growth, b->growth));
 }
 
 /* Sorts the causes, and drops small ones and repetitions. */
-static void sort(tide_causes *causes, bool has_failed) {
+static void sort(tide_causes *causes, const tide_facts *facts) {
     size_t n = 0;
+    bool has_failed = facts->failure.event >= 0;
     for (size_t i = 0; i < causes->n_causes; i++) {
         tide_cause cause = causes->causes[i];
         bool is_small = has_failed && cause.growth != NULL && cause.share < LEAST_GROWTH_SHARE;
-        bool is_known = cause.share < LEAST_SHARE;
+        bool is_trifle = cause.tier >= TIDE_TIER_PEAK && cause.growth == NULL && cause.bytes > 0 &&
+                         cause.bytes < LEAST_BYTES;
+        bool is_known = cause.share < LEAST_SHARE || is_trifle;
         cause.tier = is_small && cause.tier == TIDE_TIER_GROWTH ? TIDE_TIER_PEAK : cause.tier;
         for (size_t j = 0; j < n; j++) {
-            is_known = is_known || is_same(&causes->causes[j], &cause);
+            is_known = is_known || is_same(facts, &causes->causes[j], &cause);
         }
         if (is_known) {
             continue;
@@ -125,7 +147,7 @@ tide_status tide_causes_init(tide_causes *causes, const tide_facts *facts) {
     for (size_t i = 0; i < sizeof(RULES) / sizeof(RULES[0]); i++) {
         TIDE_TRY(RULES[i](facts, causes));
     }
-    sort(causes, facts->failure.event >= 0);
+    sort(causes, facts);
     return TIDE_OK;
 }
 

@@ -34,14 +34,30 @@ int64_t tide_cause_others_bytes(const tide_facts *facts);
  * process refused it. */
 bool tide_cause_is_limit(const tide_facts *facts);
 
+/* A growth without its words. */
+tide_cause tide_cause_of_growth(const tide_facts *facts, const tide_growth_fact *fact,
+                                const char *id);
+
+/* Bytes of the largest block that a growth keeps. */
+int64_t tide_growth_largest(const tide_facts *facts, const tide_growth_fact *fact);
+
+/* garbage.c. A loop that filled the device with blocks that were never released. */
+TIDE_NODISCARD tide_status tide_cause_filled(const tide_facts *facts, const tide_growth_fact *fact,
+                                             tide_causes *to);
+
 /* The patterns, by what they look at. */
 tide_cause_rule tide_cause_card;          /* another owner, a limit, sheer size, weights */
 tide_cause_rule tide_cause_exception;     /* an exception that holds the failed call */
 tide_cause_rule tide_cause_process;       /* workers and ranks */
 tide_cause_rule tide_cause_growth;        /* loops */
+tide_cause_rule tide_cause_garbage;       /* reference cycles; after growth, which may name it */
 tide_cause_rule tide_cause_fragmentation; /* free memory in pieces */
 tide_cause_rule tide_cause_rebuilt;       /* an old model beside the new one */
 tide_cause_rule tide_cause_reserved;      /* side streams, CUDA graphs, an emptied cache */
+tide_cause_rule tide_cause_results;       /* only if nothing else fired, as is the next */
+tide_cause_rule tide_cause_activations;
+tide_cause_rule tide_cause_models;
+tide_cause_rule tide_cause_spare;
 tide_cause_rule tide_cause_loaded;
 tide_cause_rule tide_cause_logits;
 tide_cause_rule tide_cause_attention_weights;
@@ -52,6 +68,7 @@ tide_cause_rule tide_cause_ddp;
 tide_cause_rule tide_cause_autocast;
 tide_cause_rule tide_cause_lbfgs;
 tide_cause_rule tide_cause_dense;
+tide_cause_rule tide_cause_unused_gradients;
 tide_cause_rule tide_cause_recomputed;
 tide_cause_rule tide_cause_double;
 tide_cause_rule tide_cause_copy; /* after growth, which may name the copies */

@@ -18,19 +18,8 @@ enum {
 
 /* ---- buckets of DistributedDataParallel ---- */
 
-static bool is_bucket(const tide_facts *facts, const tide_lifetime *block) {
-    uint32_t python = block->stack != TIDE_NONE ? facts->stacks.python[block->stack] : TIDE_NONE;
-    bool is_called = false;
-    if (python != TIDE_NONE) {
-        const tide_frame_row *row = &facts->snapshot->frames[facts->snapshot->stacks[python].frame];
-        is_called = strstr(tide_snapshot_text(facts->snapshot, row->file),
-                           "torch/nn/parallel/distributed.py") != NULL;
-    }
-    return is_called || (tide_facts_traits(facts, block) & TIDE_IN_DDP) != 0;
-}
-
 static bool is_weight(const tide_facts *facts, const tide_lifetime *block) {
-    return tide_cause_is_weight(facts, block) && !is_bucket(facts, block);
+    return tide_cause_is_weight(facts, block) && !tide_cause_is_bucket(facts, block);
 }
 
 /* Gradients that are not parts of a bucket, at any time: as many bytes as half of the buckets. With
@@ -49,7 +38,7 @@ static tide_status has_gradients(const tide_facts *facts, int64_t bucket_bytes, 
         bool is_stackless =
             facts->is_pickle && block->born > 0 &&
             (block->stack == TIDE_NONE || facts->stacks.python[block->stack] == TIDE_NONE);
-        if (block->device == facts->device && !is_bucket(facts, block) &&
+        if (block->device == facts->device && !tide_cause_is_bucket(facts, block) &&
             (block->category == TIDE_GRADIENT || is_stackless)) {
             others.blocks[others.n_blocks++] = (uint32_t)i;
         }
@@ -86,7 +75,7 @@ static tide_status say_buckets(const tide_facts *facts, const tide_cause_blocks 
 tide_status tide_cause_ddp(const tide_facts *facts, tide_causes *to) {
     tide_cause_blocks of;
     bool has = false;
-    tide_status status = tide_cause_blocks_init(&of, facts, is_bucket);
+    tide_status status = tide_cause_blocks_init(&of, facts, tide_cause_is_bucket);
     bool is_large = status == TIDE_OK && tide_cause_blocks_reach(&of, facts, LEAST_BUCKETS) &&
                     (double)of.bytes >= OF_WEIGHTS * (double)facts->parameter_bytes;
     if (is_large) {
@@ -191,7 +180,7 @@ tide_status tide_cause_gradients_in_forward(const tide_facts *facts, tide_causes
     }
     for (size_t i = 0; i < facts->n_peak; i++) {
         const tide_lifetime *block = tide_facts_block(facts, facts->peak[i]);
-        bytes += block->category == TIDE_GRADIENT && !is_bucket(facts, block)
+        bytes += block->category == TIDE_GRADIENT && !tide_cause_is_bucket(facts, block)
                      ? (int64_t)block->block_bytes
                      : 0;
     }

@@ -8,11 +8,14 @@
 #include "snapshot/explain/words/user_line.h"
 
 enum {
-    LEAST_OF_GRAPH = 3,   /* blocks a pass, and places, of a graph that survives */
-    COPIED_PERCENT = 50,  /* of the bytes, in copies of a model */
-    CYCLE_PERCENT = 30,   /* of the bytes, gradients in a reference cycle */
-    MOST_HOOKED = 2,      /* modules whose outputs are kept; a graph has more */
-    GRADIENT_PERCENT = 20 /* of the bytes, made in the backward pass, of a hook on gradients */
+    LEAST_OF_GRAPH = 3,    /* blocks a pass, and places, of a graph that survives */
+    COPIED_PERCENT = 50,   /* of the bytes, in copies of a model */
+    PLACE_PERCENT = 95,    /* of the bytes, in one place, .. */
+    LEAST_OF_CACHE = 8,    /* .. and so many blocks a pass: results, such as a cache of layers */
+    CYCLE_PERCENT = 30,    /* of the bytes, gradients in a reference cycle */
+    MOST_HOOKED = 2,       /* modules whose outputs are kept; a graph has more */
+    GRADIENT_PERCENT = 20, /* of the bytes, made in the backward pass, of a hook on gradients .. */
+    MOST_OF_HOOK = 2 /* .. which keeps so many blocks of a module in a pass; a graph keeps more */
 };
 
 /* What the kept blocks of one growth are. */
@@ -23,6 +26,8 @@ typedef struct kept {
     size_t n_forward, n_other; /* made inside a call of a module, and outside */
     size_t n_inside;           /* made in a forward pass by a library's line */
     size_t n_places;           /* distinct stacks, modules and nodes */
+    int64_t place_bytes;       /* of the place with most bytes .. */
+    size_t n_of_place;         /* .. its blocks */
     bool has_pool;             /* some are in a private pool */
     bool is_captured;          /* some were made while a CUDA graph was captured */
     const char *module;        /* with the most blocks that were made inside; "": unknown */
@@ -81,14 +86,20 @@ static tide_status count_places(const tide_facts *facts, const tide_growth_fact 
     tide_map modules; /* module -> number of its blocks */
     tide_status status = TIDE_OK;
     uint64_t most = 0;
+    uint64_t most_key = 0;
     tide_map_init(&places, facts->mem);
     tide_map_init(&modules, facts->mem);
     for (size_t i = 0; i < fact->n_blocks && status == TIDE_OK; i++) {
         const tide_lifetime *block = tide_facts_block(facts, fact->blocks[i]);
         uint32_t module = tide_module_of(&facts->scopes, block->scope);
         uint64_t n = 0;
-        status =
-            tide_map_put(&places, tide_place_key(&facts->scopes, block->stack, block->scope), 0);
+        uint64_t key = tide_place_key(&facts->scopes, block->stack, block->scope);
+        (void)tide_map_find(&places, key, &n);
+        n += block->block_bytes;
+        most_key = (int64_t)n > ret->place_bytes ? key : most_key;
+        ret->place_bytes = (int64_t)n > ret->place_bytes ? (int64_t)n : ret->place_bytes;
+        status = tide_map_put(&places, key, n);
+        n = 0;
         if (module == TIDE_NONE || status != TIDE_OK) {
             continue;
         }
@@ -98,6 +109,10 @@ static tide_status count_places(const tide_facts *facts, const tide_growth_fact 
             most = n + 1;
             ret->module = tide_snapshot_text(facts->snapshot, module);
         }
+    }
+    for (size_t i = 0; i < fact->n_blocks; i++) {
+        const tide_lifetime *block = tide_facts_block(facts, fact->blocks[i]);
+        ret->n_of_place += tide_place_key(&facts->scopes, block->stack, block->scope) == most_key;
     }
     ret->n_places = places.n_used;
     ret->n_modules = modules.n_used;
@@ -118,7 +133,9 @@ static tide_status look_at(const tide_facts *facts, const tide_growth_fact *fact
  * model. Only autograd's graph keeps these. */
 static bool is_graph(const tide_growth_fact *fact, const kept *of) {
     bool has_both = of->n_forward > 0 && of->n_other > 0;
-    return fact->n_blocks >= LEAST_OF_GRAPH * fact->n_keeping &&
+    bool is_cache = of->place_bytes > of->bytes / 100 * PLACE_PERCENT &&
+                    of->n_of_place >= LEAST_OF_CACHE * fact->n_keeping;
+    return fact->n_blocks >= LEAST_OF_GRAPH * fact->n_keeping && !is_cache &&
            (of->n_places >= LEAST_OF_GRAPH || has_both);
 }
 
@@ -136,7 +153,8 @@ static double share_of(const tide_facts *facts, const tide_growth_fact *fact) {
     return (double)bytes / (double)facts->peak_bytes;
 }
 
-static tide_cause begin(const tide_facts *facts, const tide_growth_fact *fact, const char *id) {
+tide_cause tide_cause_of_growth(const tide_facts *facts, const tide_growth_fact *fact,
+                                const char *id) {
     return (tide_cause){.id = id,
                         .tier = TIDE_TIER_GROWTH,
                         .share = share_of(facts, fact),
@@ -149,7 +167,7 @@ static tide_status say_steps(const tide_facts *facts, const tide_growth_fact *fa
                              tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
-    tide_cause cause = begin(facts, fact, "kept_by_steps");
+    tide_cause cause = tide_cause_of_growth(facts, fact, "kept_by_steps");
     tide_growth_add_kept(facts, fact, &text);
     tide_growth_add_line(facts, fact, &text);
     tide_text_add(&text, ".");
@@ -165,13 +183,14 @@ static tide_status say_graph(const tide_facts *facts, const tide_growth_fact *fa
                              tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
-    tide_cause cause = begin(facts, fact, "graph_kept");
+    tide_cause cause = tide_cause_of_growth(facts, fact, "graph_kept");
     tide_growth_add_kept(facts, fact, &text);
     tide_growth_add_line(facts, fact, &text);
     tide_text_add(&text,
-                  ". It runs the model forward and never backward, so what outlives one %s "
-                  "keeps its autograd graph alive: a running sum of losses, or a state that is "
-                  "carried over.",
+                  ". It runs the model forward and never backward. Something that outlives one %s, "
+                  "such as a list of outputs, a running sum of losses, or a state that is carried "
+                  "over, keeps its autograd graph alive, or, where gradients are disabled, "
+                  "these tensors themselves.",
                   tide_growth_round(fact));
     cause.words = words;
     cause.cure = "run an evaluation under `with torch.no_grad():`, keep numbers instead of tensors "
@@ -179,21 +198,27 @@ static tide_status say_graph(const tide_facts *facts, const tide_growth_fact *fa
     return tide_causes_add(to, &cause);
 }
 
+int64_t tide_growth_largest(const tide_facts *facts, const tide_growth_fact *fact) {
+    int64_t largest = 0;
+    for (size_t i = 0; i < fact->n_blocks; i++) {
+        int64_t bytes = (int64_t)tide_facts_block(facts, fact->blocks[i])->block_bytes;
+        largest = bytes > largest ? bytes : largest;
+    }
+    return largest;
+}
+
 static tide_status say_results(const tide_facts *facts, const tide_growth_fact *fact,
                                tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
-    char bytes[TIDE_BYTES_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
-    tide_cause cause = begin(facts, fact, "results_collected");
+    tide_cause cause = tide_cause_of_growth(facts, fact, "results_collected");
     size_t n = (fact->n_blocks + fact->n_keeping / 2) / fact->n_keeping;
-    const tide_lifetime *last = tide_facts_block(facts, fact->blocks[fact->n_blocks - 1]);
     tide_growth_add_kept(facts, fact, &text);
     tide_growth_add_line(facts, fact, &text);
     tide_text_add(&text,
-                  ": %zu %s of up to %s each time, and nothing else of it. Results are "
-                  "collected on the card, not graphs.",
-                  n > 0 ? n : 1, tide_plural(n > 1 ? n : 1, "block", "blocks"),
-                  tide_bytes_format((int64_t)last->block_bytes, bytes));
+                  ": %zu %s each time, fewer than a graph would have. Results are collected on the "
+                  "card, not graphs.",
+                  n > 0 ? n : 1, tide_plural(n > 1 ? n : 1, "tensor", "tensors"));
     cause.words = words;
     cause.cure = "move what you keep to the host (`.cpu()`). If you keep a slice such as "
                  "`h[:, 0]`, copy it (`.clone()`), because a slice holds the whole tensor";
@@ -219,7 +244,7 @@ static tide_status say_copies(const tide_facts *facts, const tide_growth_fact *f
                               tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
-    tide_cause cause = begin(facts, fact, "model_copies");
+    tide_cause cause = tide_cause_of_growth(facts, fact, "model_copies");
     tide_growth_add_kept(facts, fact, &text);
     tide_growth_add_line(facts, fact, &text);
     tide_text_add(&text, ": copies of a whole model%s%s%s are never released.",
@@ -236,7 +261,7 @@ static tide_status say_cycle(const tide_facts *facts, const tide_growth_fact *fa
     char words[TIDE_CAUSE_TEXT];
     char share[TIDE_SHARE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
-    tide_cause cause = begin(facts, fact, "create_graph_cycle");
+    tide_cause cause = tide_cause_of_growth(facts, fact, "create_graph_cycle");
     tide_growth_add_kept(facts, fact, &text);
     tide_text_add(&text,
                   ", %s of it gradients that the backward pass of earlier iterations made. A "
@@ -255,7 +280,7 @@ static tide_status say_held(const tide_facts *facts, const tide_growth_fact *fac
                             tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
-    tide_cause cause = begin(facts, fact, "activations_held");
+    tide_cause cause = tide_cause_of_growth(facts, fact, "activations_held");
     bool has_gradient = of->backward_bytes > of->bytes / 100 * GRADIENT_PERCENT;
     tide_growth_add_kept(facts, fact, &text);
     tide_text_add(&text,
@@ -277,15 +302,41 @@ static tide_status say_kept_graph(const tide_facts *facts, const tide_growth_fac
                                   tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
-    tide_cause cause = begin(facts, fact, "training_graph_kept");
+    bool is_one = fact->n_blocks <= fact->n_keeping; /* one block each time */
+    tide_cause cause = tide_cause_of_growth(facts, fact, "training_graph_kept");
     tide_growth_add_kept(facts, fact, &text);
     tide_growth_add_line(facts, fact, &text);
-    tide_text_add(&text, ", after the backward pass of that iteration is over: a tensor that is "
-                         "kept from iteration to iteration, such as a loss in a list or a running "
-                         "sum, holds its graph.");
+    tide_text_add(&text,
+                  ", after the backward pass of that iteration is over. %s, such as a list of "
+                  "losses or outputs, a running sum, or a state that is carried over, keeps %s.",
+                  is_one ? "Something that outlives it" : "Something that outlives the iteration",
+                  is_one ? "this tensor itself, or a graph that needs it" : "its graph alive");
     cause.words = words;
-    cause.cure = "keep the number (`losses.append(loss.item())`), or `.detach()` what you keep";
+    cause.cure =
+        is_one ? "keep the number (`losses.append(loss.item())`), `.detach()` a state that is "
+                 "carried over, and move outputs to the host (`.detach().cpu()`)"
+               : "keep the number (`losses.append(loss.item())`), and `.detach()` what you "
+                 "keep or carry over";
     cause.cost = "each `.item()` waits for the card; `.detach()` does not";
+    return tide_causes_add(to, &cause);
+}
+
+static tide_status say_second_order(const tide_facts *facts, const tide_growth_fact *fact,
+                                    const kept *of, tide_causes *to) {
+    char words[TIDE_CAUSE_TEXT];
+    char share[TIDE_SHARE_TEXT];
+    tide_text text = tide_text_in(words, sizeof(words));
+    tide_cause cause = tide_cause_of_growth(facts, fact, "second_order_graph");
+    tide_growth_add_kept(facts, fact, &text);
+    tide_text_add(&text,
+                  ", %s of it made in backward passes. With `create_graph=True` a backward pass "
+                  "leaves a graph of its own, which lives until the last backward pass over it, "
+                  "and as long as something refers to it.",
+                  tide_cause_share((double)of->backward_bytes / (double)of->bytes, share));
+    cause.words = words;
+    cause.cure = "call `backward()` for each task or batch instead of once for the sum of their "
+                 "losses, take fewer inner steps, or leave out `create_graph=True` where gradients "
+                 "of first order do";
     return tide_causes_add(to, &cause);
 }
 
@@ -299,7 +350,11 @@ static tide_status say_training(const tide_facts *facts, const tide_growth_fact 
     }
     bool has_gradients = of->backward_bytes > of->bytes / 100 * GRADIENT_PERCENT;
     bool is_output = 2 * of->n_inside > fact->n_blocks && of->n_modules <= MOST_HOOKED;
-    if ((has_gradients || is_output) && of->n_modules > 0) {
+    bool is_hook = fact->n_blocks <= MOST_OF_HOOK * of->n_modules * fact->n_keeping;
+    if (has_gradients && !is_hook) {
+        return say_second_order(facts, fact, of, to);
+    }
+    if ((has_gradients || is_output) && is_hook) {
         return say_held(facts, fact, of, to);
     }
     return say_kept_graph(facts, fact, to);
@@ -314,7 +369,8 @@ static tide_status say_replaced(const tide_facts *facts, const tide_growth_fact 
     char rate[TIDE_BYTES_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
     bool is_cache = of->n_forward > 0 && !fact->has_backward;
-    tide_cause cause = begin(facts, fact, is_cache ? "growing_cache" : "replaced_by_larger");
+    tide_cause cause =
+        tide_cause_of_growth(facts, fact, is_cache ? "growing_cache" : "replaced_by_larger");
     if (facts->reserved.parts[TIDE_RESERVED_POOLS].n_owners > 0) {
         return TIDE_OK;
     }
@@ -337,30 +393,6 @@ static tide_status say_replaced(const tide_facts *facts, const tide_growth_fact 
     return tide_causes_add(to, &cause);
 }
 
-static tide_status say_filled(const tide_facts *facts, const tide_growth_fact *fact,
-                              tide_causes *to) {
-    char words[TIDE_CAUSE_TEXT];
-    char place[TIDE_PLACE_TEXT];
-    char bytes[TIDE_BYTES_TEXT];
-    char each[TIDE_BYTES_TEXT];
-    tide_text text = tide_text_in(words, sizeof(words));
-    const tide_lifetime *last = tide_facts_block(facts, fact->blocks[fact->n_blocks - 1]);
-    tide_cause cause = begin(facts, fact, "never_released");
-    tide_text_add(&text,
-                  "%zu blocks of up to %s, allocated one after the other at %s, were never "
-                  "released, %s in all, and the memory ran out while this went on.",
-                  fact->n_blocks, tide_bytes_format((int64_t)last->block_bytes, each),
-                  tide_cause_quoted(facts, fact->line, "", place),
-                  tide_bytes_format(fact->bytes, bytes));
-    cause.words = words;
-    cause.cure =
-        "if the program no longer uses them, a container still holds them, or they are part of "
-        "a reference cycle: call `gc.collect()` once in the loop, and if that frees them, break "
-        "the cycle with a weak reference";
-    cause.cost = "a collection takes milliseconds";
-    return tide_causes_add(to, &cause);
-}
-
 static tide_status say(const tide_facts *facts, const tide_growth_fact *fact, tide_causes *to) {
     kept of;
     TIDE_TRY(look_at(facts, fact, &of));
@@ -368,7 +400,7 @@ static tide_status say(const tide_facts *facts, const tide_growth_fact *fact, ti
         return say_steps(facts, fact, to);
     }
     if (fact->kind == TIDE_GROWTH_FILLS) {
-        return say_filled(facts, fact, to);
+        return tide_cause_filled(facts, fact, to);
     }
     if (fact->kind == TIDE_GROWTH_REPLACES) {
         return say_replaced(facts, fact, &of, to);

@@ -110,7 +110,6 @@ tide_status tide_cause_foreach(const tide_facts *facts, tide_causes *to) {
 
 static bool is_lbfgs(const tide_facts *facts, const tide_lifetime *block) {
     return (tide_facts_traits(facts, block) & TIDE_IN_LBFGS) != 0 &&
-           (tide_facts_traits(facts, block) & TIDE_IN_FORWARD) == 0 &&
            !tide_block_is_backward(&facts->lines, block);
 }
 

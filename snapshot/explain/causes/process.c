@@ -1,14 +1,20 @@
 /* Patterns of the process: a worker of a DataLoader that uses the card, a rank that holds memory on
- * another rank's card. */
+ * another rank's card, other processes on this one. */
 #include <inttypes.h>
+#include <string.h>
 
+#include "snapshot/document/owners.h"
 #include "snapshot/explain/causes/causes_friend.h"
 #include "snapshot/explain/common_line.h"
 
-enum { WORKER_PERCENT = 30 /* of all bytes that the process allocates, at least */ };
+enum {
+    WORKER_PERCENT = 30, /* of all bytes that the process allocates, at least */
+    OTHERS_PERCENT = 10  /* of the card's memory in use, at least */
+};
 
 #define RANK_LEAST (INT64_C(16) << 20) /* bytes on device 0 that count */
-#define MOST_OF 0.5                    /* of the bytes: the line that is named */
+#define OTHERS_LEAST (INT64_C(256) << 20)
+#define MOST_OF 0.5 /* of the bytes: the line that is named */
 
 /* Indices of lifetimes. */
 typedef struct chosen {
@@ -121,8 +127,43 @@ static tide_status say_rank(const tide_facts *facts, tide_causes *to) {
     return tide_causes_add(to, &cause);
 }
 
+/* A virtual card knows all that this process holds, so the remainder belongs to other processes.
+ * At a failed request, other_process has the figures of that instant. */
+static tide_status say_neighbours(const tide_facts *facts, tide_causes *to) {
+    char words[TIDE_CAUSE_TEXT];
+    char used[TIDE_BYTES_TEXT];
+    char others[TIDE_BYTES_TEXT];
+    int64_t bytes = 0;
+    const tide_snapshot_driver_account *account =
+        tide_owners_account(facts->snapshot, facts->device);
+    bool is_virtual = strcmp(facts->snapshot->devices[facts->device].kind, "virtual") == 0;
+    if (!is_virtual || facts->failure.event >= 0 || account == NULL || account->context_bytes < 0 ||
+        facts->snapshot->n_owners == 0 ||
+        !tide_owners_unexplained(facts->snapshot, facts->device, &bytes) || bytes <= OTHERS_LEAST ||
+        bytes <= account->used_at_peak_bytes / 100 * OTHERS_PERCENT) {
+        return TIDE_OK;
+    }
+    tide_text text = tide_text_in(words, sizeof(words));
+    tide_text_add(&text,
+                  "When most of the card was in use, %s, at least %s of it belonged to other "
+                  "processes.",
+                  tide_bytes_format(account->used_at_peak_bytes, used),
+                  tide_bytes_format(bytes, others));
+    const tide_cause cause = {
+        .id = "others_on_card",
+        .tier = TIDE_TIER_PEAK,
+        .share = (double)bytes / (double)account->used_at_peak_bytes,
+        .bytes = bytes,
+        .words = words,
+        .cure = "look at the files of the other processes, which name their lines: workers of a "
+                "DataLoader that use the card should return host tensors, and a rank should load "
+                "with `map_location` and call `torch.cuda.set_device(local_rank)` first"};
+    return tide_causes_add(to, &cause);
+}
+
 tide_status tide_cause_process(const tide_facts *facts, tide_causes *to) {
     TIDE_TRY(say_worker(facts, to));
+    TIDE_TRY(say_neighbours(facts, to));
     bool is_elsewhere = facts->snapshot->rank.local_rank > 0 && facts->device != 0 &&
                         !tide_snapshot_is_pinned(facts->snapshot, 0) &&
                         facts->lifetimes->devices[0].max[TIDE_MAX_ALLOCATED].bytes > RANK_LEAST;

@@ -74,16 +74,25 @@ static const char *joint_of(const tide_peak_line *line) {
     return line->place.kind == TIDE_PLACE_BEFORE ? " " : is_operation ? " in " : " at ";
 }
 
-/* "13.91 GiB at LM.forward (c15.py:15), mostly its backward pass" */
-static void add_line(const tide_facts *facts, const tide_peak_line *line, tide_text *to) {
+/* " at LM.forward (c15.py:15), mostly its backward pass (9.27 GiB inferred)" */
+static void add_place(const tide_facts *facts, const tide_peak_line *line, tide_text *to) {
     char bytes[TIDE_BYTES_TEXT];
-    tide_text_add(to, "%s", tide_bytes_format(line->bytes, bytes));
-    add_kind(facts, line, to);
     tide_text_add(to, "%s", joint_of(line));
     tide_place_add(facts, &line->place, to);
     if (is_backward(line)) {
         tide_text_add(to, ", mostly its backward pass");
     }
+    if (line->inferred_bytes > 0) {
+        tide_text_add(to, " (%s inferred)", tide_bytes_format(line->inferred_bytes, bytes));
+    }
+}
+
+/* "13.91 GiB at LM.forward (c15.py:15), mostly its backward pass" */
+static void add_line(const tide_facts *facts, const tide_peak_line *line, tide_text *to) {
+    char bytes[TIDE_BYTES_TEXT];
+    tide_text_add(to, "%s", tide_bytes_format(line->bytes, bytes));
+    add_kind(facts, line, to);
+    add_place(facts, line, to);
 }
 
 static size_t count_named(const tide_peak_lines *lines) {
@@ -102,9 +111,8 @@ static void add_only(const tide_facts *facts, const tide_peak_line *line, int64_
     bool is_all = line->bytes == bytes_of_all;
     tide_text_add(to, "%s of the peak, %s, is", is_all ? "All" : "Nearly all",
                   tide_bytes_format(bytes_of_all, bytes));
-    tide_text_add(to, "%s", joint_of(line));
-    tide_place_add(facts, &line->place, to);
-    tide_text_add(to, "%s.", is_backward(line) ? ", mostly its backward pass" : "");
+    add_place(facts, line, to);
+    tide_text_add(to, ".");
 }
 
 void tide_peak_words_add(const tide_facts *facts, const tide_peak_lines *lines, const char *when,

@@ -42,7 +42,12 @@ static void test_everything_is_read(void **state) {
         " \"host_peak_bytes\": 5000000000, \"n_rows\": [12, 0],"
         " \"peaks\": [{\"allocated\": 6000000000, \"reserved\": 7, \"retries\": 1,"
         " \"out_of_memory\": 2}, {}], \"marks\": [[\"step begins\", [4, 0]]],"
-        " \"names\": [[0, 4, 140737488355328, \"parameter\", \"w\"]]}";
+        " \"names\": [[0, 4, 140737488355328, \"parameter\", \"w\"]],"
+        " \"at_failure\": {\"device\": 1, \"allocated\": 9, \"collected\": 0, \"not_asked\": 2,"
+        " \"holders\": [{\"name\": \"losses\", \"place\": \"main (a.py:3)\", \"held\": 7, \"own\": "
+        "6,"
+        " \"tensors\": 5, \"graphs\": 4}], \"processes\": [{\"pid\": 3, \"used\": 2,"
+        " \"name\": \"a\"}]}}";
     assert_int_equal(tide_left_parse(text, &list, &left, &error), TIDE_OK);
     assert_int_equal(left.pid, 7);
     assert_int_equal(left.rank, 3);
@@ -72,6 +77,16 @@ static void test_everything_is_read(void **state) {
     assert_int_equal(left.n_names, 1);
     assert_int_equal(left.names[0].address, 140737488355328);
     assert_string_equal(left.names[0].category, "parameter");
+    const tide_snapshot_at_failure *at = left.at_failure;
+    assert_non_null(at);
+    assert_true(at->device == 1 && at->allocated_bytes == 9 && at->collected_bytes == 0);
+    assert_true(at->n_not_asked == 2 && at->n_holders == 1 && at->n_processes == 1);
+    assert_string_equal(at->holders[0].name, "losses");
+    assert_string_equal(at->holders[0].place, "main (a.py:3)");
+    assert_true(at->holders[0].held_bytes == 7 && at->holders[0].own_bytes == 6);
+    assert_true(at->holders[0].n_tensors == 5 && at->holders[0].n_graphs == 4);
+    assert_true(at->processes[0].pid == 3 && at->processes[0].used_bytes == 2);
+    assert_string_equal(at->processes[0].name, "a");
 }
 
 static void test_what_is_missing_is_unknown(void **state) {
@@ -86,6 +101,15 @@ static void test_what_is_missing_is_unknown(void **state) {
     assert_string_equal(left.torch, "");
     assert_string_equal(left.command, "");
     assert_false(left.is_out_of_memory);
+    assert_null(left.at_failure);
+    assert_int_equal(tide_left_parse("{\"at_failure\": {\"device\": 0, \"holders\": 7, "
+                                     "\"processes\": [7, {}]}}",
+                                     &list, &left, &error),
+                     TIDE_OK);
+    assert_int_equal(left.at_failure->collected_bytes, -1);
+    assert_int_equal(left.at_failure->n_holders, 0);
+    assert_int_equal(left.at_failure->n_processes, 2);
+    assert_int_equal(left.at_failure->processes[0].pid, -1);
 }
 
 static void refuse(const char *text, const char *message) {

@@ -232,6 +232,12 @@ test('a report that the library writes opens, labels and comparison included', a
   await closed(page);
 });
 
+/** The page that memory_viz makes of a pickle, which it pads. */
+function vizPage(bytes) {
+  const data = Buffer.concat([bytes, Buffer.alloc(2)]).toString('base64');
+  return `\n<!DOCTYPE html>\n<script>import {x} from "https://cdn/MemoryViz.js"\nconst local_files = [{"name": "snapshot.pickle", "base64": "${data}"}]</script>`;
+}
+
 test('a file without a history says so, and has no timeline', async () => {
   const bare = join(folder, 'bare.pickle');
   const maker = new URL('../../golden/snapshots/make_training.py', import.meta.url).pathname;
@@ -268,6 +274,32 @@ pickle.dump(collections.OrderedDict(a=1), open(sys.argv[2], "wb"))`,
     await text(page, '#banners'),
     /code: byte \d+, opcode STACK_GLOBAL: refused, it names code to be imported/,
   );
+  await closed(page);
+});
+
+test('the snapshot inside of a page opens, and other files are named', async () => {
+  const pickle = join(folder, 'paged.pickle');
+  const viz = join(folder, 'viz.html');
+  const own = join(folder, 'own.html');
+  const empty = join(folder, 'empty.html');
+  const log = join(folder, 'train.log');
+  const report = join(folder, 'train.nsys-rep');
+  const maker = new URL('../../golden/snapshots/make_training.py', import.meta.url).pathname;
+  const bytes = execFileSync('python3', [maker, 'leak']);
+  writeFileSync(pickle, bytes);
+  writeFileSync(viz, vizPage(bytes));
+  execFileSync(process.env.TIDEMARK_CLI, ['view', pickle, '-o', own]);
+  writeFileSync(empty, '<html><head><title>GPU Memory Timeline HTML</title></head></html>');
+  writeFileSync(log, 'CUDA out of memory. Tried to allocate 1.00 GiB');
+  writeFileSync(report, 'NVIDIA Tegra Profiler Report 2025\0');
+  const page = await opened([]);
+  await page.setInputFiles('#file-input', [viz, own, empty, log, report]);
+  await page.waitForFunction(() => document.querySelectorAll('#banners .error').length === 3);
+  await page.waitForFunction(() => document.querySelectorAll('.run h2').length === 2);
+  assert.deepEqual(await page.locator('.run h2').allInnerTexts(), ['viz', 'own']);
+  assert.match(await text(page, '#banners'), /empty: .* it has only a picture/);
+  assert.match(await text(page, '#banners'), /train.log: .*`tidemark explain` reads what a log says/);
+  assert.match(await text(page, '#banners'), /train.nsys-rep: .*`nsys export --type sqlite`/);
   await closed(page);
 });
 

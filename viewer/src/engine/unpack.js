@@ -47,6 +47,19 @@ export function isPacked([first, second]) {
   return first === 0x1f && second === 0x8b;
 }
 
+// the data of a snapshot in a page: of tidemark, or of PyTorch's memory_viz
+const IN_PAGE = /(?:class="tidemark-snapshot"[^>]*>|"base64": ?")([A-Za-z0-9+/=]+)/;
+
+/**
+ * The first snapshot in a file that is a page; of other files, the file.
+ * @param {Source} source
+ * @returns {Promise<Source>}
+ */
+export async function snapshotIn(source) {
+  if (!(source instanceof Blob) || !/^\s*</.test(await source.slice(0, 64).text())) return source;
+  return IN_PAGE.exec(await source.text())?.[1] ?? source;
+}
+
 /**
  * @param {Source} source
  * @param {(bytes: number) => void} count called with the number of bytes read from the file

@@ -6,7 +6,7 @@ import { FormatError } from '../run/columns.js';
 import { byId, element } from '../elements/dom.js';
 import { isDigest, readRanks } from '../engine/rank_digests.js';
 import { loadRun, prepareLoading } from '../engine/load.js';
-import { openSource } from '../engine/unpack.js';
+import { openSource, snapshotIn } from '../engine/unpack.js';
 
 const KIND_CHARACTERS = 256; // of the beginning of a text, by which a digest is known
 const AT_ONCE = 2; // files read in parallel
@@ -26,7 +26,7 @@ export function banner(text, isError) {
  * @param {string} name
  */
 function labelOf(name) {
-  return name.replace(/^.*\//, '').replace(/\.(json|pickle|pkl)(\.gz)?$/, '');
+  return name.replace(/^.*\//, '').replace(/\.(json|pickle|pkl|html)(\.gz)?$/, '');
 }
 
 /**
@@ -85,12 +85,13 @@ async function readDigests(source) {
 
 /**
  * @param {string} label
- * @param {import('../engine/unpack.js').Source} source
+ * @param {import('../engine/unpack.js').Source} file
  * @returns {Promise<Read | null>} null: a banner gives the reason
  */
-async function readRun(label, source) {
+async function readRun(label, file) {
   const progress = progressLine(label);
   try {
+    const source = await snapshotIn(file);
     return (await readDigests(source)) ?? (await loadRun(source, label, progress.show));
   } catch (problem) {
     const why =

@@ -30,6 +30,7 @@ enum { TEXT_BYTES = 8192 };
 #define ACCUMULATE F("torch::autograd::AccumulateGrad::apply(int)", "") ", " ENGINE
 #define OPTIM "/v/site-packages/torch/optim/"
 #define STEP F("step", OPTIM "adamw.py") ", " MINE
+#define DECORATOR F("decorate_context", "/v/site-packages/torch/utils/_contextlib.py")
 #define INIT F("_init_group", OPTIM "adamw.py") ", " STEP
 #define ZERO F("zero_grad", OPTIM "optimizer.py") ", " MINE
 
@@ -159,6 +160,13 @@ static void calls_of_modules_are_distinguished(void **state) {
     /* a closure that the optimizer calls */
     assert_category(CALL ", " STEP, NULL, STEP, "activation");
     assert_category(CALL ", " STEP, NULL, CALL ", " STEP, "temporary");
+    assert_category(F("closure", "/home/me/train.py") ", " STEP, NULL, NULL, "unknown");
+    assert_category(F("wrap", "/home/me/train.py") ", " DECORATOR ", " STEP, NULL, NULL, "unknown");
+    /* an optimizer of the program, which PyTorch wraps, and its decorated method */
+    assert_category(F("step", "/home/me/train.py") ", " STEP, NULL, NULL, "optimizer_state");
+    assert_category(F("init_state", "/home/me/train.py") ", " DECORATOR ", " F(
+                        "step", "/home/me/train.py") ", " STEP,
+                    NULL, NULL, "optimizer_state");
 }
 
 static void what_an_optimizer_makes(void **state) {

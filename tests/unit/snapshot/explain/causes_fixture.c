@@ -18,7 +18,9 @@ enum {
     LINEAR_FILE,
     FUNCTIONAL_FILE,
     WORKER_FILE,
-    MEMORY_FILE
+    MEMORY_FILE,
+    ENGINE,
+    NO_FILE
 };
 
 static const char *const STRINGS[] = {[MAIN] = "main",
@@ -28,15 +30,17 @@ static const char *const STRINGS[] = {[MAIN] = "main",
                                       [CDIST] = "cdist",
                                       [WORKER] = "_worker_loop",
                                       [EMPTY] = "empty_cache",
+                                      [ENGINE] = "torch::autograd::Engine::thread_main()",
                                       [TRAIN_FILE] = "/me/train.py",
                                       [MODEL_FILE] = "/me/model.py",
                                       [MODULE_FILE] = LIBRARY "nn/modules/module.py",
                                       [LINEAR_FILE] = LIBRARY "nn/modules/linear.py",
                                       [FUNCTIONAL_FILE] = LIBRARY "functional.py",
                                       [WORKER_FILE] = LIBRARY "utils/data/_utils/worker.py",
-                                      [MEMORY_FILE] = LIBRARY "cuda/memory.py"};
+                                      [MEMORY_FILE] = LIBRARY "cuda/memory.py",
+                                      [NO_FILE] = ""};
 
-enum { F_TRY = 0, F_EXCEPT, F_RUN, F_CALL, F_INIT, F_CDIST, F_WORKER, F_EMPTY };
+enum { F_TRY = 0, F_EXCEPT, F_RUN, F_CALL, F_INIT, F_CDIST, F_WORKER, F_EMPTY, F_ENGINE };
 
 static const tide_frame_row FRAMES[] = {
     [F_TRY] = {.function = MAIN, .file = TRAIN_FILE, .line = 10},
@@ -46,7 +50,8 @@ static const tide_frame_row FRAMES[] = {
     [F_INIT] = {.function = INIT, .file = LINEAR_FILE, .line = 109},
     [F_CDIST] = {.function = CDIST, .file = FUNCTIONAL_FILE, .line = 1535},
     [F_WORKER] = {.function = WORKER, .file = WORKER_FILE, .line = 349},
-    [F_EMPTY] = {.function = EMPTY, .file = MEMORY_FILE, .line = 222}};
+    [F_EMPTY] = {.function = EMPTY, .file = MEMORY_FILE, .line = 222},
+    [F_ENGINE] = {.function = ENGINE, .file = NO_FILE, .line = 0}};
 
 _Static_assert((int)FIXTURE_TRAIN == TRAIN_FILE && (int)FIXTURE_MODEL == MODEL_FILE, "strings");
 
@@ -65,14 +70,16 @@ static const tide_stack_row STACKS[] = {
     [STACK_FIRST + AT_WORKER] = {STACK_WORKER, F_RUN},
     [STACK_FIRST + AT_EMPTY_CACHE] = {STACK_FIRST + AT_EXCEPT, F_EMPTY},
     [STACK_FIRST + AT_LIBRARY] = {STACK_FIRST + AT_EXCEPT, F_CALL},
-    [STACK_FIRST + AT_TEARDOWN] = {STACK_FIRST + AT_LIBRARY, F_EMPTY}};
+    [STACK_FIRST + AT_TEARDOWN] = {STACK_FIRST + AT_LIBRARY, F_EMPTY},
+    [STACK_FIRST + AT_BACKWARD] = {TIDE_NONE, F_ENGINE}};
 
 static const tide_snapshot_pool POOLS[] = {{{1, 0}}, {{2, 0}}, {{3, 0}}, {{4, 0}}, {{0, 1}}};
 
 void begin_recording(recording *of) {
     const tide_snapshot_device card = {"virtual", "a card", 24 * (int64_t)GIB, -1, -1, -1, -1, -1};
     *of = (recording){.devices = {card, card},
-                      .rank = {.rank = -1, .local_rank = -1, .world_size = -1}};
+                      .rank = {.rank = -1, .local_rank = -1, .world_size = -1},
+                      .at_failure = {.device = -1, .collected_bytes = -1}};
 }
 
 static tide_event *add(recording *of, tide_action action, uint64_t address, uint64_t n_bytes,
@@ -125,9 +132,16 @@ void explain(const recording *of, explained *ret) {
     ret->snapshot = made_snapshot(NULL, &tables, of->rows, of->n);
     ret->snapshot->devices = of->devices;
     ret->snapshot->rank = of->rank;
+    ret->snapshot->at_failure = of->at_failure;
     ret->snapshot->source = of->source;
     ret->snapshot->n_source = of->n_source;
     ret->snapshot->run.implementation = "pytorch";
+    if (of->account.used_at_peak_bytes > 0) {
+        ret->snapshot->driver_accounts = &of->account;
+        ret->snapshot->n_driver_accounts = 1;
+        ret->snapshot->owners = &of->owner;
+        ret->snapshot->n_owners = 1;
+    }
     if (of->has_pools) {
         ret->snapshot->pools = POOLS;
         ret->snapshot->n_pools = sizeof(POOLS) / sizeof(POOLS[0]);

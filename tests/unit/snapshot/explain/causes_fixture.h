@@ -31,7 +31,8 @@ enum {
     AT_WORKER,      /* _worker_loop > run (model.py:5) */
     AT_EMPTY_CACHE, /* main (train.py:14) > empty_cache */
     AT_LIBRARY,     /* main (train.py:14) > a module's call */
-    AT_TEARDOWN     /* the same > empty_cache */
+    AT_TEARDOWN,    /* the same > empty_cache */
+    AT_BACKWARD     /* autograd's engine */
 };
 
 /* A recording while it is made. */
@@ -44,6 +45,9 @@ typedef struct recording {
     bool has_pools;
     tide_snapshot_device devices[2];
     tide_snapshot_rank rank;
+    tide_snapshot_driver_account account; /* of the card; all 0: none */
+    tide_snapshot_owner owner;            /* PyTorch, if there is an account */
+    tide_snapshot_at_failure at_failure;
     const tide_source_row *source; /* of the program's lines; NULL: not recorded */
     size_t n_source;
 } recording;

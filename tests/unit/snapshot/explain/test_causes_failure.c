@@ -116,8 +116,42 @@ static void too_large(void **state) {
     fail_request(&made, 14 * GIB, 12 * GIB, AT_RUN);
     assert_silent(&made, "too_large_request");
     begin_recording(&made);
-    alloc_alone(&made, FIRST, 6 * GIB, AT_RUN); /* others are as large */
+    alloc_alone(&made, FIRST, 6 * GIB, AT_MAIN); /* others are as large */
     fail_request(&made, 40 * GIB, 17 * GIB, AT_RUN);
+    assert_silent(&made, "too_large_request");
+}
+
+/* The function that asks already made tensors of that size: of others, none is near it. */
+static void one_more_too_large(void **state) {
+    (void)state;
+    alloc_alone(&made, FIRST, 100 * MIB, AT_MAIN);
+    alloc_alone(&made, FIRST + NEXT, 16 * GIB, AT_RUN);
+    fail_request(&made, 16 * GIB, 7 * GIB, AT_RUN);
+    explained of;
+    explain(&made, &of);
+    assert_string_equal(
+        cause_of(&of, "too_large_request")->words,
+        "One request is for 16.00 GiB, 163 times as much as the largest tensor that other code "
+        "made (100.00 MiB), and 1 tensor of the same function already holds 16.00 GiB: operators "
+        "that "
+        "pair, broadcast, repeat or resize their inputs make such results.");
+    end_explained(&of);
+    begin_recording(&made); /* small tensors that fill the card are no such result */
+    alloc_alone(&made, FIRST, 100 * MIB, AT_MAIN);
+    for (uint64_t i = 1; i <= 11; i++) {
+        alloc_alone(&made, FIRST + i * NEXT, 2 * GIB, AT_RUN);
+    }
+    fail_request(&made, 2 * GIB, GIB, AT_RUN);
+    assert_silent(&made, "too_large_request");
+    begin_recording(&made); /* other code made one as large */
+    alloc_alone(&made, FIRST, 10 * GIB, AT_MAIN);
+    alloc_alone(&made, FIRST + NEXT, 10 * GIB, AT_RUN);
+    fail_request(&made, 10 * GIB, 3 * GIB, AT_RUN);
+    assert_silent(&made, "too_large_request");
+    begin_recording(&made); /* and freed it: the line only converts it */
+    alloc_alone(&made, FIRST, 8 * GIB, AT_MAIN);
+    drop(&made, FIRST, 8 * GIB);
+    fail_request(&made, 16 * GIB, 15 * GIB, AT_RUN);
     assert_silent(&made, "too_large_request");
 }
 
@@ -352,6 +386,7 @@ int main(void) {
         cmocka_unit_test_setup(limit, start),
         cmocka_unit_test_setup(weights, start),
         cmocka_unit_test_setup(too_large, start),
+        cmocka_unit_test_setup(one_more_too_large, start),
         cmocka_unit_test_setup(distances, start),
         cmocka_unit_test_setup(fragmentation, start),
         cmocka_unit_test_setup(varying_sizes, start),

@@ -253,6 +253,50 @@ static void dense_gradient_is_silent_if_needed(void **state) {
     peak_lacks(&program, "dense_embedding_gradient");
 }
 
+/* A base model of 100 MiB with an adapter of 10 MiB, and the state of their optimizer. The backward
+ * pass of the peak has not come to the adapter yet. */
+static void adapt(int n_steps, const uint64_t *state_mib, size_t n_states) {
+    clear(NULL);
+    for (int i = 0; i < n_steps; i++) {
+        uint32_t scope = peak_scope(&program, NONE, TIDE_SCOPE_STEP, "step");
+        peak_scope(&program, scope, TIDE_SCOPE_PHASE, "optimizer");
+    }
+    peak_put(&program, 100, peak_at(&program, 3), NONE, TIDE_PARAMETER);
+    peak_put(&program, 100, NONE, NONE, TIDE_GRADIENT);
+    uint64_t adapter = peak_put(&program, 10, NONE, NONE, TIDE_GRADIENT);
+    for (size_t i = 0; i < n_states; i++) {
+        peak_put(&program, state_mib[i], peak_at(&program, 12), NONE, TIDE_OPTIMIZER_STATE);
+    }
+    peak_free(&program, adapter);
+    peak_put(&program, 50, peak_at(&program, 9), NONE, TIDE_ACTIVATION);
+}
+
+static void unused_gradients_fire(void **state) {
+    (void)state;
+    static const uint64_t ADAM[] = {10, 10};
+    adapt(2, ADAM, 2);
+    peak_has(&program, "unused_gradients",
+             "Gradients of weights that the optimizer does not update make up 100.00 MiB of the "
+             "peak (37 %): its state, 20.00 MiB, has the sizes of other gradients");
+}
+
+static void used_gradients_are_silent(void **state) {
+    (void)state;
+    static const uint64_t ADAM[] = {10, 10, 100, 100};
+    static const uint64_t FACTORED[] = {10, 10, 10};
+    static const uint64_t QUANTIZED[] = {25, 25};
+    adapt(2, ADAM, 4);
+    peak_lacks(&program, "unused_gradients");
+    adapt(2, FACTORED, 3);
+    peak_lacks(&program, "unused_gradients");
+    adapt(2, QUANTIZED, 2);
+    peak_lacks(&program, "unused_gradients");
+    adapt(2, ADAM, 0); /* no optimizer with state */
+    peak_lacks(&program, "unused_gradients");
+    adapt(1, ADAM, 2); /* the first step of the first of several optimizers */
+    peak_lacks(&program, "unused_gradients");
+}
+
 /* Steps of a forward pass with 100 MiB of older gradients; `n_backward` backward passes each. */
 static void train(int n_backward) {
     uint32_t forward = NONE;
@@ -336,6 +380,8 @@ int main(void) {
         TEST(buckets_are_silent_as_views),
         TEST(dense_gradient_fires),
         TEST(dense_gradient_is_silent_if_needed),
+        TEST(unused_gradients_fire),
+        TEST(used_gradients_are_silent),
         TEST(stale_gradients_fire),
         TEST(stale_gradients_are_silent_when_accumulated),
         TEST(recomputed_fires),

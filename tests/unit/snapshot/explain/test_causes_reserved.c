@@ -18,6 +18,66 @@ static int start(void **state) {
     return 0;
 }
 
+/* ---- pieces that serve nothing ---- */
+
+/* Batches of these sizes, one after the other, each in a segment of its own, and a larger one. */
+static void batches(uint64_t first_bytes, uint64_t step_bytes) {
+    begin_recording(&made);
+    for (uint64_t i = 0; i < 8; i++) {
+        uint64_t n_bytes = first_bytes + i * step_bytes;
+        alloc_alone(&made, FIRST + i * NEXT, n_bytes, AT_FORWARD);
+        drop(&made, FIRST + i * NEXT, n_bytes);
+    }
+    alloc_alone(&made, FIRST + 8 * NEXT, 900 * MIB, AT_FORWARD);
+}
+
+static void reserved_for_varying_sizes(void **state) {
+    (void)state;
+    batches(100 * MIB, 100 * MIB);
+    explained of;
+    explain(&made, &of);
+    const tide_cause *cause = cause_of(&of, "reserved_in_pieces");
+    assert_string_equal(cause->words,
+                        "The allocator reserved 900.00 MiB more for run (model.py:5), while "
+                        "3.52 GiB of what it had reserved were free, in pieces of at most 800.00 "
+                        "MiB. The sizes of the same tensors change from pass to pass, and a piece "
+                        "of another size often fits none of them.");
+    assert_true(cause->is_of_reserved);
+    assert_non_null(strstr(cause->cure, "pad"));
+    end_explained(&of);
+    batches(800 * MIB, 0);
+    assert_silent(&made, "reserved_in_pieces");
+    batches(100 * MIB, 100 * MIB);
+    fail_request(&made, 24 * GIB, GIB, AT_FORWARD); /* the failure has causes of its own */
+    assert_silent(&made, "reserved_in_pieces");
+}
+
+/* Segments of 6 GiB, each with a block that stays, and a larger one. */
+static void held_segments(uint64_t held_bytes, uint64_t bought_bytes) {
+    begin_recording(&made);
+    for (uint64_t i = 0; i < 3; i++) {
+        buy(&made, FIRST + i * NEXT, 6 * GIB, AT_MAIN);
+        alloc(&made, FIRST + i * NEXT, held_bytes, AT_RUN);
+    }
+    alloc_alone(&made, FIRST + 3 * NEXT, bought_bytes, AT_MAIN);
+}
+
+static void reserved_for_blocks_that_stay(void **state) {
+    (void)state;
+    held_segments(100 * MIB, 7 * GIB);
+    explained of;
+    explain(&made, &of);
+    const tide_cause *cause = cause_of(&of, "reserved_in_pieces");
+    assert_non_null(strstr(cause->words, "7.00 GiB more for main (train.py:10), while 17.71 GiB"));
+    assert_non_null(strstr(cause->words, "3 blocks from run (model.py:5) stay alive"));
+    assert_int_equal(cause->bytes, 3 * (6 * GIB - 100 * MIB));
+    end_explained(&of);
+    held_segments(4 * GIB, 7 * GIB); /* the segments are mostly used */
+    assert_silent(&made, "reserved_in_pieces");
+    held_segments(100 * MIB, 24 * GIB); /* what was free would not have gone far */
+    assert_silent(&made, "reserved_in_pieces");
+}
+
 /* ---- side streams ---- */
 
 static void cache_of_stream(uint64_t main_bytes, uint64_t side_bytes) {
@@ -227,6 +287,110 @@ static void assert_words(const char *expected) {
     end_explained(&of);
 }
 
+/* Folds of a cross validation: each builds a model, trains it, and frees all but the `n_kept` last
+ * ones. */
+static void folds(size_t n_folds, size_t n_kept, uint32_t trained_at) {
+    begin_recording(&made);
+    for (uint64_t i = 0; i < n_folds; i++) {
+        alloc_alone(&made, FIRST + 2 * i * NEXT, GIB, AT_BUILD);
+        alloc_alone(&made, FIRST + (2 * i + 1) * NEXT, GIB, trained_at);
+        made.rows[made.n - 1].category = TIDE_GRADIENT;
+        if (i + 1 > n_kept) {
+            drop(&made, FIRST + 2 * (i - n_kept) * NEXT, GIB);
+            drop(&made, FIRST + (2 * (i - n_kept) + 1) * NEXT, GIB);
+        }
+    }
+}
+
+/* A result of a forward pass, which is freed. */
+static void release_one(uint64_t i) {
+    alloc_alone(&made, FIRST + (20 + i) * NEXT, MIB, AT_FORWARD);
+    drop(&made, FIRST + (20 + i) * NEXT, MIB);
+}
+
+/* Trials that build a model and run it, and a collection after the fourth of them, or none. */
+static void trials(bool is_collected, bool goes_on) {
+    begin_recording(&made);
+    for (uint64_t i = 0; i < 5; i++) {
+        alloc_alone(&made, FIRST + i * NEXT, GIB, AT_BUILD);
+        release_one(i);
+    }
+    for (uint64_t i = 0; i < 4; i++) {
+        drop(&made, FIRST + i * NEXT, GIB);
+        if (!is_collected) {
+            release_one(i);
+        }
+    }
+    if (goes_on) {
+        release_one(0);
+    }
+}
+
+static void models_that_wait_for_the_collector(void **state) {
+    (void)state;
+    trials(true, true);
+    explained of;
+    explain(&made, &of);
+    const tide_cause *cause = cause_of(&of, "models_kept");
+    assert_non_null(strstr(cause->words, "Weights of earlier models make up 4.00 GiB"));
+    assert_non_null(strstr(cause->words, "anew after each forward pass, and 4 of the earlier"));
+    assert_non_null(strstr(cause->words, "freed several at a time"));
+    end_explained(&of);
+    trials(false, true); /* layers that are built one by one */
+    assert_silent(&made, "models_kept");
+    trials(true, false); /* the end of the program */
+    assert_silent(&made, "models_kept");
+}
+
+static void models_of_earlier_folds(void **state) {
+    (void)state;
+    folds(6, 5, AT_BACKWARD);
+    explained of;
+    explain(&made, &of);
+    const tide_cause *cause = cause_of(&of, "models_kept");
+    assert_string_equal(cause->words,
+                        "Weights, gradients and optimizer state of earlier models make up 10.00 "
+                        "GiB of the peak (83 %): main (train.py:10) builds a model anew after "
+                        "each training, and 5 of the earlier ones are still allocated.");
+    end_explained(&of);
+    folds(6, 0, AT_BACKWARD); /* each fold frees its model */
+    assert_silent(&made, "models_kept");
+    folds(2, 2, AT_BACKWARD); /* a first stage and a second */
+    assert_silent(&made, "models_kept");
+    folds(6, 5, AT_MAIN); /* layers of one model */
+    assert_silent(&made, "models_kept");
+}
+
+/* The card as its driver accounts for it: beside 1 GiB of PyTorch and a context of 0.5 GiB. */
+static void use_card(uint64_t others_bytes) {
+    begin_recording(&made);
+    alloc_alone(&made, FIRST, GIB, AT_RUN);
+    made.account = (tide_snapshot_driver_account){.total_bytes = 24 * (int64_t)GIB,
+                                                  .used_at_peak_bytes =
+                                                      (int64_t)(GIB + GIB / 2 + others_bytes),
+                                                  .context_bytes = (int64_t)(GIB / 2)};
+    made.owner = (tide_snapshot_owner){.name = "PyTorch", .peak_bytes = (int64_t)GIB};
+}
+
+static void other_processes(void **state) {
+    (void)state;
+    use_card(GIB);
+    explained of;
+    explain(&made, &of);
+    assert_string_equal(cause_of(&of, "others_on_card")->words,
+                        "When most of the card was in use, 2.50 GiB, at least 1.00 GiB of it "
+                        "belonged to other processes.");
+    end_explained(&of);
+    use_card(200 * MIB);
+    assert_silent(&made, "others_on_card");
+    use_card(GIB);
+    made.devices[0].kind = "cuda"; /* whose libraries are not all known */
+    assert_silent(&made, "others_on_card");
+    use_card(GIB);
+    fail_request(&made, 24 * GIB, GIB, AT_RUN);
+    assert_silent(&made, "others_on_card");
+}
+
 static void sentences(void **state) {
     (void)state;
     alloc_alone(&made, FIRST, GIB, AT_MAIN);
@@ -261,6 +425,8 @@ static void sentences(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(reserved_for_varying_sizes, start),
+        cmocka_unit_test_setup(reserved_for_blocks_that_stay, start),
         cmocka_unit_test_setup(side_stream, start),
         cmocka_unit_test_setup(side_stream_at_failure, start),
         cmocka_unit_test_setup(graph_pools, start),
@@ -268,6 +434,9 @@ int main(void) {
         cmocka_unit_test_setup(all_returned, start),
         cmocka_unit_test_setup(worker, start),
         cmocka_unit_test_setup(rank, start),
+        cmocka_unit_test_setup(other_processes, start),
+        cmocka_unit_test_setup(models_of_earlier_folds, start),
+        cmocka_unit_test_setup(models_that_wait_for_the_collector, start),
         cmocka_unit_test_setup(old_and_new, start),
         cmocka_unit_test_setup(sentences, start),
     };

@@ -18,7 +18,19 @@ enum { MAX_ROWS = 1024 };
 
 #define MIB (UINT64_C(1) << 20)
 
-enum { MAIN = 0, CALL, APPLY, ADAM, MAIN_FILE, MODULE_FILE, ADAM_FILE, EVALUATE, EMPTY };
+enum {
+    MAIN = 0,
+    CALL,
+    APPLY,
+    ADAM,
+    MAIN_FILE,
+    MODULE_FILE,
+    ADAM_FILE,
+    EVALUATE,
+    EMPTY,
+    CLOSURE_NAME,
+    BACKWARD_NAME
+};
 
 static const char *const STRINGS[] = {
     "main",
@@ -30,6 +42,8 @@ static const char *const STRINGS[] = {
     "/opt/lib/python3.11/site-packages/torch/optim/adam.py",
     "evaluate",
     "",
+    "closure",
+    "backward",
 };
 
 /* The program:
@@ -39,7 +53,7 @@ static const char *const STRINGS[] = {
  *     11      optimizer.step()
  *     12      kept.append(...)
  */
-enum { INPUT = 0, CALLER, FORWARD, BACKWARD, STEPPER, OPTIMIZER, KEEP, AFTER, N_STACKS };
+enum { INPUT = 0, CALLER, FORWARD, BACKWARD, STEPPER, OPTIMIZER, KEEP, AFTER, CLOSURE, N_STACKS };
 
 static const tide_frame_row FRAMES[] = {
     {.function = MAIN, .file = MAIN_FILE, .line = 8},
@@ -50,6 +64,7 @@ static const tide_frame_row FRAMES[] = {
     {.function = ADAM, .file = ADAM_FILE, .line = 90},
     {.function = MAIN, .file = MAIN_FILE, .line = 12},
     {.function = MAIN, .file = MAIN_FILE, .line = 15},
+    {.function = CLOSURE_NAME, .file = MAIN_FILE, .line = 5},
 };
 
 static const tide_stack_row STACKS[N_STACKS] = {
@@ -57,6 +72,7 @@ static const tide_stack_row STACKS[N_STACKS] = {
     [FORWARD] = {.parent = CALLER, .frame = 2},    [BACKWARD] = {.parent = TIDE_NONE, .frame = 3},
     [STEPPER] = {.parent = TIDE_NONE, .frame = 4}, [OPTIMIZER] = {.parent = STEPPER, .frame = 5},
     [KEEP] = {.parent = TIDE_NONE, .frame = 6},    [AFTER] = {.parent = TIDE_NONE, .frame = 7},
+    [CLOSURE] = {.parent = OPTIMIZER, .frame = 8},
 };
 
 typedef struct run {
@@ -145,6 +161,13 @@ static void makes_state(run *of, size_t pass) {
     alloc(of, 8 * MIB, OPTIMIZER);
 }
 
+/* What the closure of `optimizer.step(closure)` makes is the program's. */
+static void keeps_in_closure(run *of, size_t pass) {
+    (void)pass;
+    healthy(of);
+    alloc(of, 8 * MIB, CLOSURE);
+}
+
 static void replaces(run *of, size_t pass) {
     uint64_t n_bytes = (pass + 1) * 10 * MIB;
     healthy(of);
@@ -224,18 +247,24 @@ typedef struct judged {
     tide_facts facts;
 } judged;
 
-static void judge(run *of, judged *ret) {
+static void judge_with(run *of, const tide_scope_row *scopes, size_t n_scopes, judged *ret) {
     const made_tables tables = {.strings = STRINGS,
                                 .n_strings = sizeof(STRINGS) / sizeof(STRINGS[0]),
                                 .frames = FRAMES,
                                 .n_frames = sizeof(FRAMES) / sizeof(FRAMES[0]),
                                 .stacks = STACKS,
                                 .n_stacks = N_STACKS,
+                                .scopes = scopes,
+                                .n_scopes = n_scopes,
                                 .n_devices = 1};
     ret->snapshot = made_snapshot(NULL, &tables, of->events, of->n);
     assert_int_equal(
         tide_lifetimes_init(&ret->lifetimes, ret->snapshot, tide_hostmem_default(), NULL), TIDE_OK);
     assert_int_equal(tide_facts_init(&ret->facts, ret->snapshot, &ret->lifetimes, 0), TIDE_OK);
+}
+
+static void judge(run *of, judged *ret) {
+    judge_with(of, NULL, 0, ret);
 }
 
 static void forget(judged *of) {
@@ -274,6 +303,9 @@ static void growth_follows_the_rule(void **state) {
         {keeps_at_first, 24, false, ""},
         {keeps_little, 20, false, ""},
         {makes_state, 12, false, ""},
+        {keeps_in_closure, 12, false,
+         "by 8.00 MiB on each iteration of the loop at main (train.py:8-11), in 12 so far, "
+         "allocated at closure (train.py:5)"},
         {replaces, 12, false,
          "by 10.00 MiB on each iteration of the loop at main (train.py:8-12), in 12 so far, "
          "allocated at main (train.py:12)"},
@@ -386,11 +418,37 @@ static void a_filled_device_is_a_fact(void **state) {
     forget(&it);
 }
 
+/* A backward pass or a step of an optimizer on each pass makes a loop one that trains, whatever it
+ * allocates. */
+static void a_loop_that_trains_needs_no_module(void **state) {
+    (void)state;
+    for (size_t every = 1; every <= 2; every++) {
+        static run of;
+        static tide_scope_row scopes[16];
+        judged it;
+        memset(&of, 0, sizeof(of));
+        size_t n = 0;
+        for (size_t pass = 0; pass < 16; pass++) {
+            if (pass % every == 0) {
+                scopes[n++] = (tide_scope_row){.parent = TIDE_NONE,
+                                               .kind = TIDE_SCOPE_PHASE,
+                                               .name = BACKWARD_NAME,
+                                               .begin_ns = (int64_t)of.n + 1};
+            }
+            only_loads(&of, pass);
+        }
+        judge_with(&of, scopes, n, &it);
+        assert_int_equal(it.facts.growth.n_facts, every == 1);
+        forget(&it);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(growth_follows_the_rule),
                                        cmocka_unit_test(the_line_is_quoted),
                                        cmocka_unit_test(a_line_that_collects_must_outlive_it),
                                        cmocka_unit_test(state_of_a_healthy_program_does_not_count),
-                                       cmocka_unit_test(a_filled_device_is_a_fact)};
+                                       cmocka_unit_test(a_filled_device_is_a_fact),
+                                       cmocka_unit_test(a_loop_that_trains_needs_no_module)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,6 +108,33 @@ static void script_keeps_its_lines(void **state) {
     assert_string_equal(lines, "All of the peak, 100.00 MiB, is at main (train.py:9).");
 }
 
+/* Without modules, a block of the backward pass belongs to the line of the activations that are
+ * freed before and after it, if both have one line. */
+static void backward_is_inferred_between_neighbours(void **state) {
+    char lines[PEAK_TEXT];
+    char kinds[PEAK_TEXT];
+    uint64_t activations[4];
+    (void)state;
+    program.is_pickle = true;
+    for (int i = 0; i < 4; i++) {
+        uint32_t line =
+            peak_module(&program, peak_at(&program, 9), "Net.forward", USER, i < 2 ? 30 : 31);
+        activations[i] = peak_put(&program, 10, line, NONE, TIDE_UNKNOWN);
+    }
+    peak_free(&program, activations[0]);
+    peak_put(&program, 100, NONE, NONE, TIDE_UNKNOWN); /* between two of line 30 */
+    peak_free(&program, activations[1]);
+    peak_put(&program, 200, NONE, NONE, TIDE_UNKNOWN); /* between line 30 and line 31 */
+    peak_free(&program, activations[2]);
+    peak_put(&program, 300, peak_at(&program, 40), NONE, TIDE_UNKNOWN); /* ends the backward pass */
+    peak_put(&program, 400, NONE, NONE, TIDE_UNKNOWN); /* nothing is freed before */
+    peak_free(&program, activations[3]);
+    peak_sentences(&program, lines, kinds);
+    assert_string_equal(lines, "The peak, 1010.00 MiB, is 600.00 MiB at an unknown line; 300.00 "
+                               "MiB at main (train.py:40); 100.00 MiB at Net.forward "
+                               "(train.py:30), mostly its backward pass (100.00 MiB inferred).");
+}
+
 /* Blocks without a call stack, and a remainder of many lines. */
 static void rest_is_elsewhere(void **state) {
     char lines[PEAK_TEXT];
@@ -150,6 +177,7 @@ int main(void) {
         TEST(launcher_swallows_no_lines),
         TEST(script_keeps_its_lines),
         TEST(script_keeps_its_lines_beside_threads),
+        TEST(backward_is_inferred_between_neighbours),
         TEST(rest_is_elsewhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,83 @@
+"""What a process on a virtual card finds out at its first failed request for memory.
+
+The program must continue as if nobody had looked: PyTorch would have raised, and nothing else. So the questions are
+asked in a copy of the process (programs/live/copy.c), which can collect garbage, compute and answer, and ends. Only the
+thread of the request exists in it. A copy that waits for a lock of another thread is ended after a time; what it did not
+answer by then is unknown.
+"""
+import ctypes
+import gc
+import json
+import os
+import weakref
+
+from . import card, telling
+
+MOST_MS = 5000  # for the copy
+_ROOM = 1 << 16  # bytes of its answer
+
+
+class Failure:
+    """The answers about the first failed request; empty before it."""
+
+    def __init__(self):
+        self.known = {}
+        self.is_over = False
+
+    @telling.quietly
+    def look(self, device):
+        """A request failed on the device."""
+        if self.is_over or not card.is_virtual():
+            return
+        self.is_over = True
+        for line in _ask(lambda say: _answer(device, say)):
+            self.known.update(line)
+
+
+def _ask(answer):
+    """Calls answer(say) in a copy of the process, and returns what it said: a list of dictionaries."""
+    library = ctypes.CDLL(None)
+    make, wait = ctypes.PyDLL(None).tidemark_live_copy, library.tidemark_live_copy_wait
+    wait.restype = ctypes.c_size_t
+    wait.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int)
+    room = ctypes.create_string_buffer(_ROOM)
+    fd = ctypes.c_int(-1)
+    pid = make(ctypes.byref(fd))
+    if pid == 0:
+        try:
+            answer(lambda said: os.write(fd.value, (json.dumps(said) + "\n").encode()))
+        finally:
+            library.tidemark_live_copy_end()
+    if pid < 0:
+        return []
+    n_bytes = wait(pid, fd, room, _ROOM, MOST_MS)
+    whole, _, _ = room.raw[:n_bytes].rpartition(b"\n")
+    return [json.loads(line) for line in whole.splitlines()]
+
+
+def _answer(device, say):
+    """In the copy."""
+    before = allocated(device)
+    if is_collected():
+        say({"device": device, "allocated": before, "collected": before - allocated(device)})
+
+
+def allocated(device):
+    """Bytes that PyTorch counts. torch.cuda.memory_stats refuses to answer after a fork."""
+    import torch
+
+    return torch._C._cuda_memoryStats(device)["allocated_bytes"]["all"]["current"]
+
+
+class _Cycle:
+    pass
+
+
+def is_collected():
+    """Collects garbage. False if that did nothing: a collection calls this."""
+    cycle = _Cycle()
+    cycle.itself = cycle
+    seen = weakref.ref(cycle)
+    del cycle
+    gc.collect()
+    return seen() is None

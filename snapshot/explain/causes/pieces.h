@@ -1,0 +1,34 @@
+/* pieces.h - why free memory is in pieces: shared by the patterns of a failed request and of the
+ * reserved peak.
+ */
+#ifndef TIDE_SNAPSHOT_CAUSES_PIECES_H
+#define TIDE_SNAPSHOT_CAUSES_PIECES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "snapshot/explain/causes/causes_friend.h"
+
+/* The blocks that keep large, nearly empty segments from other requests and from the device. */
+typedef struct tide_stayers {
+    size_t n;
+    int64_t free_bytes; /* in the segments of these */
+    uint32_t line;      /* node of the stack tree that made the most of them; TIDE_NONE */
+    size_t n_of_line;   /* blocks that it made */
+} tide_stayers;
+
+/* Whether most bytes of forward passes come from places whose sizes vary. */
+TIDE_NODISCARD tide_status tide_pieces_vary(const tide_facts *facts, bool *ret_varies);
+
+/* The blocks after a row that hold segments which are more than half free. */
+TIDE_NODISCARD tide_status tide_stayers_find(const tide_facts *facts, int64_t event,
+                                             tide_stayers *ret);
+
+/* Whether most of the free bytes are in their segments. */
+bool tide_stayers_hold(const tide_stayers *of, int64_t free_bytes);
+
+/* " 33 blocks, 32 of them from step (a.py:9), stay alive in large segments, .." */
+void tide_stayers_add_words(const tide_stayers *of, const tide_facts *facts, tide_text *to);
+
+#endif

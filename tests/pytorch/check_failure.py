@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Checks what a run on a virtual card finds out at its first failed request, and that the program sees nothing of it.
+
+    python3 tests/pytorch/check_failure.py --tidemark TIDEMARK --python PYTHON [NAME...]
+"""
+import argparse
+import gzip
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+# A loop of cycles.
+CYCLES = """
+import torch
+class Node:
+    def __init__(self, bytes_): self.tensor, self.link = torch.empty(bytes_, dtype=torch.uint8, device="cuda"), None
+def pair():
+    a, b = Node(400 << 20), Node(400 << 20)
+    a.link, b.link = b, a
+for i in range(40): pair()
+"""
+KEPT = """
+import torch
+kept = []
+for i in range(40):
+    kept.append(torch.empty(400 << 20, dtype=torch.uint8, device="cuda"))
+    kept.append(torch.empty(400 << 20, dtype=torch.uint8, device="cuda"))
+"""
+# The copy collects; the program does not. Only the program's own collection finalizes, writes and prints.
+CAUGHT = """
+import atexit, gc, os, signal, sys, threading, torch
+gc.disable()
+signal.signal(signal.SIGCHLD, lambda *_: None)
+class Node:
+    def __init__(self): self.tensor, self.link = torch.empty(1 << 30, dtype=torch.uint8, device="cuda"), self
+    def __del__(self):
+        print("finalized in", "the program" if os.getpid() == pid else "a copy", flush=True)
+        with open("finalized.txt", "a") as file: file.write("x")
+pid = os.getpid()
+os.register_at_fork(before=lambda: print("a fork is seen"))
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+for i in range(3): Node()
+before = torch.cuda.memory_allocated()
+rows = []
+for i in range(2):
+    try: torch.empty(18 << 30, dtype=torch.uint8, device="cuda")
+    except torch.OutOfMemoryError: pass
+    rows.append(torch.cuda.memory_allocated() - before)
+print("changed:", rows, "files:", os.path.exists("finalized.txt"))
+try: os.wait()
+except ChildProcessError: print("no child is left")
+gc.collect()
+print("after:", torch.cuda.memory_allocated(), "files:", os.path.getsize("finalized.txt"))
+"""
+# A request of a thread of autograd.
+BACKWARD = """
+import torch
+class Node:
+    def __init__(self, bytes_): self.tensor, self.link = torch.empty(bytes_, dtype=torch.uint8, device="cuda"), self
+class Large(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x): return x.clone()
+    @staticmethod
+    def backward(ctx, g): torch.empty(18 << 30, dtype=torch.uint8, device="cuda"); return g
+Node(9 << 30)
+x = torch.zeros(4, device="cuda", requires_grad=True)
+Large.apply(x).sum().backward()
+"""
+# The request fails within a collection, which another collection does not interrupt.
+INSIDE = """
+import gc, torch
+class Node:
+    def __init__(self): self.tensor, self.link = torch.empty(1 << 30, dtype=torch.uint8, device="cuda"), self
+    def __del__(self):
+        try: torch.empty(30 << 30, dtype=torch.uint8, device="cuda")
+        except torch.OutOfMemoryError: print("failed inside")
+Node(); gc.collect()
+"""
+# A finalizer that never returns.
+ENDLESS = """
+import torch
+class Node:
+    def __init__(self): self.tensor, self.link = torch.empty(1 << 30, dtype=torch.uint8, device="cuda"), self
+    def __del__(self):
+        while is_first: pass
+is_first = True
+Node()
+try: torch.empty(30 << 30, dtype=torch.uint8, device="cuda")
+except torch.OutOfMemoryError: print("goes on")
+is_first = False
+"""
+PROGRAMS = {"cycles": CYCLES, "kept": KEPT, "caught": CAUGHT, "backward": BACKWARD, "inside": INSIDE, "endless": ENDLESS}
+# name -> (bytes collected in MiB, None: unknown; parts of the explanation; parts that it must not have)
+EXPECTED = {
+    "cycles": (48 * 400, ["garbage in reference cycles", "break the cycle"], ["if the program no longer"]),
+    "kept": (0, ["still referenced", "freed nothing"], ["cycle"]),
+    "caught": (3 << 10, ["freed 3.00 GiB of the 3.00 GiB allocated"], ["still referenced"]),
+    "backward": (9 << 10, ["freed 9.00 GiB of the 9.00 GiB allocated"], []),
+    "inside": (None, [], ["garbage", "cycle"]),
+    "endless": (None, [], ["garbage", "cycle"]),
+}
+SAID = {
+    "caught": ["changed: [0, 0] files: False", "no child is left", "after: 0 files: 3", "finalized in the program"],
+    "inside": ["failed inside"],
+    "endless": ["goes on"],
+}
+MEMORY = "20GiB"
+
+
+def check(name, tidemark, python, folder):
+    (folder / f"{name}.py").write_text(PROGRAMS[name])
+    done = subprocess.run([tidemark, "run", "--device", "virtual:h100-80", "--memory-limit", MEMORY, "-o", f"{name}.json.gz",
+                           "--", python, f"{name}.py"], cwd=folder, capture_output=True, text=True, check=False)
+    said = done.stdout + done.stderr
+    explained = subprocess.run([tidemark, "explain", f"{name}.json.gz"], cwd=folder, capture_output=True, text=True,
+                               check=False).stdout
+    faults = []
+    if len(list(folder.glob(f"{name}*.json.gz"))) != 1:
+        return report(name, [f"not one snapshot was written: {said}"])
+    with gzip.open(folder / f"{name}.json.gz") as file:
+        at = json.load(file).get("at_failure", {})
+    collected, parts, others = EXPECTED[name]
+    found = at.get("collected_bytes", -1)
+    if found != (-1 if collected is None else collected << 20):
+        faults.append(f"{found} bytes were collected, expected {collected} MiB")
+    faults += [f"'{part}' is missing: {explained}" for part in parts if part not in explained]
+    faults += [f"'{part}' is said: {explained}" for part in others if part in explained]
+    faults += [f"the program did not print '{part}': {said}" for part in SAID.get(name, []) if part not in said]
+    faults += [f"the program printed '{part}'" for part in ("a fork is seen", "finalized in a copy", "Warning") if part in said]
+    return report(name, faults)
+
+
+def report(name, faults):
+    for fault in faults:
+        print(f"{name}: {fault}", file=sys.stderr)
+    return not faults
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tidemark", required=True)
+    parser.add_argument("--python", required=True)
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    tidemark = str(pathlib.Path(args.tidemark).resolve())
+    with tempfile.TemporaryDirectory() as folder:
+        # resolve() would follow the environment's link to the Python that it names
+        good = [check(name, tidemark, str(pathlib.Path(args.python).absolute()), pathlib.Path(folder))
+                for name in args.names or PROGRAMS]
+    print(f"the first failed request: {sum(good)} of {len(good)} programs are right")
+    return 0 if all(good) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+/* test_causes_garbage.c - what a collection at the failed request says about the memory: garbage,
+ * still referenced, or neither.
+ */
+#include "causes_fixture.h"
+
+#include <string.h>
+
+#define FIRST (UINT64_C(1) << 40) /* an address */
+#define NEXT (UINT64_C(1) << 36)  /* from one segment to the next: 64 GiB */
+
+enum { N_BLOCKS = 23 };
+
+static recording made;
+static explained of;
+
+/* A loop of two lines fills 23 of 24 GiB, and the next request fails. */
+static void fill_in_loop(int64_t collected_bytes) {
+    begin_recording(&made);
+    for (uint64_t i = 0; i < N_BLOCKS; i++) {
+        alloc_alone(&made, FIRST + i * NEXT, GIB, i % 2 == 0 ? AT_MAIN : AT_EXCEPT);
+    }
+    fail_request(&made, GIB, GIB / 2, AT_EXCEPT);
+    made.at_failure = (tide_snapshot_at_failure){.device = 0,
+                                                 .allocated_bytes = N_BLOCKS * (int64_t)GIB,
+                                                 .collected_bytes = collected_bytes};
+}
+
+static const tide_cause *filled(int64_t collected_bytes) {
+    fill_in_loop(collected_bytes);
+    explain(&made, &of);
+    assert_null(tide_causes_find(&of.causes, "garbage"));
+    return cause_of(&of, "never_released");
+}
+
+static void assert_words(const char *words, const char *part) {
+    if (strstr(words, part) == NULL) {
+        fail_msg("\"%s\" is not in: %s", part, words);
+    }
+}
+
+static void garbage_is_certain(void **state) {
+    (void)state;
+    const tide_cause *cause = filled(N_BLOCKS * (int64_t)GIB);
+    assert_words(cause->words, "They are garbage in reference cycles: when the request failed, ");
+    assert_words(cause->words, "freed 23.00 GiB of the 23.00 GiB allocated.");
+    assert_words(cause->cure, "break the cycle");
+    assert_null(strstr(cause->cure, "if "));
+    end_explained(&of);
+    cause = filled(15 * (int64_t)GIB);
+    assert_words(cause->words, "Most of their bytes are garbage in reference cycles");
+    end_explained(&of);
+}
+
+static void what_is_referenced_is_no_cycle(void **state) {
+    (void)state;
+    const tide_cause *cause = filled(0);
+    assert_words(cause->words, "still referenced");
+    assert_words(cause->words, "freed nothing of the 23.00 GiB allocated.");
+    assert_null(strstr(cause->words, "cycle"));
+    assert_null(strstr(cause->cure, "cycle"));
+    end_explained(&of);
+    cause = filled(100 * (int64_t)MIB);
+    assert_words(cause->words, "freed 100.00 MiB of the 23.00 GiB allocated.");
+    assert_null(strstr(cause->cure, "cycle"));
+    end_explained(&of);
+}
+
+/* Without the fact, of another device, or with figures that contradict each other. */
+static void without_the_fact_it_is_a_question(void **state) {
+    (void)state;
+    const tide_cause *cause = filled(-1);
+    assert_words(cause->cure, "if the program no longer uses them");
+    assert_null(strstr(cause->words, "garbage"));
+    end_explained(&of);
+    cause = filled(4 * (int64_t)GIB); /* neither all nor nothing */
+    assert_words(cause->cure, "if the program no longer uses them");
+    end_explained(&of);
+    fill_in_loop(N_BLOCKS * (int64_t)GIB);
+    made.at_failure.device = 1;
+    explain(&made, &of);
+    assert_words(cause_of(&of, "never_released")->cure, "if the program no longer uses them");
+    end_explained(&of);
+    fill_in_loop(N_BLOCKS * (int64_t)GIB);
+    made.at_failure.allocated_bytes = GIB;
+    explain(&made, &of);
+    assert_words(cause_of(&of, "never_released")->cure, "if the program no longer uses them");
+    end_explained(&of);
+}
+
+/* 20 GiB that no loop made; a request for 4 GiB fails. */
+static void fill_without_loop(int64_t collected_bytes) {
+    begin_recording(&made);
+    for (uint64_t i = 0; i < 2; i++) {
+        alloc_alone(&made, FIRST + i * NEXT, 10 * GIB, AT_RUN);
+    }
+    fail_request(&made, 4 * GIB, 2 * GIB, AT_RUN);
+    made.at_failure = (tide_snapshot_at_failure){
+        .device = 0, .allocated_bytes = 20 * (int64_t)GIB, .collected_bytes = collected_bytes};
+}
+
+static void garbage_without_a_loop(void **state) {
+    (void)state;
+    fill_without_loop(10 * (int64_t)GIB);
+    explain(&made, &of);
+    const tide_cause *cause = cause_of(&of, "garbage");
+    assert_words(cause->words, "freed 10.00 GiB of the 20.00 GiB allocated.");
+    assert_int_equal(cause->tier, TIDE_TIER_ALL);
+    assert_int_equal(cause->bytes, 10 * GIB);
+    end_explained(&of);
+    fill_without_loop(3 * (int64_t)GIB);
+    explain(&made, &of);
+    assert_int_equal(cause_of(&of, "garbage")->tier, TIDE_TIER_GROWTH);
+    end_explained(&of);
+}
+
+static void little_garbage_is_no_cause(void **state) {
+    (void)state;
+    fill_without_loop(2 * (int64_t)GIB - (int64_t)MIB); /* not 10 %, and it would not fit */
+    assert_silent(&made, "garbage");
+    fill_without_loop(GIB);
+    assert_silent(&made, "garbage");
+    fill_without_loop(2 * (int64_t)GIB - (int64_t)MIB);
+    made.rows[made.n - 1].requested_bytes = GIB; /* it would fit: the share decides */
+    assert_silent(&made, "garbage");
+    fill_without_loop(3 * (int64_t)GIB);
+    made.rows[made.n - 1].requested_bytes = 6 * GIB; /* 10 %, and it would not fit */
+    assert_silent(&made, "garbage");
+    fill_without_loop(-1);
+    assert_silent(&made, "garbage");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(garbage_is_certain), cmocka_unit_test(what_is_referenced_is_no_cycle),
+        cmocka_unit_test(without_the_fact_it_is_a_question),
+        cmocka_unit_test(garbage_without_a_loop), cmocka_unit_test(little_garbage_is_no_cause)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
