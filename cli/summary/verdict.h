@@ -41,6 +41,10 @@ TIDE_NODISCARD tide_status tide_say_help(const tide_summary_view *of, const tide
 /* Adds `unknown`: what the file does not contain, and how to record it. */
 void tide_say_unknown(const tide_summary_view *of, const tide_verdict *verdict);
 
+/* Adds the facts with their evidence as tables, for programs: `causes`, `growth`, `failure`,
+ * `peak_lines`, `peak_categories`, `reserved`, `loops`, and the figure `facts_version`. */
+void tide_add_facts(const tide_summary_view *of, const tide_verdict *verdict);
+
 /* How to record older memory and missing call stacks, with the switches of the file's recorder. */
 const char *tide_advice_older(const tide_summary_view *of);
 const char *tide_advice_stacks(const tide_summary_view *of);

@@ -153,6 +153,7 @@ static void add_live(builder *to, const tide_launch *launch, const tide_launch_c
     set(to, "TIDEMARK_LIVE", text);
     set(to, "TIDEMARK_LIVE_STACKS", config->stacks);
     set(to, "TIDEMARK_LIVE_FULL", config->full);
+    set(to, "TIDEMARK_NAMES", config->names);
     set_number(to, "TIDEMARK_LIVE_BYTES", config->log_bytes);
     set_number(to, "TIDEMARK_LIVE_EVERY", config->every);
     if (config->skips_calls) {

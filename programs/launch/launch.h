@@ -50,7 +50,8 @@ typedef struct tide_launch_config {
     bool writes_are_real;      /* the program's writes reach the user's files */
     tide_launch_method method; /* what records its memory */
     const char *stacks; /* "python", "native", "both", "none": the frames recorded with events */
-    const char *log;    /* pattern of the logs' paths, "%p" is the pid; NULL: in the run's folder */
+    const char *names; /* "kept", "all": tensors that autograd keeps, or all results of operators */
+    const char *log;   /* pattern of the logs' paths, "%p" is the pid; NULL: in the run's folder */
     uint64_t log_bytes; /* room for each log; 0: 256 MiB */
     const char *full;   /* "keep-newest", "stop": for a full log */
     bool skips_calls;   /* calls of CUDA get no rows */

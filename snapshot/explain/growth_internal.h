@@ -18,6 +18,8 @@ typedef struct tide_growth_look {
     const int64_t
         *trained; /* borrowed; when backward passes and optimizer steps begin, ascending */
     size_t n_trained;
+    const uint8_t
+        *in_backward; /* borrowed; of each row: the last allocation was a backward pass's */
     bool has_forward, has_backward;
     bool makes_models; /* its passes keep parameters: gradients are theirs */
 } tide_growth_look;
@@ -32,6 +34,9 @@ bool tide_growth_counts(const tide_growth_look *look, const tide_lifetime *block
 
 /* Whether a block was allocated in a complete pass, counts, and is alive at the instant. */
 bool tide_growth_is_kept(const tide_growth_look *look, const tide_lifetime *block);
+
+/* Sorts numbers, smallest first. */
+void tide_growth_sort(int64_t *numbers, size_t n);
 
 /* The upper median of some bytes, which it sorts; 0 of none. */
 int64_t tide_growth_median(int64_t *bytes, size_t n);

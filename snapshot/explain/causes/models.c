@@ -5,6 +5,8 @@
 enum {
     LEAST_ROUNDS = 3,       /* in which the same weight was made */
     LEAST_PERCENT = 20,     /* of the peak, at least, of earlier rounds */
+    LEAST_COPIES = 3,       /* of models that deepcopy made */
+    BARE_PERCENT = 95,      /* of the earlier rounds' bytes, in weights */
     MOST_BURST_ROWS = 20000 /* between two frees of one burst */
 };
 
@@ -17,12 +19,12 @@ typedef struct rounds {
     bool has_run;           /* such a pass, since the last weight */
 } rounds;
 
-/* Weights that a constructor or a conversion of a module made on a line of the program. */
+/* Weights that a constructor, a conversion or a copy of a module made on a line of the program. */
 static bool is_built(const tide_facts *facts, const tide_lifetime *block) {
     uint32_t traits = tide_facts_traits(facts, block);
-    bool is_made = (traits & (TIDE_IN_MODULE_INIT | TIDE_IN_CONVERSION)) != 0;
+    bool is_made = (traits & (TIDE_IN_MODULE_INIT | TIDE_IN_CONVERSION | TIDE_IN_DEEPCOPY)) != 0;
     return block->device == facts->device && block->born > 0 && is_made &&
-           (traits & (TIDE_IN_FORWARD | TIDE_IN_OPTIMIZER | TIDE_IN_DEEPCOPY)) == 0 &&
+           (traits & (TIDE_IN_FORWARD | TIDE_IN_OPTIMIZER)) == 0 &&
            tide_stack_program(&facts->stacks, block->stack) != TIDE_NONE &&
            !tide_block_is_backward(&facts->lines, block);
 }
@@ -48,7 +50,7 @@ static bool is_of_round(const tide_facts *facts, const tide_lifetime *block) {
 /* The blocks of earlier rounds at the peak, and the weight of this round that has most twins among
  * them: of one line and size. */
 typedef struct older {
-    int64_t bytes;
+    int64_t bytes, weight_bytes;
     const tide_lifetime *largest; /* weight of an earlier round */
 } older;
 
@@ -60,8 +62,9 @@ static older find_older(const tide_facts *facts, uint32_t first_of_peak) {
             continue;
         }
         found.bytes += (int64_t)block->block_bytes;
+        found.weight_bytes += tide_cause_is_weight(facts, block) ? (int64_t)block->block_bytes : 0;
         if (is_built(facts, block) &&
-            (found.largest == NULL || block->block_bytes > found.largest->block_bytes)) {
+            (found.largest == NULL || block->block_bytes >= found.largest->block_bytes)) {
             found.largest = block;
         }
     }
@@ -134,17 +137,32 @@ static series find_series(const tide_facts *facts, const tide_lifetime *like,
     return found;
 }
 
+/* Models without gradients and state may be kept on purpose. */
+static const char *cure_of(bool is_collected, bool is_bare) {
+    if (is_collected) {
+        return "call `gc.collect()` at the end of each round, or break the cycle: a hook or a "
+               "scheduler that refers to the model or the optimizer, which refers to it";
+    }
+    return is_bare ? "unless you use them all later, as an ensemble does, `del` the model and what "
+                     "refers to it (a list, a cache, a closure) at the end of each round, or keep "
+                     "it on the host (`model.cpu()`)"
+                   : "`del` the model, the optimizer and what refers to them (a list, a cache, a "
+                     "closure) at the end of each round. If they refer to each other, as a "
+                     "scheduler and its optimizer do, call `gc.collect()` then";
+}
+
 static tide_status say(const tide_facts *facts, const older *of, const series *like,
                        bool by_forward, tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
     char place[TIDE_PLACE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
     tide_cause cause = tide_cause_of_peak(facts, "models_kept", of->bytes);
-    tide_text_add(&text, "%s of earlier models make up ",
-                  by_forward ? "Weights" : "Weights, gradients and optimizer state");
+    bool is_bare = of->weight_bytes > of->bytes / 100 * BARE_PERCENT;
+    tide_text_add(&text, "Weights%s of earlier models make up ",
+                  is_bare ? "" : ", gradients and optimizer state");
     tide_cause_add_bytes(facts, of->bytes, &text);
     tide_text_add(&text,
-                  ": %s builds a model anew after each %s, and %zu of the earlier ones %s "
+                  ": %s makes a model anew after each %s, and %zu of the earlier ones %s "
                   "still allocated.",
                   tide_cause_quoted(facts, tide_block_line(&facts->lines, of->largest), ",", place),
                   by_forward ? "forward pass" : "training", like->n_kept,
@@ -156,15 +174,7 @@ static tide_status say(const tide_facts *facts, const older *of, const series *l
     }
     cause.tier = TIDE_TIER_GROWTH;
     cause.words = words;
-    cause.cure =
-        like->is_collected
-            ? "call `gc.collect()` at the end of each round, or break the cycle: a hook or a "
-              "scheduler that refers to the model or the optimizer, which refers to it"
-            : "`del` the model, the optimizer and what refers to them (a list, a cache, a closure) "
-              "at "
-              "the end of each round. If they refer to each other, as a scheduler and its "
-              "optimizer do, call `gc.collect()` "
-              "then. Copy what you keep to the host (`model.cpu()`)";
+    cause.cure = cure_of(like->is_collected, is_bare);
     cause.cost = like->is_collected ? "a collection takes milliseconds" : "";
     return tide_causes_add(to, &cause);
 }
@@ -190,7 +200,9 @@ static tide_status find(const tide_facts *facts, bool by_forward, tide_causes *t
         return TIDE_OK;
     }
     const series like = find_series(facts, found.largest, &of);
-    bool is_anew = like.n_rounds >= LEAST_ROUNDS && like.is_in_peak && like.n_kept > 0 &&
+    bool is_copy = (tide_facts_traits(facts, found.largest) & TIDE_IN_DEEPCOPY) != 0;
+    size_t least = is_copy ? LEAST_COPIES : 1; /* the best one so far is often kept */
+    bool is_anew = like.n_rounds >= LEAST_ROUNDS && like.is_in_peak && like.n_kept >= least &&
                    (like.is_collected || !by_forward);
     return is_anew ? say(facts, &found, &like, by_forward, to) : TIDE_OK;
 }
