@@ -28,8 +28,8 @@ static void write_line(const char *text) {
 static void convert(const char *text, uint64_t times) {
     begin_recording(&made);
     write_line(text);
-    alloc_alone(&made, FIRST, 5 * GIB, AT_RUN);
-    fail_request(&made, times * 5 * GIB, 18 * GIB, AT_RUN);
+    alloc_alone(&made, FIRST, 6 * GIB, AT_RUN);
+    fail_request(&made, times * 6 * GIB, 17 * GIB, AT_RUN);
 }
 
 static void conversion_of_all_data(void **state) {
@@ -38,7 +38,7 @@ static void conversion_of_all_data(void **state) {
     explained of;
     explain(&made, &of);
     assert_string_equal(cause_of(&of, "whole_conversion")->words,
-                        "The request for 20.00 GiB is 4 times a tensor of 5.00 GiB that the same "
+                        "The request for 24.00 GiB is 4 times a tensor of 6.00 GiB that the same "
                         "line made, run (model.py:5), `x = data.to(dev).float()`: all of it is "
                         "converted together to a wider type.");
     end_explained(&of);
