@@ -12,7 +12,7 @@ import weakref
 
 from . import settings, telling
 
-BY_RULE, NAMED = 1, 2  # certainty of a category; named: it was read from the tensor itself
+NAME_ONLY, BY_RULE, NAMED = 0, 1, 2  # certainty of a category; named: it was read from the tensor itself
 ATTACHED, OTHER_ALLOCATOR = 1, 2  # tide_attach_state (programs/live/attach.h)
 
 
@@ -48,6 +48,10 @@ class Live:
 
     def label(self, address, category, name):
         self._label(address, _bytes(category), _bytes(name), NAMED)
+
+    def name_unnamed(self, address, name):
+        """Names a block that has no name. It leaves the category as it is."""
+        self._label(address, b"", _bytes(name), NAME_ONLY)
 
     def label_argument(self, address, name):
         """Labels a tensor that was passed to a module: if the host has filled it, it is an input."""

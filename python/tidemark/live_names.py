@@ -10,6 +10,11 @@ from . import card, names, tensors
 from .telling import quietly
 
 
+CUT = (
+    "the graph of a backward pass was too large to be read whole: some of the tensors that it keeps have no name"
+)
+
+
 class LiveNames(names.Reader):
     """Labels the blocks at addresses in the library's log."""
 
@@ -49,6 +54,12 @@ class LiveNames(names.Reader):
     def add_own(self, device, address, category, name):
         """A label by the program itself."""
         self.live.label(address, category, name)
+
+    def _tell_kept(self, address, device, name):
+        self.live.name_unnamed(address, name)
+
+    def _tell_cut(self):
+        self.live.describe("live.names", CUT)
 
     def _tell(self, named_values, category):
         found = [part for name, value in named_values for part in tensors.parts(name, value)]

@@ -6,7 +6,7 @@ because the address is read from the tensor itself.
 import gc
 import os
 
-from . import card, modules, tensors
+from . import card, graph, modules, tensors
 from .telling import quietly
 
 
@@ -17,6 +17,7 @@ class Reader:
     def __init__(self, marks):
         self.marks = marks
         self.modules = modules.Modules(self._tell)
+        self.walks = graph.Walks(self._tell_kept, self._tell_cut)
 
     def look(self):
         """Names the tensors of every module and optimizer that is alive, and the memory that PyTorch has lent to
@@ -39,16 +40,25 @@ class Reader:
         self.modules.look_at(module)
 
     @quietly
-    def begin_backward(self):
-        """A backward pass may free the tensors of new modules."""
+    def begin_backward(self, roots):
+        """A backward pass may free the tensors of new modules, and frees those that autograd keeps."""
+        self.walks.n_running += 1
         self.modules.look_at_new()
+        self.walks.begin_backward(roots)
 
     @quietly
     def end_backward(self):
         """Names the gradients, unless a step of an optimizer will do it."""
+        self.walks.n_running -= 1
         self.modules.look_at_new()
         if not self.marks.has_optimizer or self.modules.has_new_gradients:
             self.modules.look_at_gradients()
+
+    @quietly
+    def look_at_failure(self):
+        """A request failed: names what autograd keeps, too."""
+        self.look()
+        self.walks.fail()
 
     def forget_workspaces(self):
         """The program is about to free them."""
@@ -85,6 +95,13 @@ class Names(Reader):
         """A label by the program itself; another block may have been at the address before."""
         self.rows.append([device, self.marks.here()[device], address, category, name])
 
+    def _tell_kept(self, address, device, name):
+        """A name for a block that has none. It leaves the category as it is."""
+        self._add([device, self.marks.of_device(device), address, "", name])
+
+    def _tell_cut(self):
+        """PyTorch's history has no place for it."""
+
     def _tell(self, named_values, category):
         counts = self.marks.here()
         for name, tensor in [part for name, value in named_values for part in tensors.parts(name, value)]:
@@ -95,8 +112,8 @@ class Names(Reader):
 
     def _add(self, row):
         device, _, address, category, name = row
-        if category == "workspace":
-            name = (name, address)  # they have one name
+        if category in ("workspace", ""):
+            name = (name, address)  # several have one name
         if self.seen.get((name, category, device)) != address:
             self.seen[name, category, device] = address
             self.rows.append(row)

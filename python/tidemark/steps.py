@@ -204,7 +204,7 @@ def _watch_backward(marks, names):
         depth = getattr(inside, "depth", 0)
         inside.depth = depth + 1
         if depth == 0:
-            names.begin_backward()
+            names.begin_backward(args[0] if args else ())
             marks.add("backward begins")
         try:
             return engine(*args, **kwargs)

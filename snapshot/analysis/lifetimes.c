@@ -5,6 +5,12 @@
 #include "common/assert.h"
 #include "snapshot/analysis/lifetimes_walk.h"
 
+uint32_t tide_lifetime_own_name(const tide_lifetime *lifetime) {
+    bool is_by_rule =
+        lifetime->certainty == TIDE_CERTAINTY_RULE && lifetime->category != TIDE_INPUT;
+    return is_by_rule ? TIDE_NONE : lifetime->name;
+}
+
 bool tide_lifetime_is_allocated(const tide_lifetime *lifetime, int64_t event) {
     int64_t moment = event + 1;
     return (int64_t)lifetime->born <= moment && moment < (int64_t)lifetime->freed;

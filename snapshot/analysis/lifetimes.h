@@ -92,6 +92,11 @@ int64_t *tide_lifetimes_changes(const tide_lifetimes *lifetimes, size_t n_events
  * start). */
 bool tide_lifetime_is_allocated(const tide_lifetime *lifetime, int64_t event);
 
+/* The name that identifies a block among those of other steps and other runs: one that was read
+ * from its tensor, or that the program gave it. What an operator's result is called, with its
+ * shape, does not: such names are by rule. TIDE_NONE: there is none. */
+uint32_t tide_lifetime_own_name(const tide_lifetime *lifetime);
+
 /* One device after one row. */
 typedef struct tide_instant {
     size_t device; /* index of the device */

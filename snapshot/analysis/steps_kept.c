@@ -8,7 +8,7 @@
 typedef struct keeper {
     const tide_steps *steps;    /* borrowed */
     tide_kept_list *list;       /* borrowed; filled */
-    tide_map by_key;            /* name and stack -> index in the list */
+    tide_map by_key;            /* own name and stack -> index in the list */
     size_t capacity;            /* of the list */
     int64_t *last_steps;        /* owned; per item, the step of its last birth; -1 */
     size_t last_steps_capacity; /* of last_steps */
@@ -16,7 +16,7 @@ typedef struct keeper {
 
 /* The item for the name and stack of a block, added if new. */
 static tide_status item_of(keeper *keep, const tide_lifetime *lifetime, size_t *ret_index) {
-    uint64_t key = (uint64_t)lifetime->name << 32 | lifetime->stack;
+    uint64_t key = (uint64_t)tide_lifetime_own_name(lifetime) << 32 | lifetime->stack;
     uint64_t index = 0;
     if (tide_map_find(&keep->by_key, key, &index)) {
         TIDE_ASSERT(index < keep->list->n_items);
@@ -37,7 +37,7 @@ static tide_status item_of(keeper *keep, const tide_lifetime *lifetime, size_t *
     }
     keep->last_steps = steps;
     keep->last_steps[list->n_items] = -1;
-    list->items[list->n_items] = (tide_kept){.name = lifetime->name,
+    list->items[list->n_items] = (tide_kept){.name = tide_lifetime_own_name(lifetime),
                                              .stack = lifetime->stack,
                                              .scope = lifetime->scope,
                                              .category = lifetime->category,

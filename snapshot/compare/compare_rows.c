@@ -264,7 +264,7 @@ static tide_status number_of_row(aligner *of, run_numbers *run, const tide_lifet
     uint32_t place = 0;
     uint32_t use = 0;
     TIDE_TRY(number_of_path(of, run, block->scope, &path));
-    TIDE_TRY(number_of_name(of, run, block->name, &name));
+    TIDE_TRY(number_of_name(of, run, tide_lifetime_own_name(block), &name));
     bool with_lines = of->texts.texts[name][0] == '\0';
     if (block->stack != TIDE_NONE && run->of_stack[with_lines] == NULL) {
         TIDE_TRY(number_stacks(of, run, with_lines));

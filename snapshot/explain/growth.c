@@ -195,6 +195,33 @@ static int64_t *find_training(const tide_growth_input *input, size_t *ret_n) {
     return times;
 }
 
+/* Of each row, whether it is in a backward pass: by the phases of the recording if it has them,
+ * else whether a backward pass made the last allocation of the device before it. After the last
+ * allocation, the program may be ending. The caller releases them; NULL: no memory. */
+static uint8_t *find_backward(const tide_growth_input *input, bool has_phases) {
+    const tide_lifetimes *lifetimes = input->lifetimes;
+    const tide_event_table *events = &input->lines->stacks->snapshot->events;
+    size_t n = input->lines->stacks->snapshot->n_events;
+    uint8_t *rows = tide_hostmem_zeroed(lifetimes->mem, n + 1, sizeof(*rows));
+    size_t at = 0;
+    uint8_t is_in = 0;
+    for (size_t i = 0; rows != NULL && has_phases && i < n; i++) {
+        uint32_t scope = tide_index_at(&events->scope, i);
+        rows[i] = tide_phase_of(input->lines->scopes, scope) == TIDE_PHASE_BACKWARD;
+    }
+    for (size_t i = 0; rows != NULL && !has_phases && i < lifetimes->n_lifetimes; i++) {
+        const tide_lifetime *block = &lifetimes->lifetimes[i];
+        if (block->device != input->device || block->born == 0) {
+            continue;
+        }
+        while (at + 1 < block->born) {
+            rows[at++] = is_in;
+        }
+        is_in = tide_block_is_backward(input->lines, block);
+    }
+    return rows;
+}
+
 /* Whether nearly all passes train, even if their backward passes allocate nothing. */
 static bool trains(const tide_growth_look *look) {
     const int64_t *row_times = look->input->lines->stacks->snapshot->events.time_ns;
@@ -316,7 +343,8 @@ tide_status tide_growth_init(tide_growth *growth, const tide_growth_input *input
     TIDE_ASSERT(input->device < input->lifetimes->n_devices);
     size_t n_trained = 0;
     int64_t *trained = find_training(input, &n_trained);
-    tide_status status = trained != NULL ? TIDE_OK : TIDE_NO_MEMORY;
+    uint8_t *in_backward = find_backward(input, n_trained > 0);
+    tide_status status = trained != NULL && in_backward != NULL ? TIDE_OK : TIDE_NO_MEMORY;
     for (size_t i = 0; i < input->loops->n_loops && status == TIDE_OK; i++) {
         tide_growth_look look = {.input = input,
                                  .mem = growth->mem,
@@ -324,11 +352,13 @@ tide_status tide_growth_init(tide_growth *growth, const tide_growth_input *input
                                  .ran_out = device->counts[TIDE_ACTION_OOM] > 0,
                                  .trained = trained,
                                  .n_trained = n_trained,
+                                 .in_backward = in_backward,
                                  .loop = &input->loops->loops[i]};
         status = look_at(&look, growth);
         growth->mem->release(growth->mem->ctx, look.merged);
     }
     growth->mem->release(growth->mem->ctx, trained);
+    growth->mem->release(growth->mem->ctx, in_backward);
     return status == TIDE_OK ? keep_distinct(growth, device->max[TIDE_MAX_ALLOCATED].bytes)
                              : status;
 }

@@ -18,6 +18,8 @@ typedef struct tide_growth_look {
     const int64_t
         *trained; /* borrowed; when backward passes and optimizer steps begin, ascending */
     size_t n_trained;
+    const uint8_t
+        *in_backward; /* borrowed; of each row: the last allocation was a backward pass's */
     bool has_forward, has_backward;
     bool makes_models; /* its passes keep parameters: gradients are theirs */
 } tide_growth_look;

@@ -21,6 +21,8 @@ enum {
     FILLED_PERCENT = 50,    /* of the peak, in a loop that fills the device .. */
     FREED_PERCENT = 5,      /* .. and frees at most this share of it */
     OUTLIVING_PERCENT = 70, /* of what a loop on one line keeps is alive .. */
+    CONSUMED_PERCENT = 50,  /* of what a run keeps is freed by a backward pass .. */
+    MOST_RUNS = 8,          /* .. in most of so many last runs */
     LEAST_LATER_ROWS = 10, /* .. half its length later, at least so many rows, or at its next run */
     LEAST_FAILED_ROWS = 50 /* the request fails at most so many rows after the last pass begins */
 };
@@ -282,6 +284,46 @@ static bool outlives(const keeper *of, int64_t bytes) {
                                    bytes / 100 * OUTLIVING_PERCENT;
 }
 
+/* Whether a run of a loop kept blocks until its last pass, and a backward pass freed most of them;
+ * *ret_kept: whether it kept any. */
+static bool is_run_consumed(const tide_growth_look *look, const tide_loop *run, bool *ret_kept) {
+    const tide_lifetimes *lifetimes = look->input->lifetimes;
+    uint32_t instant = run->starts[run->n_starts - 1];
+    size_t end = tide_growth_first_born(lifetimes, instant);
+    int64_t kept = 0;
+    int64_t consumed = 0;
+    for (size_t i = tide_growth_first_born(lifetimes, run->starts[0]); i < end; i++) {
+        const tide_lifetime *block = &lifetimes->lifetimes[i];
+        bool is_kept = block->freed > instant + 1 && tide_growth_counts(look, block);
+        bool is_freed = block->freed != TIDE_LIFETIME_FOREVER;
+        kept += is_kept ? (int64_t)block->block_bytes : 0;
+        consumed += is_kept && is_freed && look->in_backward[block->freed - 1]
+                        ? (int64_t)block->block_bytes
+                        : 0;
+    }
+    *ret_kept = kept > 0;
+    return consumed > kept / 100 * CONSUMED_PERCENT;
+}
+
+/* Whether a backward pass after the loop frees what it keeps, as with the time steps of a network:
+ * seen in the last runs of the loop, and in this one if it ended. */
+static bool is_consumed(const tide_growth_look *look) {
+    const tide_loops *loops = look->input->loops;
+    size_t n_runs = 0;
+    size_t n_consumed = 0;
+    size_t at = (size_t)(look->loop - loops->loops);
+    for (size_t i = at + 1; i > 0 && n_runs < MOST_RUNS; i--) {
+        const tide_loop *run = &loops->loops[i - 1];
+        bool has_kept = false;
+        if (run->function == look->loop->function && run->file == look->loop->file &&
+            run->first_line == look->loop->first_line && run->is_steps == look->loop->is_steps) {
+            n_consumed += is_run_consumed(look, run, &has_kept);
+            n_runs += has_kept;
+        }
+    }
+    return 2 * n_consumed > n_runs;
+}
+
 static tide_status decide(keeper *of, tide_growth *to, bool *ret_found) {
     const tide_growth_look *look = of->look;
     uint32_t every = 1;
@@ -293,7 +335,7 @@ static tide_status decide(keeper *of, tide_growth *to, bool *ret_found) {
     }
     int64_t bytes = drop_others(of);
     if (bytes < look->peak_bytes / 100 * LEAST_PERCENT || (!is_step && !fills(of, bytes)) ||
-        !outlives(of, bytes)) {
+        !outlives(of, bytes) || is_consumed(of->look)) {
         return TIDE_OK;
     }
     tide_growth_fact fact = {.kind = is_step ? TIDE_GROWTH_KEEPS : TIDE_GROWTH_FILLS,

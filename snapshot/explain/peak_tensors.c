@@ -40,8 +40,7 @@ static tide_status group_blocks(tide_peak_tensors *p) {
     }
     for (size_t i = 0; i < peak->n_blocks; i++) {
         const tide_lifetime *block = &peak->blocks[i];
-        const char *name =
-            block->name != TIDE_NONE ? tide_snapshot_text(p->snapshot, block->name) : "";
+        const char *name = tide_snapshot_text(p->snapshot, tide_lifetime_own_name(block));
         tide_peak_group *group =
             group_of(groups, &p->n_groups, tide_name_without_layer(name), block->category);
         group->bytes += (int64_t)block->block_bytes;

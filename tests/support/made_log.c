@@ -96,6 +96,17 @@ uint32_t made_log_stack(made_log *log, const char *function, size_t n_frames) {
     return log->n_stacks++;
 }
 
+uint32_t made_log_stack_at(made_log *log, const char *file, uint32_t line) {
+    const tide_log_python_frame frame = {.number = log->n_frames++,
+                                         .line = line,
+                                         .file = made_log_string(log, file),
+                                         .function = made_log_string(log, "forward")};
+    uint64_t pc = TIDE_LOG_PYTHON_BIT | frame.number;
+    tide_journal_record(log->journal, TIDE_LOG_PYTHON_FRAME, &frame, sizeof(frame));
+    tide_journal_stack(log->journal, log->n_stacks, &pc, 1);
+    return log->n_stacks++;
+}
+
 void made_log_stream(made_log *log, uint8_t number, uint8_t device, uint64_t handle) {
     tide_journal_stream(log->journal, number, device, handle);
 }

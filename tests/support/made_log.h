@@ -41,6 +41,8 @@ uint32_t made_log_string(made_log *log, const char *text);
 uint16_t made_log_pool(made_log *log, uint64_t first, uint64_t second);
 /* The number of a stack of that many Python frames, whose functions are named after that number. */
 uint32_t made_log_stack(made_log *log, const char *function, size_t n_frames);
+/* The number of a stack of one Python frame. */
+uint32_t made_log_stack_at(made_log *log, const char *file, uint32_t line);
 void made_log_stream(made_log *log, uint8_t number, uint8_t device, uint64_t handle);
 
 /* ---- rows ---- */

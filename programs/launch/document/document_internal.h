@@ -53,6 +53,19 @@ TIDE_NODISCARD tide_status tide_document_add_steps(tide_document *document);
 /* document_tensors.c: names and categories. */
 TIDE_NODISCARD tide_status tide_document_add_tensors(tide_document *document);
 
+/* Whether the name of an allocation was read from its tensor, or is that of a module's argument; of
+ * the other names, which graphs of backward passes give, a block has at most one. */
+bool tide_document_is_own_name(const tide_document *document, size_t event);
+
+/* document_kept.c: names of activations in steps whose graph was not read. */
+TIDE_NODISCARD tide_status tide_document_add_kept(tide_document *document);
+
+/* document_variables.c: the variables of the program in the names of activations. */
+TIDE_NODISCARD tide_status tide_document_add_variables(tide_document *document);
+
+/* document_tensors.c: copies the names of allocations to the rows and blocks of the same lives. */
+TIDE_NODISCARD tide_status tide_document_copy_names(tide_document *document);
+
 /* The name of the program's own steps (python/tidemark/marking.py). */
 #define TIDE_DOCUMENT_OWN_STEP "own step"
 
@@ -79,6 +92,10 @@ TIDE_NODISCARD tide_status tide_document_add_failure(tide_snapshot *snapshot,
 /* document_source.c: the text of the program's lines. */
 TIDE_NODISCARD tide_status tide_document_add_source(tide_snapshot *snapshot,
                                                     const tide_recover_notes *notes);
+
+/* document_types.c: the types of parameters. */
+TIDE_NODISCARD tide_status tide_document_add_types(tide_snapshot *snapshot,
+                                                   const tide_recover_notes *notes);
 
 /* document_log.c: a document of the log at process->log_path, with all of the above. *ret_rank: the
  * process' rank; -1 if it has none. */

@@ -70,12 +70,13 @@ static tide_status make_names(const tide_recover_notes *notes, tide_snapshot *sn
         const tide_recover_label *label = &notes->labels[i];
         count_to(&counter, label->n_before);
         for (size_t d = 0; d < n_devices; d++) {
-            names[n++] = (tide_left_name){.device = d,
-                                          .row = counter.rows[d],
-                                          .address = label->address,
-                                          .category = label->category,
-                                          .name = label->name,
-                                          .is_by_rule = label->certainty != TIDE_CERTAINTY_NAMED};
+            names[n++] = (tide_left_name){
+                .device = d,
+                .row = counter.rows[d],
+                .address = label->address,
+                .category = label->certainty != TIDE_CERTAINTY_UNKNOWN ? label->category : "",
+                .name = label->name,
+                .is_by_rule = label->certainty != TIDE_CERTAINTY_NAMED};
         }
     }
     left->names = names;
@@ -186,8 +187,9 @@ static tide_status set_software(const tide_recover_notes *notes, tide_snapshot *
 
 /* The limits that the recording reported. */
 static tide_status set_limits(const tide_recover_notes *notes, tide_snapshot *snapshot) {
-    static const char *const KEYS[] = {"live.limited", "live.python_stacks", "live.native_stacks"};
-    enum { N_KEYS = 3 };
+    static const char *const KEYS[] = {"live.limited", "live.python_stacks", "live.native_stacks",
+                                       "live.names"};
+    enum { N_KEYS = 4 };
     tide_snapshot_inexact *rows = tide_arena_alloc(&snapshot->arena, N_KEYS, sizeof(*rows));
     size_t n = 0;
     if (rows == NULL) {
@@ -237,6 +239,7 @@ tide_status tide_document_from_log(const tide_left *process, tide_snapshot **ret
     status = status == TIDE_OK ? make_peaks(snapshot, &left) : status;
     status = status == TIDE_OK ? tide_document_add_owners(snapshot, &notes) : status;
     status = status == TIDE_OK ? tide_document_add_source(snapshot, &notes) : status;
+    status = status == TIDE_OK ? tide_document_add_types(snapshot, &notes) : status;
     status = status == TIDE_OK ? tide_document_add_history(snapshot, &left, &notes) : status;
     if (status != TIDE_OK) {
         tide_snapshot_destroy(snapshot);

@@ -53,7 +53,15 @@ static bool is_better(const tide_left_name *name, const block_words *block) {
 static tide_status name_block(namer *of, const tide_left_name *name) {
     block_words block;
     tide_error reason;
-    if (!find_block(of, name->address, &block) || !is_better(name, &block)) {
+    if (!find_block(of, name->address, &block)) {
+        return TIDE_OK;
+    }
+    if (name->category[0] == '\0') {
+        return *block.name != TIDE_NONE
+                   ? TIDE_OK
+                   : tide_document_string(of->document, name->name, block.name);
+    }
+    if (!is_better(name, &block)) {
         return TIDE_OK;
     }
     *block.certainty = name->is_by_rule ? TIDE_CERTAINTY_RULE : TIDE_CERTAINTY_NAMED;
@@ -169,4 +177,31 @@ tide_status tide_document_add_tensors(tide_document *document) {
         tide_map_fini(&of.alive);
     }
     return status == TIDE_OK ? tide_category_list_store(&of.categories, snapshot) : status;
+}
+
+tide_status tide_document_copy_names(tide_document *document) {
+    const tide_snapshot *snapshot = document->snapshot;
+    const tide_event_table *events = &snapshot->events;
+    tide_map alive; /* address -> event */
+    tide_status status = TIDE_OK;
+    tide_map_init(&alive, snapshot->arena.mem);
+    for (size_t i = 0; i < snapshot->n_events && status == TIDE_OK; i++) {
+        uint64_t born = 0;
+        uint8_t action = events->action[i];
+        if (action == TIDE_ACTION_ALLOC) {
+            status = tide_map_put(&alive, events->address[i], i);
+        } else if ((action == TIDE_ACTION_FREE || action == TIDE_ACTION_FREE_REQUESTED ||
+                    action == TIDE_ACTION_FREE_COMPLETED) &&
+                   tide_map_find(&alive, events->address[i], &born) &&
+                   events->device[born] == events->device[i]) {
+            document->name[i] = document->name[born];
+        }
+    }
+    tide_map_fini(&alive);
+    for (size_t i = 0; i < snapshot->n_end_blocks; i++) {
+        if (document->end_rows[i] > 0) {
+            document->end_blocks[i].name = document->name[document->end_rows[i] - 1];
+        }
+    }
+    return status;
 }

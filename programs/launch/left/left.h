@@ -52,7 +52,8 @@ typedef struct tide_left_name {
     size_t device;
     int64_t row;
     uint64_t address;
-    const char *category; /* "parameter", "gradient", "optimizer_state", "buffer" */
+    const char *category; /* "parameter", "gradient", "optimizer_state", "buffer"; "": the name is
+                             for a block that has none, and leaves the category as it is */
     const char *name;     /* "h.0.attn.weight.grad" */
     bool is_by_rule;      /* it may be wrong; otherwise the address was read from the tensor */
 } tide_left_name;

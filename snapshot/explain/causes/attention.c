@@ -112,6 +112,11 @@ static bool is_attention_name(const char *name) {
     return false;
 }
 
+bool tide_cause_is_attention(const tide_facts *facts, uint32_t node) {
+    const tide_frame_row *row = &facts->snapshot->frames[facts->snapshot->stacks[node].frame];
+    return is_attention_name(tide_snapshot_text(facts->snapshot, row->function));
+}
+
 /* What a frame's function is; bits. */
 enum {
     IS_ATTENTION = 1, /* by its name: "Attention.forward"; no constructor */

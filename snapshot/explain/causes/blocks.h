@@ -65,6 +65,9 @@ const char *tide_cause_function(const tide_facts *facts, uint32_t node);
 /* Whether one of the `n` innermost Python frames of a stack has this function. */
 bool tide_cause_is_called(const tide_facts *facts, uint32_t stack, const char *function, size_t n);
 
+/* Whether the function of a node has a word for attention in its name. */
+bool tide_cause_is_attention(const tide_facts *facts, uint32_t node);
+
 /* Whether both nodes are lines of one function of one file. */
 bool tide_cause_is_same_function(const tide_facts *facts, uint32_t a, uint32_t b);
 

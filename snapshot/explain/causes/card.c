@@ -5,10 +5,12 @@
 #include "common/text/plural.h"
 #include "snapshot/document/owners.h"
 #include "snapshot/explain/causes/blocks.h"
+#include "snapshot/explain/causes/line_text.h"
 
 enum {
     OTHERS_PERCENT = 10,     /* of the card, at least, that others hold */
     WEIGHTS_PERCENT = 90,    /* of the allocated bytes, while a model is built */
+    TYPE_PERCENT = 99,       /* of the parameters' bytes, in one type */
     BUILT_PERCENT = 30,      /* of the capacity, at least, allocated while a model is built */
     LARGE_TIMES = 8,         /* the largest block: a request that no tensor explains */
     ASKED_PERCENT = 20,      /* of the capacity, at least, of such a request .. */
@@ -118,6 +120,20 @@ static int64_t weight_bytes(const tide_facts *facts) {
     return bytes;
 }
 
+/* The type of nearly all parameters; NULL: there are several, or it was not recorded. */
+static const char *type_of_weights(const tide_snapshot *snapshot) {
+    int64_t all = 0;
+    for (size_t i = 0; i < snapshot->n_parameter_types; i++) {
+        all += snapshot->parameter_types[i].bytes;
+    }
+    bool is_one = all > 0 && snapshot->parameter_types[0].bytes >= all / 100 * TYPE_PERCENT;
+    return is_one ? snapshot->parameter_types[0].name : NULL;
+}
+
+static bool is_wide(const char *type) {
+    return type == NULL || strcmp(type, "float32") == 0 || strcmp(type, "float64") == 0;
+}
+
 static tide_status say_weights(const tide_facts *facts, tide_causes *to) {
     const tide_failure *failure = &facts->failure;
     uint32_t traits = tide_stack_traits(&facts->stacks, failure->stack);
@@ -134,19 +150,24 @@ static tide_status say_weights(const tide_facts *facts, tide_causes *to) {
     char held[TIDE_BYTES_TEXT];
     char all[TIDE_BYTES_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
+    const char *type = type_of_weights(facts->snapshot);
     tide_text_add(&text,
                   "The card filled up while the model was being built: %s of the %s allocated are "
-                  "weights.",
+                  "weights%s%s.",
                   tide_bytes_format(weights, held),
-                  tide_bytes_format(failure->allocated_bytes, all));
+                  tide_bytes_format(failure->allocated_bytes, all), type != NULL ? ", in " : "",
+                  type != NULL ? type : "");
     const tide_cause cause = {
         .id = "weights_alone",
         .tier = TIDE_TIER_ALL,
         .share = 1.2,
         .bytes = weights,
         .words = words,
-        .cure = "build the model in half precision (`torch.set_default_dtype(torch.bfloat16)`, or "
-                "`torch_dtype=` where it is loaded), quantize it, or shard it over several cards",
+        .cure = is_wide(type)
+                    ? "build the model in half precision "
+                      "(`torch.set_default_dtype(torch.bfloat16)`, or `torch_dtype=` where it is "
+                      "loaded), quantize it, or shard it over several cards"
+                    : "quantize the model, or shard it over several cards",
         .cost = "precision of the weights"};
     return tide_causes_add(to, &cause);
 }
@@ -213,7 +234,7 @@ static void add_too_large(const tide_facts *facts, const beside *of, bool is_cdi
     uint32_t line = tide_stack_program(&facts->stacks, failure->stack);
     int64_t times = failure->asked_bytes / of->largest_bytes;
     const char *why = is_cdist ? "`cdist` makes a distance for every pair of rows"
-                      : line != TIDE_NONE
+                      : tide_cause_line_kind(facts, line) == TIDE_LINE_COMPUTES
                           ? "operators that pair, broadcast, repeat or resize their inputs make "
                             "such results"
                           : "";
@@ -230,6 +251,33 @@ static void add_too_large(const tide_facts *facts, const beside *of, bool is_cdi
         tide_text_add(to, "that existed (%s)", tide_bytes_format(of->largest_bytes, largest));
     }
     tide_text_add(to, "%s%s.", why[0] != '\0' ? ": " : "", why);
+}
+
+static const char *cure_of_large(const tide_facts *facts, bool is_cdist, size_t n_own) {
+    uint32_t line = tide_stack_program(&facts->stacks, facts->failure.stack);
+    if (is_cdist) {
+        return "loop over chunks of rows, and reduce each chunk (a minimum, a top-k) before the "
+               "next one; if the inputs need gradients, call `backward()` on each chunk, because "
+               "autograd keeps it until then";
+    }
+    if (line == TIDE_NONE) {
+        return "look at the size that the program asks for";
+    }
+    if (tide_cause_line_kind(facts, line) != TIDE_LINE_COMPUTES) {
+        return "if that line allocates a buffer or moves data, make it smaller or keep it on the "
+               "host; if it computes, look at the shapes and compute in chunks along one "
+               "dimension, keeping of each what is needed";
+    }
+    if (tide_cause_is_attention(facts, line)) {
+        return "if these are attention scores, `scaled_dot_product_attention` does not make them; "
+               "else compute in chunks along one dimension, keeping of each what is needed";
+    }
+    return n_own > 0 ? "look at the shapes on that line, and compute in chunks along one "
+                       "dimension, keeping of each what is needed"
+                     : "look at the shapes on that line, and compute in chunks along one "
+                       "dimension. `a @ w` copies an operand that lacks a batch dimension once for "
+                       "each element of it: give both the same batch dimensions, for example by a "
+                       "transpose, and use `torch.bmm`";
 }
 
 static tide_status say_too_large(const tide_facts *facts, tide_causes *to) {
@@ -254,21 +302,8 @@ static tide_status say_too_large(const tide_facts *facts, tide_causes *to) {
         .share = 1,
         .bytes = failure->asked_bytes,
         .words = words,
-        .cure = is_cdist ? "loop over chunks of rows, and reduce each chunk (a minimum, a top-k) "
-                           "before the next one; if the inputs need gradients, call `backward()` "
-                           "on each chunk, because autograd keeps it until then"
-                : has_line && found.n_own > 0
-                    ? "look at the shapes on that line, and compute in chunks along one dimension, "
-                      "keeping of each what is needed"
-                : has_line
-                    ? "look at the shapes on that line, and compute in chunks along one "
-                      "dimension, keeping of each what is needed. `a @ w` copies an operand that "
-                      "lacks a batch dimension once "
-                      "for each element of it: give both the same batch dimensions, for example "
-                      "by a transpose, and use `torch.bmm`"
-                    : "look at the size that the program asks for",
-        .cost = is_cdist || has_line ? "a loop; the memory needed falls with the size of the chunk"
-                                     : ""};
+        .cure = cure_of_large(facts, is_cdist, found.n_own),
+        .cost = has_line ? "a loop; the memory needed falls with the size of the chunk" : ""};
     return tide_causes_add(to, &cause);
 }
 

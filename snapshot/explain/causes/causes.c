@@ -35,9 +35,13 @@ static tide_cause_rule *const RULES[] = {
     /* reserved memory */
     tide_cause_reserved,
     tide_cause_spare,
+    /* only if nothing else fired */
+    tide_cause_results,
+    tide_cause_activations,
 };
 
-#define LEAST_SHARE 0.01        /* smaller causes are not named */
+#define LEAST_SHARE 0.01                /* smaller causes are not named */
+#define LEAST_BYTES (INT64_C(32) << 20) /* nor are those of the peak that hold less */
 #define LEAST_GROWTH_SHARE 0.15 /* at a failure, smaller growth only is a part of the peak */
 
 tide_status tide_causes_add(tide_causes *to, const tide_cause *cause) {
@@ -90,13 +94,16 @@ static bool is_before(const tide_cause *a, const tide_cause *b) {
     return a->tier != b->tier ? a->tier < b->tier : a->share > b->share;
 }
 
-/* Whether two growths are of one line: an inner loop repeats what the loop around it says. */
+/* Whether two growths are of one line, or one loop runs within the other: an inner loop repeats
+ * what the loop around it says. */
 static bool is_same_growth(const tide_facts *facts, const tide_growth_fact *a,
                            const tide_growth_fact *b) {
     const tide_stack_row *stacks = facts->snapshot->stacks;
     bool is_line = a->line != TIDE_NONE && b->line != TIDE_NONE &&
                    stacks[a->line].frame == stacks[b->line].frame;
-    return is_line ||
+    bool is_nested = (a->loop->starts[0] <= b->loop->starts[0] && b->loop->end <= a->loop->end) ||
+                     (b->loop->starts[0] <= a->loop->starts[0] && a->loop->end <= b->loop->end);
+    return is_line || is_nested ||
            (a->loop->file == b->loop->file && a->loop->first_line == b->loop->first_line);
 }
 
@@ -112,7 +119,9 @@ static void sort(tide_causes *causes, const tide_facts *facts) {
     for (size_t i = 0; i < causes->n_causes; i++) {
         tide_cause cause = causes->causes[i];
         bool is_small = has_failed && cause.growth != NULL && cause.share < LEAST_GROWTH_SHARE;
-        bool is_known = cause.share < LEAST_SHARE;
+        bool is_trifle = cause.tier >= TIDE_TIER_PEAK && cause.growth == NULL && cause.bytes > 0 &&
+                         cause.bytes < LEAST_BYTES;
+        bool is_known = cause.share < LEAST_SHARE || is_trifle;
         cause.tier = is_small && cause.tier == TIDE_TIER_GROWTH ? TIDE_TIER_PEAK : cause.tier;
         for (size_t j = 0; j < n; j++) {
             is_known = is_known || is_same(facts, &causes->causes[j], &cause);

@@ -54,6 +54,8 @@ tide_cause_rule tide_cause_garbage;       /* reference cycles; after growth, whi
 tide_cause_rule tide_cause_fragmentation; /* free memory in pieces */
 tide_cause_rule tide_cause_rebuilt;       /* an old model beside the new one */
 tide_cause_rule tide_cause_reserved;      /* side streams, CUDA graphs, an emptied cache */
+tide_cause_rule tide_cause_results;       /* only if nothing else fired, as is the next */
+tide_cause_rule tide_cause_activations;
 tide_cause_rule tide_cause_models;
 tide_cause_rule tide_cause_spare;
 tide_cause_rule tide_cause_loaded;

@@ -8,13 +8,14 @@
 #include "snapshot/explain/words/user_line.h"
 
 enum {
-    LEAST_OF_GRAPH = 3,   /* blocks a pass, and places, of a graph that survives */
-    COPIED_PERCENT = 50,  /* of the bytes, in copies of a model */
-    PLACE_PERCENT = 95,   /* of the bytes, in one place, .. */
-    LEAST_OF_CACHE = 8,   /* .. and so many blocks a pass: results, such as a cache of layers */
-    CYCLE_PERCENT = 30,   /* of the bytes, gradients in a reference cycle */
-    MOST_HOOKED = 2,      /* modules whose outputs are kept; a graph has more */
-    GRADIENT_PERCENT = 20 /* of the bytes, made in the backward pass, of a hook on gradients */
+    LEAST_OF_GRAPH = 3,    /* blocks a pass, and places, of a graph that survives */
+    COPIED_PERCENT = 50,   /* of the bytes, in copies of a model */
+    PLACE_PERCENT = 95,    /* of the bytes, in one place, .. */
+    LEAST_OF_CACHE = 8,    /* .. and so many blocks a pass: results, such as a cache of layers */
+    CYCLE_PERCENT = 30,    /* of the bytes, gradients in a reference cycle */
+    MOST_HOOKED = 2,       /* modules whose outputs are kept; a graph has more */
+    GRADIENT_PERCENT = 20, /* of the bytes, made in the backward pass, of a hook on gradients .. */
+    MOST_OF_HOOK = 2 /* .. which keeps so many blocks of a module in a pass; a graph keeps more */
 };
 
 /* What the kept blocks of one growth are. */
@@ -22,6 +23,10 @@ typedef struct kept {
     int64_t bytes;
     int64_t backward_bytes, copied_bytes;
     int64_t gradient_bytes;    /* of the backward pass, outside of every module: gradients */
+    int64_t graph_bytes;       /* of these, made while autograd recorded: with create_graph=True */
+    int64_t second_bytes;      /* of the backward pass, made while autograd recorded */
+    size_t n_on, n_off;        /* made outside of the backward pass with autograd on, and off */
+    bool has_modes;            /* whether autograd was on was recorded */
     size_t n_forward, n_other; /* made inside a call of a module, and outside */
     size_t n_inside;           /* made in a forward pass by a library's line */
     size_t n_places;           /* distinct stacks, modules and nodes */
@@ -39,6 +44,24 @@ typedef struct kept {
 static bool is_in_pool(const tide_facts *facts, const tide_lifetime *block) {
     const uint16_t *pools = facts->snapshot->event_pool;
     return pools != NULL && block->born > 0 && pools[block->born - 1] != 0;
+}
+
+static uint8_t mode_of(const tide_facts *facts, const tide_lifetime *block) {
+    const uint8_t *modes = facts->snapshot->event_mode;
+    return modes != NULL && block->born > 0 ? modes[block->born - 1] : TIDE_AUTOGRAD_UNKNOWN;
+}
+
+static void look_at_mode(const tide_facts *facts, const tide_lifetime *block, bool is_backward,
+                         kept *ret) {
+    uint8_t mode = mode_of(facts, block);
+    bool is_gradient = is_backward && tide_module_of(&facts->scopes, block->scope) == TIDE_NONE;
+    int64_t bytes = is_gradient ? (int64_t)block->block_bytes : 0;
+    ret->has_modes = ret->has_modes || mode != TIDE_AUTOGRAD_UNKNOWN;
+    ret->gradient_bytes += bytes;
+    ret->graph_bytes += mode == TIDE_AUTOGRAD_ON ? bytes : 0;
+    ret->second_bytes += is_backward && mode == TIDE_AUTOGRAD_ON ? (int64_t)block->block_bytes : 0;
+    ret->n_on += !is_backward && mode == TIDE_AUTOGRAD_ON;
+    ret->n_off += !is_backward && mode > TIDE_AUTOGRAD_ON;
 }
 
 /* The function that copied a whole model: deepcopy, or a conversion of a module. */
@@ -66,13 +89,11 @@ static void look_at_block(const tide_facts *facts, const tide_lifetime *block, k
                      python != tide_stack_program(&facts->stacks, block->stack);
     ret->bytes += (int64_t)block->block_bytes;
     ret->backward_bytes += is_backward ? (int64_t)block->block_bytes : 0;
-    ret->gradient_bytes += is_backward && tide_module_of(&facts->scopes, block->scope) == TIDE_NONE
-                               ? (int64_t)block->block_bytes
-                               : 0;
     ret->copied_bytes += is_copy ? (int64_t)block->block_bytes : 0;
     ret->n_forward += is_forward;
     ret->n_other += !is_forward;
     ret->n_inside += is_inside;
+    look_at_mode(facts, block, is_backward, ret);
     ret->has_pool = ret->has_pool || is_in_pool(facts, block);
     ret->is_captured = ret->is_captured || (traits & TIDE_IN_CAPTURE) != 0;
     if (is_copy && ret->copier[0] == '\0') {
@@ -128,13 +149,24 @@ static tide_status look_at(const tide_facts *facts, const tide_growth_fact *fact
     return count_places(facts, fact, ret);
 }
 
+/* Autograd was off where all of it was made. */
+static bool is_off(const kept *of) {
+    return of->n_off > 0 && of->n_on == 0 && of->backward_bytes == 0;
+}
+
+/* Most of it is gradients, which a backward pass without create_graph=True made: they hold no
+ * graph. */
+static bool is_plain_gradients(const kept *of) {
+    return of->has_modes && of->graph_bytes == 0 && of->gradient_bytes > of->bytes / 2;
+}
+
 /* More than the results of a pass survive: what went into it, or tensors of many places in the
- * model. Only autograd's graph keeps these. */
+ * model. Only autograd's graph keeps these, unless it was off. */
 static bool is_graph(const tide_growth_fact *fact, const kept *of) {
     bool has_both = of->n_forward > 0 && of->n_other > 0;
     bool is_cache = of->place_bytes > of->bytes / 100 * PLACE_PERCENT &&
                     of->n_of_place >= LEAST_OF_CACHE * fact->n_keeping;
-    return fact->n_blocks >= LEAST_OF_GRAPH * fact->n_keeping && !is_cache &&
+    return !is_off(of) && fact->n_blocks >= LEAST_OF_GRAPH * fact->n_keeping && !is_cache &&
            (of->n_places >= LEAST_OF_GRAPH || has_both);
 }
 
@@ -178,19 +210,20 @@ static tide_status say_steps(const tide_facts *facts, const tide_growth_fact *fa
 
 /* ---- loops without a backward pass ---- */
 
-static tide_status say_graph(const tide_facts *facts, const tide_growth_fact *fact,
+static tide_status say_graph(const tide_facts *facts, const tide_growth_fact *fact, const kept *of,
                              tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
+    bool is_on = of->n_on > 0 && of->n_off == 0;
     tide_cause cause = tide_cause_of_growth(facts, fact, "graph_kept");
     tide_growth_add_kept(facts, fact, &text);
     tide_growth_add_line(facts, fact, &text);
     tide_text_add(&text,
-                  ". It runs the model forward and never backward. Something that outlives one %s, "
-                  "such as a list of outputs, a running sum of losses, or a state that is carried "
-                  "over, keeps its autograd graph alive, or, where gradients are disabled, "
-                  "these tensors themselves.",
-                  tide_growth_round(fact));
+                  ". It runs the model forward%s and never backward. Something that outlives one "
+                  "%s, such as a list of outputs, a running sum of losses, or a state that is "
+                  "carried over, keeps its autograd graph alive%s.",
+                  is_on ? " with gradients enabled" : "", tide_growth_round(fact),
+                  is_on ? "" : ", or, where gradients are disabled, these tensors themselves");
     cause.words = words;
     cause.cure = "run an evaluation under `with torch.no_grad():`, keep numbers instead of tensors "
                  "(`total += loss.item()`), and `.detach()` a state that is carried over";
@@ -207,19 +240,17 @@ int64_t tide_growth_largest(const tide_facts *facts, const tide_growth_fact *fac
 }
 
 static tide_status say_results(const tide_facts *facts, const tide_growth_fact *fact,
-                               tide_causes *to) {
+                               const kept *of, tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
-    char bytes[TIDE_BYTES_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
     tide_cause cause = tide_cause_of_growth(facts, fact, "results_collected");
     size_t n = (fact->n_blocks + fact->n_keeping / 2) / fact->n_keeping;
     tide_growth_add_kept(facts, fact, &text);
     tide_growth_add_line(facts, fact, &text);
-    tide_text_add(&text,
-                  ": %zu %s of up to %s each time, fewer than a graph would have. Results are "
-                  "collected on the card, not graphs.",
+    tide_text_add(&text, ": %zu %s each time%s. Results are collected on the card, not graphs%s.",
                   n > 0 ? n : 1, tide_plural(n > 1 ? n : 1, "tensor", "tensors"),
-                  tide_bytes_format(tide_growth_largest(facts, fact), bytes));
+                  is_off(of) || is_plain_gradients(of) ? "" : ", fewer than a graph would have",
+                  is_off(of) ? ": gradients are disabled there" : "");
     cause.words = words;
     cause.cure = "move what you keep to the host (`.cpu()`). If you keep a slice such as "
                  "`h[:, 0]`, copy it (`.clone()`), because a slice holds the whole tensor";
@@ -233,10 +264,10 @@ static tide_status say_forward(const tide_facts *facts, const tide_growth_fact *
         return TIDE_OK;
     }
     if (is_graph(fact, of)) {
-        return say_graph(facts, fact, to);
+        return say_graph(facts, fact, of, to);
     }
     bool has_graphs = of->is_captured || facts->reserved.parts[TIDE_RESERVED_POOLS].n_owners > 0;
-    return has_graphs ? TIDE_OK : say_results(facts, fact, to);
+    return has_graphs ? TIDE_OK : say_results(facts, fact, of, to);
 }
 
 /* ---- loops with a backward pass ---- */
@@ -322,20 +353,46 @@ static tide_status say_kept_graph(const tide_facts *facts, const tide_growth_fac
     return tide_causes_add(to, &cause);
 }
 
+static tide_status say_second_order(const tide_facts *facts, const tide_growth_fact *fact,
+                                    const kept *of, tide_causes *to) {
+    char words[TIDE_CAUSE_TEXT];
+    char share[TIDE_SHARE_TEXT];
+    tide_text text = tide_text_in(words, sizeof(words));
+    tide_cause cause = tide_cause_of_growth(facts, fact, "second_order_graph");
+    tide_growth_add_kept(facts, fact, &text);
+    tide_text_add(&text,
+                  ", %s of it made in backward passes. With `create_graph=True` a backward pass "
+                  "leaves a graph of its own, which lives until the last backward pass over it, "
+                  "and as long as something refers to it.",
+                  tide_cause_share((double)of->backward_bytes / (double)of->bytes, share));
+    cause.words = words;
+    cause.cure = "call `backward()` for each task or batch instead of once for the sum of their "
+                 "losses, take fewer inner steps, or leave out `create_graph=True` where gradients "
+                 "of first order do";
+    return tide_causes_add(to, &cause);
+}
+
 static tide_status say_training(const tide_facts *facts, const tide_growth_fact *fact,
                                 const kept *of, tide_causes *to) {
     if (of->copied_bytes > of->bytes / 100 * COPIED_PERCENT) {
         return say_copies(facts, fact, of, to);
     }
-    if (of->gradient_bytes > of->bytes / 100 * CYCLE_PERCENT) {
+    int64_t cycle_bytes = of->has_modes ? of->graph_bytes : of->gradient_bytes;
+    if (cycle_bytes > of->bytes / 100 * CYCLE_PERCENT) {
         return say_cycle(facts, fact, of, to);
     }
     bool has_gradients = of->backward_bytes > of->bytes / 100 * GRADIENT_PERCENT;
     bool is_output = 2 * of->n_inside > fact->n_blocks && of->n_modules <= MOST_HOOKED;
-    if ((has_gradients || is_output) && of->n_modules > 0) {
+    bool is_hook = fact->n_blocks <= MOST_OF_HOOK * of->n_modules * fact->n_keeping;
+    bool has_second = !of->has_modes || of->second_bytes > 0;
+    if (has_gradients && !is_hook && has_second) {
+        return say_second_order(facts, fact, of, to);
+    }
+    if ((has_gradients || is_output) && is_hook) {
         return say_held(facts, fact, of, to);
     }
-    return say_kept_graph(facts, fact, to);
+    return is_off(of) || is_plain_gradients(of) ? say_results(facts, fact, of, to)
+                                                : say_kept_graph(facts, fact, to);
 }
 
 /* ---- a tensor that is made anew ---- */

@@ -5,6 +5,7 @@
 enum {
     LEAST_ROUNDS = 3,       /* in which the same weight was made */
     LEAST_PERCENT = 20,     /* of the peak, at least, of earlier rounds */
+    BARE_PERCENT = 95,      /* of the earlier rounds' bytes, in weights */
     MOST_BURST_ROWS = 20000 /* between two frees of one burst */
 };
 
@@ -48,7 +49,7 @@ static bool is_of_round(const tide_facts *facts, const tide_lifetime *block) {
 /* The blocks of earlier rounds at the peak, and the weight of this round that has most twins among
  * them: of one line and size. */
 typedef struct older {
-    int64_t bytes;
+    int64_t bytes, weight_bytes;
     const tide_lifetime *largest; /* weight of an earlier round */
 } older;
 
@@ -60,6 +61,7 @@ static older find_older(const tide_facts *facts, uint32_t first_of_peak) {
             continue;
         }
         found.bytes += (int64_t)block->block_bytes;
+        found.weight_bytes += tide_cause_is_weight(facts, block) ? (int64_t)block->block_bytes : 0;
         if (is_built(facts, block) &&
             (found.largest == NULL || block->block_bytes > found.largest->block_bytes)) {
             found.largest = block;
@@ -134,14 +136,29 @@ static series find_series(const tide_facts *facts, const tide_lifetime *like,
     return found;
 }
 
+/* Models without gradients and state may be kept on purpose. */
+static const char *cure_of(bool is_collected, bool is_bare) {
+    if (is_collected) {
+        return "call `gc.collect()` at the end of each round, or break the cycle: a hook or a "
+               "scheduler that refers to the model or the optimizer, which refers to it";
+    }
+    return is_bare ? "unless you use them all later, as an ensemble does, `del` the model and what "
+                     "refers to it (a list, a cache, a closure) at the end of each round, or keep "
+                     "it on the host (`model.cpu()`)"
+                   : "`del` the model, the optimizer and what refers to them (a list, a cache, a "
+                     "closure) at the end of each round. If they refer to each other, as a "
+                     "scheduler and its optimizer do, call `gc.collect()` then";
+}
+
 static tide_status say(const tide_facts *facts, const older *of, const series *like,
                        bool by_forward, tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
     char place[TIDE_PLACE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
     tide_cause cause = tide_cause_of_peak(facts, "models_kept", of->bytes);
-    tide_text_add(&text, "%s of earlier models make up ",
-                  by_forward ? "Weights" : "Weights, gradients and optimizer state");
+    bool is_bare = of->weight_bytes > of->bytes / 100 * BARE_PERCENT;
+    tide_text_add(&text, "Weights%s of earlier models make up ",
+                  is_bare ? "" : ", gradients and optimizer state");
     tide_cause_add_bytes(facts, of->bytes, &text);
     tide_text_add(&text,
                   ": %s builds a model anew after each %s, and %zu of the earlier ones %s "
@@ -156,15 +173,7 @@ static tide_status say(const tide_facts *facts, const older *of, const series *l
     }
     cause.tier = TIDE_TIER_GROWTH;
     cause.words = words;
-    cause.cure =
-        like->is_collected
-            ? "call `gc.collect()` at the end of each round, or break the cycle: a hook or a "
-              "scheduler that refers to the model or the optimizer, which refers to it"
-            : "`del` the model, the optimizer and what refers to them (a list, a cache, a closure) "
-              "at "
-              "the end of each round. If they refer to each other, as a scheduler and its "
-              "optimizer do, call `gc.collect()` "
-              "then. Copy what you keep to the host (`model.cpu()`)";
+    cause.cure = cure_of(like->is_collected, is_bare);
     cause.cost = like->is_collected ? "a collection takes milliseconds" : "";
     return tide_causes_add(to, &cause);
 }

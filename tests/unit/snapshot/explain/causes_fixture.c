@@ -135,6 +135,8 @@ void explain(const recording *of, explained *ret) {
     ret->snapshot->at_failure = of->at_failure;
     ret->snapshot->source = of->source;
     ret->snapshot->n_source = of->n_source;
+    ret->snapshot->parameter_types = of->types;
+    ret->snapshot->n_parameter_types = of->n_types;
     ret->snapshot->run.implementation = "pytorch";
     if (of->account.used_at_peak_bytes > 0) {
         ret->snapshot->driver_accounts = &of->account;

@@ -50,6 +50,8 @@ typedef struct recording {
     tide_snapshot_at_failure at_failure;
     const tide_source_row *source; /* of the program's lines; NULL: not recorded */
     size_t n_source;
+    const tide_snapshot_type *types; /* of parameters; NULL: not recorded */
+    size_t n_types;
 } recording;
 
 /* Strings of the program's files. */

@@ -84,6 +84,34 @@ static void fill_by_weights(uint64_t other) {
     fail_request(&made, 2 * GIB, GIB, AT_BUILD);
 }
 
+/* The type is named if it is that of all weights, and half precision is no cure for half. */
+static void types_of_weights(void **state) {
+    (void)state;
+    static const tide_snapshot_type TYPES[] = {{"float32", 22 * (int64_t)GIB, 30},
+                                               {"int64", 4096, 1},
+                                               {"bfloat16", 11 * (int64_t)GIB, 30}};
+    static const struct {
+        size_t first, n;
+        const char *words, *cure;
+    } CASES[] = {{0, 2, "are weights, in float32.", "build the model in half precision"},
+                 {2, 1, "are weights, in bfloat16.", "quantize the model, or shard"},
+                 {0, 3, "are weights.", "build the model in half precision"},
+                 {0, 0, "are weights.", "build the model in half precision"}};
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        explained of;
+        fill_by_weights(0);
+        made.types = &TYPES[CASES[i].first];
+        made.n_types = CASES[i].n;
+        explain(&made, &of);
+        const tide_cause *cause = cause_of(&of, "weights_alone");
+        if (strstr(cause->words, CASES[i].words) == NULL ||
+            strncmp(cause->cure, CASES[i].cure, strlen(CASES[i].cure)) != 0) {
+            fail_msg("case %zu: %s Cure: %s", i, cause->words, cause->cure);
+        }
+        end_explained(&of);
+    }
+}
+
 static void weights(void **state) {
     (void)state;
     fill_by_weights(0);
@@ -385,6 +413,7 @@ int main(void) {
         cmocka_unit_test_setup(no_others, start),
         cmocka_unit_test_setup(limit, start),
         cmocka_unit_test_setup(weights, start),
+        cmocka_unit_test_setup(types_of_weights, start),
         cmocka_unit_test_setup(too_large, start),
         cmocka_unit_test_setup(one_more_too_large, start),
         cmocka_unit_test_setup(distances, start),

@@ -1,0 +1,67 @@
+/* A pattern of a failed request that no other explains: the results of the forward pass, which wait
+ * for the backward pass, fill the card. */
+#include "common/map.h"
+#include "snapshot/explain/causes/blocks.h"
+
+enum {
+    HELD_PERCENT = 60, /* of the allocated bytes, at least */
+    LEAST_PLACES = 8,  /* that made them: layers of a model */
+    ROOM_PERCENT = 3   /* of the capacity, left after the request: then it is not too large */
+};
+
+static bool is_result(const tide_facts *facts, const tide_lifetime *block) {
+    return block->device == facts->device && block->category != TIDE_WORKSPACE &&
+           tide_lifetime_is_allocated(block, facts->failure.event) &&
+           tide_block_is_forward(&facts->lines, block) && !tide_cause_is_state(facts, block);
+}
+
+static tide_status count(const tide_facts *facts, int64_t *ret_bytes, size_t *ret_places) {
+    tide_map places;
+    tide_status status = TIDE_OK;
+    *ret_bytes = 0;
+    tide_map_init(&places, facts->mem);
+    for (size_t i = 0; i < facts->lifetimes->n_lifetimes && status == TIDE_OK; i++) {
+        const tide_lifetime *block = tide_facts_block(facts, (uint32_t)i);
+        if (is_result(facts, block)) {
+            *ret_bytes += (int64_t)block->block_bytes;
+            status = tide_map_put(&places,
+                                  tide_place_key(&facts->scopes, block->stack, block->scope), 0);
+        }
+    }
+    *ret_places = places.n_used;
+    tide_map_fini(&places);
+    return status;
+}
+
+tide_status tide_cause_activations(const tide_facts *facts, tide_causes *to) {
+    const tide_failure *failure = &facts->failure;
+    char words[TIDE_CAUSE_TEXT];
+    char held[TIDE_BYTES_TEXT];
+    char all[TIDE_BYTES_TEXT];
+    int64_t bytes = 0;
+    size_t n_places = 0;
+    if (failure->event < 0 || failure->free_bytes < 0 || to->n_causes > 0 ||
+        failure->margin_bytes >= failure->capacity_bytes / 100 * ROOM_PERCENT) {
+        return TIDE_OK;
+    }
+    TIDE_TRY(count(facts, &bytes, &n_places));
+    if (bytes < failure->allocated_bytes / 100 * HELD_PERCENT || n_places < LEAST_PLACES) {
+        return TIDE_OK;
+    }
+    tide_text text = tide_text_in(words, sizeof(words));
+    tide_text_add(&text,
+                  "%s of the %s allocated were results inside the model, as autograd keeps them "
+                  "for the backward pass. They grow with the batch.",
+                  tide_bytes_format(bytes, held), tide_bytes_format(failure->allocated_bytes, all));
+    const tide_cause cause = {
+        .id = "activations",
+        .tier = TIDE_TIER_PEAK,
+        .share = (double)bytes / (double)failure->allocated_bytes,
+        .bytes = bytes,
+        .words = words,
+        .cure = "a smaller batch, with the gradients of several summed before each step; bfloat16 "
+                "(`torch.autocast(\"cuda\", torch.bfloat16)`); or `torch.utils.checkpoint` around "
+                "each block. If you do not train here, use `torch.no_grad()`",
+        .cost = "checkpoint computes the forward pass twice"};
+    return tide_causes_add(to, &cause);
+}

@@ -1,0 +1,36 @@
+#include "snapshot/explain/causes/line_text.h"
+
+#include <string.h>
+
+#include "snapshot/document/source.h"
+
+static bool has_any(const char *text, const char *const *parts, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (strstr(text, parts[i]) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+tide_line_kind tide_cause_line_kind(const tide_facts *facts, uint32_t node) {
+    static const char *const MAKERS[] = {"zeros(",      "ones(",      "empty(",      "full(",
+                                         "rand(",       "randn(",     "randint(",    "arange(",
+                                         "eye(",        "tensor(",    "zeros_like(", "ones_like(",
+                                         "empty_like(", "full_like(", "load("};
+    static const char *const CONVERSIONS[] = {".float(",    ".double(", ".half(",
+                                              ".bfloat16(", ".long(",   ".int(",
+                                              ".to(",       ".cuda(",   ".type("};
+    const tide_source_row *row =
+        node != TIDE_NONE ? tide_source_of(facts->snapshot, facts->snapshot->stacks[node].frame)
+                          : NULL;
+    if (row == NULL || row->text[0] == '\0' || row->is_cut) {
+        return TIDE_LINE_UNKNOWN;
+    }
+    if (has_any(row->text, MAKERS, sizeof(MAKERS) / sizeof(MAKERS[0]))) {
+        return TIDE_LINE_MAKES;
+    }
+    return has_any(row->text, CONVERSIONS, sizeof(CONVERSIONS) / sizeof(CONVERSIONS[0]))
+               ? TIDE_LINE_CONVERTS
+               : TIDE_LINE_COMPUTES;
+}

@@ -1,0 +1,21 @@
+/* line_text.h - what the text of a line shows about the tensors that it makes: shared by the
+ * patterns of large tensors.
+ */
+#ifndef TIDE_SNAPSHOT_CAUSES_LINE_TEXT_H
+#define TIDE_SNAPSHOT_CAUSES_LINE_TEXT_H
+
+#include <stdint.h>
+
+#include "snapshot/explain/facts.h"
+
+typedef enum tide_line_kind {
+    TIDE_LINE_UNKNOWN = 0, /* its text was not recorded in full */
+    TIDE_LINE_COMPUTES,
+    TIDE_LINE_CONVERTS, /* or moves: `.float()`, `.to(..)` */
+    TIDE_LINE_MAKES     /* a tensor that needs no input: `torch.zeros(..)` */
+} tide_line_kind;
+
+/* Of a node of the stack tree; TIDE_NONE: unknown. */
+tide_line_kind tide_cause_line_kind(const tide_facts *facts, uint32_t node);
+
+#endif
