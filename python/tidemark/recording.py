@@ -13,7 +13,10 @@ import signal
 import sys
 import threading
 
-from . import failure, generated, groups, live, live_names, modules, names, own_history, program, ranges, ranks, saving, settings, source, steps, telling, types_held
+from . import (
+    failure, generated, graph, groups, live, live_names, modules, names, operators, own_history, program, ranges, ranks, saving,
+    settings, source, steps, telling, types_held
+)
 
 MAX_ENTRIES = 1_000_000  # events that PyTorch keeps; older ones are dropped and counted in the answer
 
@@ -101,6 +104,9 @@ def _begin():
             _recording.live.watch_pools(torch)
             _recording.marks.ranges = ranges.watch(torch, _recording.live)
             program.tell(torch, _recording.live)
+            if state == live.ATTACHED and operators.start(torch, _recording.live):
+                _recording.names.walks = graph.NoWalks()
+                _recording.live.describe("live.operators", "all")
             if state == live.ATTACHED:
                 torch._C._cuda_attach_out_of_memory_observer(_at_out_of_memory)
         else:

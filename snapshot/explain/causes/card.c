@@ -18,6 +18,7 @@ enum {
     OWN_PARTS = 4,           /* in tensors of at least this part of the request */
     ROOM_PERCENT = 3,        /* of the capacity, left after the request: then it is not too large */
     MOST_TIMES = 1000,       /* that are counted */
+    MOST_PROCESSES = 3,      /* that are named */
     ALLOCATOR_NAME_BYTES = 8 /* of "PyTorch", with its end */
 };
 
@@ -63,6 +64,30 @@ bool tide_cause_is_limit(const tide_facts *facts) {
     return failure->event >= 0 && failure->free_bytes - failure->asked_bytes > LIMIT_LEAST;
 }
 
+/* " The driver listed process 4242 (/usr/bin/python3) with 18.50 GiB then." The three largest;
+ * nothing if it listed none. */
+static void add_processes(const tide_facts *facts, tide_text *to) {
+    const tide_snapshot_at_failure *at = &facts->snapshot->at_failure;
+    char bytes[TIDE_BYTES_TEXT];
+    if (at->device != (int64_t)facts->device || at->n_processes == 0) {
+        return;
+    }
+    tide_text_add(to, " The driver listed");
+    for (size_t i = 0; i < at->n_processes && i < MOST_PROCESSES; i++) {
+        const tide_snapshot_process *process = &at->processes[i];
+        bool has_name = process->name[0] != '\0';
+        tide_text_add(to, "%s process %" PRId64 "%s%s%s", i > 0 ? "," : "", process->pid,
+                      has_name ? " (" : "", process->name, has_name ? ")" : "");
+        if (process->used_bytes >= 0) {
+            tide_text_add(to, " with %s", tide_bytes_format(process->used_bytes, bytes));
+        }
+    }
+    if (at->n_processes > MOST_PROCESSES) {
+        tide_text_add(to, " and %zu more", at->n_processes - MOST_PROCESSES);
+    }
+    tide_text_add(to, " on this card then.");
+}
+
 static tide_status say_others(const tide_facts *facts, int64_t held, tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
     char others[TIDE_BYTES_TEXT];
@@ -75,6 +100,7 @@ static tide_status say_others(const tide_facts *facts, int64_t held, tide_causes
                   tide_bytes_format(held, others),
                   tide_bytes_format(facts->failure.total_bytes, total),
                   tide_bytes_format(facts->failure.reserved.bytes, reserved));
+    add_processes(facts, &text);
     const tide_cause cause = {
         .id = "other_process",
         .tier = TIDE_TIER_ALL,

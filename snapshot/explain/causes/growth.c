@@ -11,6 +11,7 @@ enum {
     LEAST_OF_GRAPH = 3,    /* blocks a pass, and places, of a graph that survives */
     COPIED_PERCENT = 50,   /* of the bytes, in copies of a model */
     PLACE_PERCENT = 95,    /* of the bytes, in one place, .. */
+    MOST_OF_RESULT = 3,    /* blocks a pass, that may be results without a graph */
     LEAST_OF_CACHE = 8,    /* .. and so many blocks a pass: results, such as a cache of layers */
     CYCLE_PERCENT = 30,    /* of the bytes, gradients in a reference cycle */
     MOST_HOOKED = 2,       /* modules whose outputs are kept; a graph has more */
@@ -223,7 +224,7 @@ static tide_status say_graph(const tide_facts *facts, const tide_growth_fact *fa
                   "%s, such as a list of outputs, a running sum of losses, or a state that is "
                   "carried over, keeps its autograd graph alive%s.",
                   is_on ? " with gradients enabled" : "", tide_growth_round(fact),
-                  is_on ? "" : ", or, where gradients are disabled, these tensors themselves");
+                  is_on ? "" : " (or, where gradients are disabled, only these tensors)");
     cause.words = words;
     cause.cure = "run an evaluation under `with torch.no_grad():`, keep numbers instead of tensors "
                  "(`total += loss.item()`), and `.detach()` a state that is carried over";
@@ -334,18 +335,19 @@ static tide_status say_kept_graph(const tide_facts *facts, const tide_growth_fac
                                   tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
-    bool is_one = fact->n_blocks <= fact->n_keeping; /* one block each time */
+    bool is_few = fact->n_blocks <= MOST_OF_RESULT * fact->n_keeping;
     tide_cause cause = tide_cause_of_growth(facts, fact, "training_graph_kept");
     tide_growth_add_kept(facts, fact, &text);
     tide_growth_add_line(facts, fact, &text);
     tide_text_add(&text,
                   ", after the backward pass of that iteration is over. %s, such as a list of "
                   "losses or outputs, a running sum, or a state that is carried over, keeps %s.",
-                  is_one ? "Something that outlives it" : "Something that outlives the iteration",
-                  is_one ? "this tensor itself, or a graph that needs it" : "its graph alive");
+                  is_few ? "Something that outlives it" : "Something that outlives the iteration",
+                  is_few ? "these tensors themselves, or a graph that needs them"
+                         : "its graph alive");
     cause.words = words;
     cause.cure =
-        is_one ? "keep the number (`losses.append(loss.item())`), `.detach()` a state that is "
+        is_few ? "keep the number (`losses.append(loss.item())`), `.detach()` a state that is "
                  "carried over, and move outputs to the host (`.detach().cpu()`)"
                : "keep the number (`losses.append(loss.item())`), and `.detach()` what you "
                  "keep or carry over";
@@ -446,7 +448,11 @@ static tide_status say(const tide_facts *facts, const tide_growth_fact *fact, ti
 
 tide_status tide_cause_growth(const tide_facts *facts, tide_causes *to) {
     for (size_t i = 0; i < facts->growth.n_facts; i++) {
+        size_t n = to->n_causes;
         TIDE_TRY(say(facts, &facts->growth.facts[i], to));
+        if (to->n_causes > n) {
+            TIDE_TRY(tide_cause_name_holder(facts, to, &to->causes[n]));
+        }
     }
     return TIDE_OK;
 }

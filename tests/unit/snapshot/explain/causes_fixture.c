@@ -128,6 +128,8 @@ void explain(const recording *of, explained *ret) {
                                 .n_frames = sizeof(FRAMES) / sizeof(FRAMES[0]),
                                 .stacks = STACKS,
                                 .n_stacks = sizeof(STACKS) / sizeof(STACKS[0]),
+                                .scopes = of->scopes,
+                                .n_scopes = of->n_scopes,
                                 .n_devices = 2};
     ret->snapshot = made_snapshot(NULL, &tables, of->rows, of->n);
     ret->snapshot->devices = of->devices;

@@ -42,6 +42,30 @@ static void others(void **state) {
     end_explained(&of);
 }
 
+/* The processes that the driver listed, largest first. */
+static void others_by_name(void **state) {
+    (void)state;
+    static const tide_snapshot_process PROCESSES[] = {{4242, 18 * (int64_t)GIB, "/usr/bin/python3"},
+                                                      {7, -1, ""},
+                                                      {8, (int64_t)MIB, "b"},
+                                                      {9, (int64_t)MIB, "c"}};
+    alloc_alone(&made, FIRST, 2 * GIB, AT_FORWARD);
+    fail_request(&made, 2 * GIB, GIB, AT_FORWARD);
+    made.at_failure.device = 0;
+    made.at_failure.processes = PROCESSES;
+    made.at_failure.n_processes = 4;
+    explained of;
+    explain(&made, &of);
+    assert_non_null(strstr(cause_of(&of, "other_process")->words,
+                           " The driver listed process 4242 (/usr/bin/python3) with 18.00 GiB, "
+                           "process 7, process 8 (b) with 1.00 MiB and 1 more on this card then."));
+    end_explained(&of);
+    made.at_failure.device = 1; /* of another card */
+    explain(&made, &of);
+    assert_null(strstr(cause_of(&of, "other_process")->words, "The driver"));
+    end_explained(&of);
+}
+
 /* The context and what libraries hold are known, and 10 % of a card are no other program. */
 static void no_others(void **state) {
     (void)state;
@@ -160,9 +184,7 @@ static void one_more_too_large(void **state) {
     assert_string_equal(
         cause_of(&of, "too_large_request")->words,
         "One request is for 16.00 GiB, 163 times as much as the largest tensor that other code "
-        "made (100.00 MiB), and 1 tensor of the same function already holds 16.00 GiB: operators "
-        "that "
-        "pair, broadcast, repeat or resize their inputs make such results.");
+        "made (100.00 MiB), and 1 tensor of the same function already holds 16.00 GiB.");
     end_explained(&of);
     begin_recording(&made); /* small tensors that fill the card are no such result */
     alloc_alone(&made, FIRST, 100 * MIB, AT_MAIN);
@@ -410,6 +432,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quotes),
         cmocka_unit_test_setup(others, start),
+        cmocka_unit_test_setup(others_by_name, start),
         cmocka_unit_test_setup(no_others, start),
         cmocka_unit_test_setup(limit, start),
         cmocka_unit_test_setup(weights, start),
