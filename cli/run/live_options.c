@@ -22,6 +22,11 @@ const char *tide_choice_stacks(size_t i) {
     return choice(VALUES, N_OF(VALUES), i);
 }
 
+const char *tide_choice_names(size_t i) {
+    static const char *const VALUES[] = {"kept", "all"};
+    return choice(VALUES, N_OF(VALUES), i);
+}
+
 const char *tide_choice_full(size_t i) {
     static const char *const VALUES[] = {"keep-newest", "stop"};
     return choice(VALUES, N_OF(VALUES), i);
@@ -70,8 +75,14 @@ tide_status tide_live_options_apply(const tide_live_options *options, tide_launc
                          "--signal and --on-oom read the log of the running program, and --method "
                          "history keeps none");
     }
+    if (strcmp(options->method, "history") == 0 && strcmp(options->names, "all") == 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--names all writes into the log of the running program, and --method "
+                         "history keeps none");
+    }
     config->method = method_of(options->method);
     config->stacks = options->stacks;
+    config->names = options->names;
     config->log = options->log;
     config->log_bytes = options->log_bytes;
     config->full = options->full;

@@ -13,6 +13,7 @@
 typedef struct tide_live_options {
     const char *method; /* "auto", "preload", "pythonpath", "history" */
     const char *stacks; /* "python", "native", "both", "none" */
+    const char *names;  /* "kept", "all" */
     const char *log;    /* NULL: in a folder of the run's own */
     uint64_t log_bytes; /* 0: 256 MiB */
     const char *driver; /* "on", "off" */
@@ -23,11 +24,12 @@ typedef struct tide_live_options {
 } tide_live_options;
 
 #define TIDE_LIVE_OPTIONS_DEFAULT                                                                  \
-    { .method = "auto", .stacks = "python", .full = "keep-newest", .driver = "on" }
+    { .method = "auto", .stacks = "python", .names = "kept", .full = "keep-newest", .driver = "on" }
 
 /* The i-th value, NULL past the last, for tide_option.choice_at. */
 const char *tide_choice_method(size_t i);
 const char *tide_choice_stacks(size_t i);
+const char *tide_choice_names(size_t i);
 const char *tide_choice_full(size_t i);
 const char *tide_choice_driver(size_t i);
 const char *tide_choice_signal(size_t i);
@@ -38,6 +40,10 @@ const char *tide_choice_signal(size_t i);
                    (at) + offsetof(tide_live_options, stacks),                                     \
                    "frames of each call stack: Python's, native ones, both or none; default "      \
                    "python"),                                                                      \
+        TIDE_OPTION_OF(CHOICE, "names", NULL, tide_choice_names,                                   \
+                       (at) + offsetof(tide_live_options, names),                                  \
+                       "name the tensors that autograd keeps, or the results of all of "           \
+                       "PyTorch's operators; default kept"),                                       \
         TIDE_OPTION(TEXT, "log", "FILE", (at) + offsetof(tide_live_options, log),                  \
                     "keep the log here; %p is replaced by the process id"),                        \
         TIDE_OPTION(SIZE, "log-bytes", "SIZE", (at) + offsetof(tide_live_options, log_bytes),      \

@@ -17,6 +17,7 @@ void tide_launch_config_init(tide_launch_config *config) {
                                    .values = "auto",
                                    .streams = "now",
                                    .stacks = "python",
+                                   .names = "kept",
                                    .full = "keep-newest"};
 }
 

@@ -50,7 +50,8 @@ typedef struct tide_launch_config {
     bool writes_are_real;      /* the program's writes reach the user's files */
     tide_launch_method method; /* what records its memory */
     const char *stacks; /* "python", "native", "both", "none": the frames recorded with events */
-    const char *log;    /* pattern of the logs' paths, "%p" is the pid; NULL: in the run's folder */
+    const char *names; /* "kept", "all": tensors that autograd keeps, or all results of operators */
+    const char *log;   /* pattern of the logs' paths, "%p" is the pid; NULL: in the run's folder */
     uint64_t log_bytes; /* room for each log; 0: 256 MiB */
     const char *full;   /* "keep-newest", "stop": for a full log */
     bool skips_calls;   /* calls of CUDA get no rows */
@@ -63,11 +64,13 @@ typedef struct tide_launch_config {
      * `was_asked`, immediately when another process has sent this one the signal `asked_by`. That
      * signal is not passed on. NULL: never. The program does not wait meanwhile. */
     void (*watch)(void *ctx, const struct tide_launch *launch, bool was_asked);
-    int asked_by;        /* number of a signal, which then has no other effect here; 0: none */
-    bool logs_launches;  /* each process writes a launch log (programs/wire/run_launches.h); with
-                            cards */
-    const char *clock;   /* the pace of the program's clock (programs/step_time/pace.h), with
-                          * logs_launches; NULL: the real clock */
+    int asked_by;       /* number of a signal, which then has no other effect here; 0: none */
+    bool logs_launches; /* each process writes a launch log (programs/wire/run_launches.h); with
+                           cards */
+    const char *clock;  /* the pace of the program's clock (programs/step_time/pace.h), with
+                         * logs_launches; NULL: the real clock */
+    const char *allocator_settings; /* added to those of PyTorch's allocator in the environment:
+                                       "expandable_segments:True"; NULL: none */
     bool tells_failures; /* processes report failed requests (tide_left_count_failures) */
     void *ctx;           /* borrowed; the argument of shall_stop and watch */
 } tide_launch_config;

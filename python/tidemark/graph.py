@@ -63,6 +63,18 @@ class Walks:
             self.tell_cut()
 
 
+class NoWalks:
+    """Operators are named as they end (operators.py)."""
+
+    n_running = 0
+
+    def begin_backward(self, roots):
+        pass
+
+    def fail(self):
+        pass
+
+
 def read(roots):
     """Returns what the graph of the tensors keeps: address -> (how much its name says, device, name); and whether all
     of the graph was seen."""

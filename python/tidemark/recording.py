@@ -13,7 +13,10 @@ import signal
 import sys
 import threading
 
-from . import failure, generated, groups, live, live_names, modules, names, own_history, program, ranges, ranks, saving, settings, source, steps, telling
+from . import (
+    failure, generated, graph, groups, live, live_names, modules, names, operators, own_history, program, ranges, ranks, saving,
+    settings, source, steps, telling, types_held
+)
 
 MAX_ENTRIES = 1_000_000  # events that PyTorch keeps; older ones are dropped and counted in the answer
 
@@ -31,6 +34,7 @@ class Recording:
         self.live = live.find()
         self.marks = steps.Marks(self.live)
         self.source = source.Source(self.live)
+        self.types = types_held.Types(self.live)
         self.names = names.Names(self.marks) if self.live is None else live_names.LiveNames(self.marks)
 
 
@@ -100,6 +104,9 @@ def _begin():
             _recording.live.watch_pools(torch)
             _recording.marks.ranges = ranges.watch(torch, _recording.live)
             program.tell(torch, _recording.live)
+            if state == live.ATTACHED and operators.start(torch, _recording.live):
+                _recording.names.walks = graph.NoWalks()
+                _recording.live.describe("live.operators", "all")
             if state == live.ATTACHED:
                 torch._C._cuda_attach_out_of_memory_observer(_at_out_of_memory)
         else:
@@ -141,6 +148,8 @@ def _switch_on(switch, stacks="python"):
 
 def _at_out_of_memory(device, asked, total, free):
     _recording.names.look_at_failure()
+    if _recording.marks.live is not None:
+        _recording.types.tell()
     _recording.failure.look(device)
 
 
@@ -170,6 +179,7 @@ def _write(recording):
     if recording.marks.live is not None:
         recording.marks.add("program ends")
         _name_all(recording)
+        recording.types.tell()
         recording.source.tell()
     elif recording.has_history:
         recording.marks.add("program ends")

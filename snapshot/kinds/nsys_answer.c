@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/assert.h"
 #include "common/text/bytes.h"
 #include "common/text/plural.h"
 #include "snapshot/kinds/file_answer_internal.h"
@@ -119,6 +120,7 @@ static void say_report(tide_file_answer *answer, reading *of) {
     static const tide_traceback NOTHING;
     int64_t highest = -1;
     uint32_t highest_device = 0;
+    TIDE_ASSERT(of->events != NULL); /* read_table has found some */
     qsort(of->events, of->n_events, sizeof(*of->events), by_time);
     for (uint32_t device = 0; device < MOST_DEVICES; device++) {
         int64_t peak = say_device(answer, of, device);

@@ -236,10 +236,13 @@ static tide_status give_categories(tide_snapshot *snapshot) {
 }
 
 /* Names by what the document itself shows, so its own texts must be complete. */
-static tide_status name_activations(tide_document *document) {
+static tide_status name_activations(tide_document *document, const tide_recover_notes *notes) {
+    bool has_all = notes != NULL && tide_document_text(notes, "live.operators")[0] != '\0';
     tide_strings_fini(&document->added);
     tide_strings_init(&document->added, document->snapshot->arena.mem);
-    TIDE_TRY(tide_document_add_kept(document));
+    if (!has_all) { /* else each block has the name of its own operator */
+        TIDE_TRY(tide_document_add_kept(document));
+    }
     TIDE_TRY(tide_document_add_variables(document));
     TIDE_TRY(tide_document_copy_names(document));
     return store_strings(document);
@@ -262,7 +265,7 @@ static tide_status add_history(tide_document *document, const tide_recover_notes
         snapshot->n_dropped += (uint64_t)tide_document_first_row(document, i);
     }
     TIDE_TRY(store_strings(document));
-    TIDE_TRY(name_activations(document));
+    TIDE_TRY(name_activations(document, notes));
     return give_categories(snapshot);
 }
 
