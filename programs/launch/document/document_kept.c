@@ -29,11 +29,6 @@ typedef struct kept {
 
 #define NO_NAME UINT64_MAX
 
-/* Whether the name is one that a graph gave. */
-static bool is_kept(const tide_left_name *name) {
-    return name->category[0] == '\0';
-}
-
 bool tide_document_is_own_name(const tide_document *document, size_t event) {
     return document->name[event] != TIDE_NONE &&
            (document->certainty[event] == TIDE_CERTAINTY_NAMED ||
@@ -62,7 +57,7 @@ static tide_status find_windows(kept *of) {
     for (size_t i = 0; i < left->n_names; i++) {
         const tide_left_name *name = &left->names[i];
         bool is_known = of->n_windows > 0 && of->windows[of->n_windows - 1].end == name->row;
-        if (is_kept(name) && name->device == of->device && !is_known) {
+        if (tide_document_is_kept(name) && name->device == of->device && !is_known) {
             of->windows[of->n_windows++] = (window){backward_before(of, name->row), name->row};
         }
     }
