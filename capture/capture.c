@@ -87,6 +87,36 @@ static uint32_t node_of(const uint32_t *nodes, size_t n_stacks, uint32_t stack) 
     return stack < n_stacks ? nodes[stack] : TIDE_NONE;
 }
 
+/* A Python frame of the log is an instruction, so several stacks of the log may be one node.
+ * Numbers them in the order of the log. */
+static tide_status set_variants(const tide_recording *recording, const uint32_t *nodes,
+                                tide_snapshot *snapshot) {
+    tide_arena *arena = &snapshot->arena;
+    uint16_t *of_stack = tide_arena_alloc(arena, recording->n_stacks, sizeof(*of_stack));
+    uint16_t *n_of_node = tide_arena_alloc(arena, snapshot->n_stacks, sizeof(*n_of_node));
+    uint16_t *of_event = tide_arena_alloc(arena, recording->n_events, sizeof(*of_event));
+    bool differ = false;
+    if (of_stack == NULL || n_of_node == NULL || of_event == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    memset(n_of_node, 0, snapshot->n_stacks * sizeof(*n_of_node));
+    for (size_t i = 0; i < recording->n_stacks; i++) {
+        uint16_t *n = nodes[i] != TIDE_NONE ? &n_of_node[nodes[i]] : NULL;
+        of_stack[i] = n != NULL ? *n : 0;
+        if (n != NULL && *n < UINT16_MAX) {
+            (*n)++;
+        }
+    }
+    for (size_t i = 0; i < recording->n_events; i++) {
+        const tide_event *event = &recording->events[i];
+        bool is_known = event->action == TIDE_ACTION_ALLOC && event->stack < recording->n_stacks;
+        of_event[i] = is_known ? of_stack[event->stack] : 0;
+        differ = differ || of_event[i] != 0;
+    }
+    snapshot->event_variant = differ ? of_event : NULL;
+    return TIDE_OK;
+}
+
 /* Replaces the recording's stacks by nodes of the document's tree, in every row that has one. */
 static tide_status resolve_stacks(tide_recording *recording, tide_boundary *boundaries[2],
                                   tide_capture_modules *modules, tide_strings *strings,
@@ -110,6 +140,9 @@ static tide_status resolve_stacks(tide_recording *recording, tide_boundary *boun
     TIDE_TRY(tide_capture_stacks(recording, modules, strings, snapshot, nodes));
     if (modules != NULL) {
         modules->nodes = nodes;
+    }
+    if (modules != NULL && modules->n_python > 0) {
+        TIDE_TRY(set_variants(recording, nodes, snapshot));
     }
     for (size_t i = 0; i < recording->n_events; i++) {
         recording->events[i].stack = node_of(nodes, n_stacks, recording->events[i].stack);

@@ -47,13 +47,29 @@ static tide_status make_extras(const notes_maker *of, tide_recover_notes *to) {
     }
     for (size_t i = 0; i < of->n_events; i++) {
         const tide_live_extra *from = &of->contents->extras[of->kept[i]];
-        extras[i] = (tide_recover_extra){.sequence = from->sequence,
-                                         .node = string_of(of, from->node),
-                                         .module = string_of(of, from->module),
-                                         .pool = from->pool,
-                                         .thread = from->thread};
+        extras[i] = (tide_recover_extra){
+            .sequence = from->sequence,
+            .node = string_of(of, from->node),
+            .module = string_of(of, from->module),
+            .pool = from->pool,
+            .thread = from->thread,
+            .mode = from->mode < TIDE_N_AUTOGRAD_MODES ? from->mode : TIDE_AUTOGRAD_UNKNOWN};
     }
     to->extras = extras;
+    return TIDE_OK;
+}
+
+static tide_status tell_modes(const notes_maker *of, const tide_recover_notes *notes) {
+    uint8_t *modes = tide_arena_alloc(&of->snapshot->arena, of->n_events, sizeof(*modes));
+    bool is_known = false;
+    if (modes == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < of->n_events; i++) {
+        modes[i] = notes->extras[i].mode;
+        is_known = is_known || modes[i] != TIDE_AUTOGRAD_UNKNOWN;
+    }
+    of->snapshot->event_mode = is_known ? modes : NULL;
     return TIDE_OK;
 }
 
@@ -152,6 +168,7 @@ tide_status tide_live_hand_over(const tide_log_contents *contents, const tide_lo
     TIDE_TRY(make_extras(&of, &notes));
     TIDE_TRY(make_notes(&of, &notes));
     TIDE_TRY(make_tables(&of, &notes));
+    TIDE_TRY(tell_modes(&of, &notes));
     TIDE_TRY(tide_live_tell_pools(&notes, contents, fit, snapshot));
     *ret_notes = notes;
     return TIDE_OK;

@@ -9,12 +9,17 @@ static tide_live_row row_at(const tide_event *rows, size_t i) {
     return row;
 }
 
+static uint16_t pool_of(const tide_live_row *row) {
+    return row->pool & ((1u << TIDE_LOG_POOL_BITS) - 1);
+}
+
 static tide_live_extra extra_of(const tide_live_row *row) {
     return (tide_live_extra){.sequence = row->sequence,
                              .node = row->node,
                              .module = row->module,
-                             .pool = row->pool,
-                             .thread = row->thread};
+                             .pool = pool_of(row),
+                             .thread = row->thread,
+                             .mode = (uint8_t)(row->pool >> TIDE_LOG_POOL_BITS)};
 }
 
 /* PyTorch marks dumps and annotations in its own history; all other marks are ours, as are labels
@@ -71,11 +76,11 @@ static void take_base_label(tide_log_contents *contents, tide_live_row *row) {
 static void take_base_pool(tide_log_contents *contents, const tide_live_row *row) {
     bool is_memory = row->event.action == TIDE_ACTION_SEGMENT_ALLOC ||
                      row->event.action == TIDE_ACTION_SEGMENT_MAP;
-    if (is_memory && row->pool > 0) {
+    if (is_memory && pool_of(row) > 0) {
         contents->base_pools[contents->n_base_pools++] =
             (tide_live_pooled){.address = row->event.address,
                                .n_bytes = row->event.block_bytes,
-                               .pool = row->pool,
+                               .pool = pool_of(row),
                                .device = row->event.device};
     }
 }

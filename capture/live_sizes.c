@@ -16,7 +16,7 @@
 #include "common/assert.h"
 #include "snapshot/document/point_set_friend.h"
 
-enum { SETTING_BYTES = 512, KEY_BYTES = 96 };
+enum { KEY_BYTES = 96 };
 
 /* A range of addresses that was mapped at some time. */
 typedef struct range {
@@ -37,30 +37,6 @@ typedef struct sizer {
     bool *pool_is_whole; /* by number: the pool does not split its segments */
     bool *is_whole;      /* at each point: such a segment begins there */
 } sizer;
-
-/* ---- settings ---- */
-
-/* The text is for PyTorch, which has settings that our cache refuses: each is applied
- * separately. */
-static void read_settings(tide_cache_config *config, const char *text) {
-    tide_error ignored;
-    while (text != NULL && *text != '\0') {
-        char one[SETTING_BYTES];
-        size_t n = 0;
-        int depth = 0;
-        for (; text[n] != '\0' && (text[n] != ',' || depth > 0); n++) {
-            depth += (text[n] == '[') - (text[n] == ']');
-        }
-        if (n < sizeof(one)) {
-            memcpy(one, text, n);
-            one[n] = '\0';
-            if (tide_cache_config_parse(config, one, &ignored) != TIDE_OK) {
-                one[0] = '\0'; /* sizes do not depend on it */
-            }
-        }
-        text += n + (text[n] == ',');
-    }
-}
 
 /* ---- addresses ---- */
 
@@ -306,9 +282,7 @@ tide_status tide_live_size_blocks(const tide_live_tables *rows, const tide_log_c
                                   const tide_log_tables *tables) {
     sizer s = {.n_points = 0};
     tide_arena_init(&s.arena, contents->mem);
-    tide_cache_config_init(&s.config);
-    read_settings(&s.config, tide_log_text_of(tables, "environment.PYTORCH_CUDA_ALLOC_CONF"));
-    read_settings(&s.config, tide_log_text_of(tables, "environment.PYTORCH_ALLOC_CONF"));
+    (void)tide_live_read_settings(tables, &s.config);
     tide_status status = prepare(&s, rows);
     status = status == TIDE_OK ? prepare_pools(&s, tables) : status;
     for (size_t i = 0; status == TIDE_OK && i < contents->n_base_pools; i++) {

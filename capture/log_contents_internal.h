@@ -35,6 +35,7 @@ typedef struct tide_live_extra {
     uint32_t module; /* string of the rows; TIDE_NONE */
     uint16_t pool;
     uint16_t thread;
+    uint8_t mode; /* tide_autograd_mode */
 } tide_live_extra;
 
 /* A row that is not an event, and the number of events before it. */

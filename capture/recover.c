@@ -254,6 +254,9 @@ tide_status tide_recovery_describe(tide_recovery *of) {
     tide_snapshot *snapshot = of->snapshot;
     const tide_log_layout *layout = &of->contents.header.layout;
     TIDE_TRY(tide_log_texts_apply(&of->tables, snapshot));
+    if (of->contents.is_of_live) {
+        TIDE_TRY(tide_live_set_settings(&of->tables, snapshot));
+    }
     snapshot->tool_version = TIDEMARK_VERSION;
     snapshot->tool_build = TIDEMARK_BUILD;
     snapshot->clock_source = "monotonic";

@@ -64,6 +64,7 @@ typedef struct tide_recover_extra {
     uint32_t module;   /* path of the innermost module being called */
     uint16_t pool;     /* number of a private pool; 0: none */
     uint16_t thread;
+    uint8_t mode; /* of autograd: tide_autograd_mode */
 } tide_recover_extra;
 
 /* An occurrence between two events. */

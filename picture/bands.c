@@ -78,7 +78,8 @@ tide_status tide_picture_bands_init(tide_picture_bands *bands, const tide_snapsh
     note_categories(lifetimes, device, is_used);
     *bands = (tide_picture_bands){.is_by_line = by == TIDE_PICTURE_BY_LINE};
     if (by == TIDE_PICTURE_BY_USUAL) {
-        bands->is_by_line = snapshot->n_stacks > 0 && !has_category(is_used);
+        bands->is_by_line =
+            snapshot->n_stacks > 0 && (snapshot->n_events == 0 || !has_category(is_used));
     }
     tide_arena_init(&bands->arena, lifetimes->mem);
     tide_status status = bands->is_by_line

@@ -216,15 +216,15 @@ static void add_entry(tide_picture_scene *scene, const tide_picture_band *band, 
 
 /* The colours, with the bytes at the peak. Returns the row below. */
 static int32_t add_legend(tide_picture_scene *scene, int32_t y) {
-    static const char LEAD[] = "at the peak:";
+    const char *lead = scene->snapshot->n_events > 0 ? "at the peak:" : "bytes:";
     int32_t x = MARGIN;
     tide_picture_add_text(scene->drawing,
                           &(tide_picture_shape){.x = x,
                                                 .y = y + TIDE_PICTURE_PX(13),
                                                 .colour = scene->theme.muted,
                                                 .font = TIDE_PICTURE_FONT},
-                          LEAD);
-    x += tide_picture_text_width(LEAD, TIDE_PICTURE_FONT, false) + TIDE_PICTURE_PX(10);
+                          lead);
+    x += tide_picture_text_width(lead, TIDE_PICTURE_FONT, false) + TIDE_PICTURE_PX(10);
     for (size_t i = 0; i < scene->bands->n_bands; i++) {
         if (!scene->bands->bands[i].is_hidden) {
             add_entry(scene, &scene->bands->bands[i], &x, &y);

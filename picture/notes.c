@@ -49,7 +49,9 @@ static void note_certainty(tide_picture_scene *scene) {
 }
 
 const char *tide_picture_peak_word(const tide_picture_scene *scene) {
-    return scene->snapshot->n_dropped > 0 ? "highest kept" : "peak";
+    return scene->snapshot->n_events == 0   ? "when the file was written"
+           : scene->snapshot->n_dropped > 0 ? "highest kept"
+                                            : "peak";
 }
 
 void tide_picture_note_flaws(tide_picture_scene *scene) {
@@ -57,7 +59,7 @@ void tide_picture_note_flaws(tide_picture_scene *scene) {
     int64_t n_unmatched = scene->lifetimes->devices[scene->device].n_unmatched;
     if (snapshot->n_events == 0) {
         tide_picture_note(
-            scene, "No history was recorded: this is what was alive when the file was made.");
+            scene, "No history was recorded: this is what was alive when the file was written.");
     }
     note_certainty(scene);
     note_end(scene);

@@ -44,8 +44,9 @@ static void describe(tide_picture_scene *scene) {
     char bytes[TIDE_BYTES_TEXT];
     char text[2 * TIDE_PICTURE_TEXT_BYTES];
     tide_bytes_format(scene->columns->peak_bytes, bytes);
-    (void)snprintf(text, sizeof(text), "%s%speak %s", scene->options->title,
-                   scene->options->title[0] != '\0' ? ": " : "", bytes);
+    (void)snprintf(text, sizeof(text), "%s%s%s %s", scene->options->title,
+                   scene->options->title[0] != '\0' ? ": " : "",
+                   scene->snapshot->n_events > 0 ? "peak" : tide_picture_peak_word(scene), bytes);
     const char *title = tide_picture_clean(scene->drawing, text);
     (void)snprintf(text, sizeof(text),
                    "Allocated bytes by %s over %s. Each column of pixels shows the instant of its "

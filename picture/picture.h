@@ -36,7 +36,8 @@ typedef enum tide_picture_x {
 
 /* What a band is. */
 typedef enum tide_picture_by {
-    TIDE_PICTURE_BY_USUAL = 0, /* a category, or a line if no block has a category */
+    TIDE_PICTURE_BY_USUAL =
+        0, /* a category; a line if no block has a category, or without a history */
     TIDE_PICTURE_BY_CATEGORY,
     TIDE_PICTURE_BY_LINE /* of the program: the largest ones; the others share a band */
 } tide_picture_by;

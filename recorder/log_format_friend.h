@@ -138,6 +138,8 @@ enum { TIDE_LOG_LABEL_ACTION = 31 };
  * memory, plus an odd one for freed memory (tide_log_call). */
 enum { TIDE_LOG_DRIVER_FIRST = 32 };
 
+enum { TIDE_LOG_POOL_BITS = 13 }; /* of tide_live_row.pool; the mode follows */
+
 /* A row of a log that programs/live/ wrote. */
 typedef struct tide_live_row {
     tide_event event;  /* its block_bytes repeats requested_bytes of a block: the reader computes
@@ -146,7 +148,7 @@ typedef struct tide_live_row {
     uint32_t node;     /* string: class of the running node; in a driver's row, the owner; in a
                           label, the category */
     uint32_t module;   /* string: path of the innermost module being called */
-    uint16_t pool;     /* number of a private pool; 0: none */
+    uint16_t pool;     /* number of a private pool; 0: none; in the high bits, tide_autograd_mode */
     uint16_t thread;   /* 0, 1, ... in the order of their first rows */
 } tide_live_row;
 

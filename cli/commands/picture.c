@@ -62,7 +62,8 @@ static const tide_option OPTIONS[] = {
         CHOICE, "x", NULL, axis_at, AT(axis),
         "what the picture goes over; default time, or event where the file has no clock"),
     TIDE_OPTION_OF(CHOICE, "by", NULL, by_at, AT(by),
-                   "what a band is; default category, or line where no block has a category"),
+                   "what a band is; default category, or line where no block has a category or the "
+                   "file has no history"),
     TIDE_OPTION(
         TEXTS, "hide", "CATEGORY", AT(hidden),
         "leave out categories, with commas between them, or bands as the legend names them; "

@@ -72,6 +72,9 @@ static const tide_option OPTIONS[] = {
      .help = "the snapshot; default PROGRAM-CARD.json.gz",
      .offset = AT(output)},
     TIDE_OPTION(TEXT, "html", "REPORT.html", AT(page), "the report; default beside the snapshot"),
+    TIDE_OPTION(FLAG, "verify", NULL, AT(wants_verify),
+                "if the answer of explain names a setting of the allocator, run the program again "
+                "with it on the virtual card, and report the outcome"),
     TIDE_OPTION(FLAG, "need", NULL, AT(wants_need),
                 "when it does not fit, run it again without a limit, and name the smallest card "
                 "that would do"),
@@ -125,16 +128,16 @@ static tide_status check_real(const tide_run_command_options *options, char *con
                                  : "name a virtual card for the program");
     }
     (void)dlclose(driver);
-    bool needs_virtual = options->memory_limit_bytes > 0 || options->spill_bytes > 0 ||
-                         options->wants_need || options->keep_writes != NULL ||
-                         options->wants_time || options->launch_log != NULL ||
-                         strcmp(options->program.streams, "now") != 0 ||
-                         strcmp(options->program.values, "auto") != 0;
+    bool needs_virtual =
+        options->memory_limit_bytes > 0 || options->spill_bytes > 0 || options->wants_need ||
+        options->wants_verify || options->keep_writes != NULL || options->wants_time ||
+        options->launch_log != NULL || strcmp(options->program.streams, "now") != 0 ||
+        strcmp(options->program.values, "auto") != 0;
     return needs_virtual
-               ? tide_fail(
-                     error, TIDE_INVALID,
-                     "--memory-limit, --spill, --need, --time, --launch-log, --keep-writes, "
-                     "--streams and --values are for virtual cards: add --device virtual:CARD")
+               ? tide_fail(error, TIDE_INVALID,
+                           "--memory-limit, --spill, --need, --verify, --time, --launch-log, "
+                           "--keep-writes, --streams and --values are for virtual cards: add "
+                           "--device virtual:CARD")
                : TIDE_OK;
 }
 
@@ -156,6 +159,11 @@ static tide_status check_options(const tide_run_command_options *options, char *
         return tide_fail(error, TIDE_INVALID,
                          "--keep-writes needs --writes scratch: with allow nothing is kept away");
     }
+    if (options->wants_verify && strcmp(options->program.writes, "allow") == 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--verify needs --writes scratch: the program may run twice, and with "
+                         "allow both runs would write to your files");
+    }
     return options->keep_writes == NULL ? TIDE_OK
                                         : tide_writes_check_target(options->keep_writes, error);
 }
@@ -168,6 +176,7 @@ static tide_status run_again(const tide_run_command_options *options, tide_launc
     config.watch = NULL;
     config.asked_by = 0;
     config.tells_failures = false;
+    config.log = NULL; /* that name is for the log of the first run */
     tide_status status = tide_launch_run(&config, &launch, error);
     if (status == TIDE_OK) {
         status = tide_run_report(options, &config, &launch, NULL, ret_figures, error);
@@ -188,6 +197,15 @@ static tide_status run_more(const tide_run_command_options *options, tide_launch
         status = tide_run_keep_range(first, &other, error);
         tide_run_figures_fini(&other);
         config.streams = "now";
+    }
+    if (status == TIDE_OK && options->wants_verify && first->remedy.settings[0] == '\0') {
+        tide_run_tell_unverified(first);
+    } else if (status == TIDE_OK && options->wants_verify) {
+        config.allocator_settings = first->remedy.settings;
+        TIDE_TRY(run_again(options, config, &other, error));
+        tide_run_tell_verified(first, &other);
+        tide_run_figures_fini(&other);
+        config.allocator_settings = NULL;
     }
     if (status == TIDE_OK && options->wants_need && !first->fits) {
         config.memory_bytes = NO_LIMIT;

@@ -17,6 +17,7 @@
 #include "programs/launch/left/left.h"
 #include "snapshot/document/snapshot.h"
 #include "snapshot/analysis/summary.h"
+#include "replay/remedy.h"
 #include "snapshot/explain/facts.h"
 #include "programs/step_time/pace.h"
 
@@ -36,6 +37,7 @@ typedef struct tide_run_command_options {
     uint64_t nccl_bytes;     /* of each communicator; 0: none */
     const char *keep_writes; /* NULL: the program's writes are discarded */
     bool wants_need;         /* --need */
+    bool wants_verify;       /* --verify */
     bool wants_time;         /* --time */
     const char *launch_log;  /* of --launch-log; NULL: the log is not kept */
     const char *clock;       /* of --clock: "real" or "virtual" */
@@ -242,6 +244,11 @@ typedef struct tide_run_figures {
     size_t n_lines;   /* 0: unknown, because the run was made only for its figures */
     uint64_t n_steps; /* of the fullest process */
     char growth[TIDE_RUN_GROWTH_BYTES]; /* "by 6.00 MiB a step at ..."; "": none, or unknown */
+    bool has_failed;           /* the program ended by a signal or with another status than 0 */
+    int64_t n_failed_requests; /* of all processes */
+    tide_cache_config
+        settings;       /* of the allocator, recorded; in the process with the highest peak */
+    tide_remedy remedy; /* with --verify, of the first run */
     tide_run_end *ends; /* owned; by process. NULL: not requested, or the run failed */
 } tide_run_figures;
 
@@ -255,6 +262,13 @@ TIDE_NODISCARD tide_status tide_run_report(const tide_run_command_options *optio
 /* need.c. Prints the memory that the program needs on a card without a limit, and the smallest card
  * that has it, or why it depends on the number of steps. */
 void tide_run_tell_need(const tide_run_command_options *options, const tide_run_figures *figures);
+/* verify.c. With --verify: the setting that explain's answer names for this run, from its process
+ * that ran out of memory, or that has the highest peak. None if it cannot be found. */
+void tide_run_find_remedy(const tide_run_answer *of, tide_run_figures *to);
+/* Prints whether a run with that setting did what the replay said. */
+void tide_run_tell_verified(const tide_run_figures *first, const tide_run_figures *again);
+/* Prints that no setting is named, so that nothing is verified. */
+void tide_run_tell_unverified(const tide_run_figures *first);
 /* range.c. Adds the bytes that the lines of the program hold at the peak of the facts. */
 void tide_run_note_lines(const tide_facts *facts, tide_run_figures *to);
 /* Prints how much the peak depends on when work on streams completes: immediately, or when the host

@@ -56,7 +56,8 @@ static tide_status save(tide_run_answer *of, tide_run_saved *processes, bool wri
     }
     bool is_compared = strcmp(of->options->program.streams, "both") == 0;
     writes = writes && !tide_run_failed_early(of);
-    bool has_history = writes || is_compared || (of->options->wants_need && of->files == NULL);
+    bool is_again = of->files == NULL && (of->options->wants_need || of->options->wants_verify);
+    bool has_history = writes || is_compared || is_again;
     for (size_t i = 0; has_history && i < of->list->n_processes; i++) {
         TIDE_TRY(save_process(of, i, &processes[i], error));
     }
@@ -85,8 +86,13 @@ static void add_facts(const tide_snapshot *snapshot, size_t device, tide_run_fig
 
 /* The figures of the run: the peaks of its fullest card. */
 static tide_run_figures figures_of(const tide_run_answer *of) {
-    tide_run_figures figures = {.fits = true, .n_processes = of->list->n_processes};
+    tide_run_figures figures = {
+        .fits = true, .n_processes = of->list->n_processes, .has_failed = tide_run_has_failed(of)};
     for (size_t i = 0; i < of->list->n_processes; i++) {
+        for (size_t d = 0; d < of->list->processes[i].n_devices; d++) {
+            int64_t n_oom = of->list->processes[i].peaks[d].n_oom;
+            figures.n_failed_requests += n_oom > 0 ? n_oom : 0;
+        }
         figures.fits = figures.fits && !of->list->processes[i].is_out_of_memory;
     }
     if (figures.n_processes > 0) {
@@ -97,6 +103,9 @@ static tide_run_figures figures_of(const tide_run_answer *of) {
         figures.n_steps = process->left->n_steps > 0 ? (uint64_t)process->left->n_steps : 0;
         if (process->snapshot != NULL) {
             add_facts(process->snapshot, at.device, &figures);
+            if (tide_replay_settings(process->snapshot, &figures.settings, NULL, NULL) != TIDE_OK) {
+                tide_cache_config_init(&figures.settings);
+            }
         }
     }
     return figures;
@@ -139,6 +148,9 @@ tide_status tide_run_report(const tide_run_command_options *options,
     }
     if (status == TIDE_OK) {
         *ret_figures = figures_of(&answer);
+        if (options->wants_verify && files != NULL) {
+            tide_run_find_remedy(&answer, ret_figures);
+        }
         if (strcmp(options->program.streams, "both") == 0) {
             tide_run_take_ends(&answer, ret_figures);
         }

@@ -64,6 +64,9 @@ static tide_status say_all(const tide_summary_view *of, tide_error *error) {
         tide_summary_warnings(of);
         tide_say_unfinished(of->report, of->snapshot, NULL);
         tide_say_inexact(of);
+        if (of->is_for_programs) {
+            tide_add_facts(of, &verdict);
+        }
     }
     tide_verdict_fini(&verdict);
     return status;
@@ -76,12 +79,14 @@ static tide_status report_on(const tide_snapshot *snapshot, const char *path,
     }
     tide_report report;
     tide_summary_view of;
+    const tide_format format = tide_format_chosen(&options->report);
     tide_report_init(&report, "explain");
     tide_status status = tide_summary_view_init(&of, &report, snapshot, &options->choice, error);
+    of.is_for_programs = tide_format_is_for_programs(format) || format.table != NULL;
     if (status == TIDE_OK) {
         status = say_all(&of, error);
     }
-    status = tide_report_end(&report, status, tide_format_chosen(&options->report), error);
+    status = tide_report_end(&report, status, format, error);
     tide_summary_view_fini(&of);
     return status;
 }

@@ -24,9 +24,11 @@ static tide_status fill(tide_summary_view *view, const tide_instant *at, bool is
     view->device_number = at->device;
     int64_t highest = view->lifetimes->devices[at->device].max[TIDE_MAX_ALLOCATED].event;
     view->is_cut = snapshot->n_dropped > 0;
-    view->is_peak = at->event == highest && !view->is_cut;
-    view->when = view->is_peak                                    ? "at the peak"
-                 : is_usual && tide_snapshot_lacks_peak(snapshot) ? "when the file was written"
+    bool has_history = snapshot->n_events > 0; /* else there is one instant, when it was written */
+    view->is_peak = at->event == highest && !view->is_cut && has_history;
+    view->when = view->is_peak ? "at the peak"
+                 : !has_history || (is_usual && tide_snapshot_lacks_peak(snapshot))
+                     ? "when the file was written"
                  : at->event == highest ? "at the highest point of the events that were kept"
                  : at->event < 0        ? "before the first event"
                                  : tide_report_text(view->report, "at event %" PRId64, at->event);

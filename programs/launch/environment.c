@@ -223,6 +223,23 @@ static void add_sitecustomize(builder *to, const tide_launch *launch, bool is_li
     }
 }
 
+/* PyTorch reads the older variable only if the other is not set, and the last of equal settings
+ * counts. */
+static void add_settings(builder *to, const char *settings) {
+    char text[TIDE_LAUNCH_PATH_BYTES];
+    const char *name =
+        find(to, "PYTORCH_ALLOC_CONF") != NULL ? "PYTORCH_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF";
+    const char *old = find(to, name);
+    bool has_old = old != NULL && old[0] != '\0';
+    int n =
+        snprintf(text, sizeof(text), "%s%s%s", has_old ? old : "", has_old ? "," : "", settings);
+    if (n >= (int)sizeof(text)) {
+        to->no_memory = true;
+        return;
+    }
+    set(to, name, text);
+}
+
 static void add_ours(builder *to, const tide_launch *launch, const tide_launch_config *config) {
     bool is_live = config->method != TIDE_LAUNCH_HISTORY && tide_launch_has_live(launch);
     bool is_preloaded = is_live && config->method != TIDE_LAUNCH_PYTHONPATH;
@@ -232,6 +249,9 @@ static void add_ours(builder *to, const tide_launch *launch, const tide_launch_c
     join(to, "PYTHONPATH", NULL, launch->python); /* for programs that import tidemark */
     set_number(to, "TIDEMARK_STEPS", config->n_steps);
     set_number(to, "TIDEMARK_CALLS", config->n_calls);
+    if (config->allocator_settings != NULL) {
+        add_settings(to, config->allocator_settings);
+    }
     if (config->cards != NULL) {
         add_card(to, launch, config);
     }

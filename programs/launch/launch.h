@@ -64,11 +64,13 @@ typedef struct tide_launch_config {
      * `was_asked`, immediately when another process has sent this one the signal `asked_by`. That
      * signal is not passed on. NULL: never. The program does not wait meanwhile. */
     void (*watch)(void *ctx, const struct tide_launch *launch, bool was_asked);
-    int asked_by;        /* number of a signal, which then has no other effect here; 0: none */
-    bool logs_launches;  /* each process writes a launch log (programs/wire/run_launches.h); with
-                            cards */
-    const char *clock;   /* the pace of the program's clock (programs/step_time/pace.h), with
-                          * logs_launches; NULL: the real clock */
+    int asked_by;       /* number of a signal, which then has no other effect here; 0: none */
+    bool logs_launches; /* each process writes a launch log (programs/wire/run_launches.h); with
+                           cards */
+    const char *clock;  /* the pace of the program's clock (programs/step_time/pace.h), with
+                         * logs_launches; NULL: the real clock */
+    const char *allocator_settings; /* added to those of PyTorch's allocator in the environment:
+                                       "expandable_segments:True"; NULL: none */
     bool tells_failures; /* processes report failed requests (tide_left_count_failures) */
     void *ctx;           /* borrowed; the argument of shall_stop and watch */
 } tide_launch_config;

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/autograd_mode.h"
+#include "common/event.h"
 #include "programs/live/node.h"
 #include "programs/live/record.h"
 #include "programs/live/symbol_table.h"
@@ -57,6 +59,7 @@ static void hear(const void *entry) {
     tide_node node = tide_node_now();
     found.sequence = node.sequence;
     found.node = node.class_name;
+    found.mode = found.action == TIDE_ACTION_ALLOC ? tide_node_mode() : TIDE_AUTOGRAD_UNKNOWN;
     tide_live_record(&found);
 }
 

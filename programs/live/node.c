@@ -6,15 +6,22 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "common/autograd_mode.h"
+
 #define LIBRARY "libtorch_cpu.so"
 #define PEEK "_ZN2at15sequence_number4peekEv"
 #define CURRENT "_ZN5torch8autograd16get_current_nodeEv"
+#define BASE_LIBRARY "libc10.so"
+#define GRADIENTS "_ZN3c108GradMode10is_enabledEv"
+#define INFERENCE "_ZN3c1013InferenceMode10is_enabledEv"
 
 enum { TYPE_INFO_SLOT = -1, TYPE_NAME_WORD = 1, SHARED_COUNT_AT = 8, INTRUSIVE_COUNT_AT = 8 };
 
 /* Set before the tracker is registered, and constant afterwards. */
 static uint64_t (*peek)(void);
 static void *(*get_current)(void *ret_owner[2]); /* C++ returns both through memory */
+static bool (*has_gradients)(void);
+static bool (*is_inference)(void);
 static tide_torch_version known;
 
 static bool find(void *library, const char *name, void *ret_function) {
@@ -25,7 +32,10 @@ static bool find(void *library, const char *name, void *ret_function) {
 
 void tide_node_begin(const tide_torch_version *version) {
     void *library = dlopen(LIBRARY, RTLD_NOLOAD | RTLD_LAZY);
+    void *base = dlopen(BASE_LIBRARY, RTLD_NOLOAD | RTLD_LAZY);
     known = *version;
+    (void)find(base, GRADIENTS, &has_gradients);
+    (void)find(base, INFERENCE, &is_inference);
     (void)find(library, PEEK, &peek);
     if (known.owner == TIDE_TORCH_OWNER_UNKNOWN || !find(library, CURRENT, &get_current)) {
         get_current = NULL;
@@ -67,4 +77,14 @@ tide_node tide_node_now(void) {
         node.sequence = peek();
     }
     return node;
+}
+
+unsigned tide_node_mode(void) {
+    if (has_gradients == NULL) {
+        return TIDE_AUTOGRAD_UNKNOWN;
+    }
+    if (is_inference != NULL && is_inference()) {
+        return TIDE_AUTOGRAD_INFERENCE;
+    }
+    return has_gradients() ? TIDE_AUTOGRAD_ON : TIDE_AUTOGRAD_OFF;
 }

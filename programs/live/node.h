@@ -21,4 +21,7 @@ void tide_node_begin(const tide_torch_version *version);
 
 tide_node tide_node_now(void);
 
+/* Whether autograd records the operations of the calling thread: tide_autograd_mode. */
+unsigned tide_node_mode(void);
+
 #endif

@@ -42,6 +42,7 @@ typedef struct tide_live_entry {
     uint64_t stream;     /* native handle */
     uint64_t pool[2];    /* of a private pool; 0, 0 if none */
     uint64_t sequence;   /* tide_live_row */
+    unsigned mode;       /* tide_autograd_mode */
     const char *node;    /* class of the running autograd node; NULL if none */
     const char *name;    /* of a mark; NULL */
 } tide_live_entry;

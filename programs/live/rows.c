@@ -7,6 +7,7 @@
 #include "programs/live/workspaces.h"
 
 enum { MAX_POOLS = 4096 };
+_Static_assert(MAX_POOLS < 1 << TIDE_LOG_POOL_BITS, "they fit their bits");
 
 /* The last free that the calling thread requested. Its completion usually follows immediately, and
  * then both become one row. */
@@ -127,21 +128,21 @@ void tide_live_record(const tide_live_entry *entry) {
     }
     tide_live_place place = tide_live_find_place(live);
     bool is_oom = entry->action == TIDE_ACTION_OOM;
-    tide_live_row row = {.event = {.address = entry->address,
-                                   .requested_bytes = entry->n_bytes,
-                                   .block_bytes = is_oom ? entry->free_bytes : entry->n_bytes,
-                                   .stack = place.stack,
-                                   .scope = tide_recorder_note_scope(live->recorder),
-                                   .name = entry->name != NULL
-                                               ? tide_recorder_intern(live->recorder, entry->name)
-                                               : TIDE_NONE,
-                                   .action = (uint8_t)entry->action,
-                                   .device = entry->device},
-                         .sequence = (uint32_t)entry->sequence,
-                         .node = number_class(live, entry->node),
-                         .module = place.module,
-                         .pool = number_pool(live, entry->pool),
-                         .thread = tide_live_thread()};
+    tide_live_row row = {
+        .event = {.address = entry->address,
+                  .requested_bytes = entry->n_bytes,
+                  .block_bytes = is_oom ? entry->free_bytes : entry->n_bytes,
+                  .stack = place.stack,
+                  .scope = tide_recorder_note_scope(live->recorder),
+                  .name = entry->name != NULL ? tide_recorder_intern(live->recorder, entry->name)
+                                              : TIDE_NONE,
+                  .action = (uint8_t)entry->action,
+                  .device = entry->device},
+        .sequence = (uint32_t)entry->sequence,
+        .node = number_class(live, entry->node),
+        .module = place.module,
+        .pool = (uint16_t)(number_pool(live, entry->pool) | entry->mode << TIDE_LOG_POOL_BITS),
+        .thread = tide_live_thread()};
     append(live, &row, entry->stream);
     if (is_oom && live->tells_failures) {
         tide_live_tell_failure();

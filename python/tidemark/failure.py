@@ -1,6 +1,7 @@
-"""What a process on a virtual card finds out at its first failed request for memory.
+"""What a process finds out at its first failed request for memory: the other processes on the card; and on a virtual card, what
+garbage collection frees, and who holds the largest tensors.
 
-The program must continue as if nobody had looked: PyTorch would have raised, and nothing else. So the questions are
+The program must continue unchanged: PyTorch would have raised, and nothing else. So the last two are
 asked in a copy of the process (programs/live/copy.c), which can collect garbage, compute and answer, and ends. Only the
 thread of the request exists in it. A copy that waits for a lock of another thread is ended after a time; what it did not
 answer by then is unknown.
@@ -11,9 +12,10 @@ import json
 import os
 import weakref
 
-from . import card, telling
+from . import card, card_processes, holders, telling
 
 MOST_MS = 5000  # for the copy
+HOLDERS_SECONDS = 2  # of it, for the search of holders
 _ROOM = 1 << 16  # bytes of its answer
 
 
@@ -27,11 +29,18 @@ class Failure:
     @telling.quietly
     def look(self, device):
         """A request failed on the device."""
-        if self.is_over or not card.is_virtual():
+        if self.is_over:
             return
         self.is_over = True
-        for line in _ask(lambda say: _answer(device, say)):
-            self.known.update(line)
+        try:
+            processes = card_processes.others(device)
+        except (AttributeError, OSError):
+            processes = []  # no NVML, or an older one
+        if processes:
+            self.known = {"device": device, "processes": processes}
+        if card.is_virtual():
+            for line in _ask(lambda say: _answer(device, say)):
+                self.known.update(line)
 
 
 def _ask(answer):
@@ -56,10 +65,15 @@ def _ask(answer):
 
 
 def _answer(device, say):
-    """In the copy."""
+    """In the copy. What was said before it is ended counts."""
+    import torch
+
     before = allocated(device)
+    say({"device": device})
     if is_collected():
-        say({"device": device, "allocated": before, "collected": before - allocated(device)})
+        say({"allocated": before, "collected": before - allocated(device)})
+    rows, n_unseen = holders.find(torch, before, holders.Clock(HOLDERS_SECONDS))
+    say({"holders": rows, "not_asked": n_unseen})
 
 
 def allocated(device):

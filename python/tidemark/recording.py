@@ -15,7 +15,7 @@ import threading
 
 from . import (
     failure, generated, graph, groups, live, live_names, modules, names, operators, own_history, program, ranges, ranks, saving,
-    settings, source, steps, telling
+    settings, source, steps, telling, types_held
 )
 
 MAX_ENTRIES = 1_000_000  # events that PyTorch keeps; older ones are dropped and counted in the answer
@@ -34,6 +34,7 @@ class Recording:
         self.live = live.find()
         self.marks = steps.Marks(self.live)
         self.source = source.Source(self.live)
+        self.types = types_held.Types(self.live)
         self.names = names.Names(self.marks) if self.live is None else live_names.LiveNames(self.marks)
 
 
@@ -147,6 +148,8 @@ def _switch_on(switch, stacks="python"):
 
 def _at_out_of_memory(device, asked, total, free):
     _recording.names.look_at_failure()
+    if _recording.marks.live is not None:
+        _recording.types.tell()
     _recording.failure.look(device)
 
 
@@ -176,6 +179,7 @@ def _write(recording):
     if recording.marks.live is not None:
         recording.marks.add("program ends")
         _name_all(recording)
+        recording.types.tell()
         recording.source.tell()
     elif recording.has_history:
         recording.marks.add("program ends")

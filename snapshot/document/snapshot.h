@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "common/arena.h"
+#include "common/autograd_mode.h"
 #include "common/event.h"
 #include "common/status.h"
 #include "snapshot/document/at_failure.h"
@@ -159,6 +160,13 @@ typedef struct tide_snapshot_pool {
     uint32_t id[2];
 } tide_snapshot_pool;
 
+/* Parameters of one type that the modules of the program held. */
+typedef struct tide_snapshot_type {
+    const char *name;  /* "float32", as PyTorch names it */
+    int64_t bytes;     /* of their memory on devices of CUDA; -1: unknown */
+    int64_t n_tensors; /* -1: unknown */
+} tide_snapshot_type;
+
 /* Samples of one phase in ms, one per measured step. */
 typedef struct tide_snapshot_phase {
     const char *name; /* forward, backward, optimizer, step */
@@ -243,6 +251,9 @@ typedef struct tide_snapshot {
     tide_snapshot_rank rank;           /* all unknown if the process was no rank of a job */
     const tide_snapshot_range *ranges; /* none for a device whose peak is not known to be an end */
     size_t n_ranges;
+    const tide_snapshot_type *parameter_types; /* most bytes first; at the first failed request,
+                                                  else at the end; none if they were not recorded */
+    size_t n_parameter_types;
     tide_snapshot_at_failure at_failure;
     tide_snapshot_timing timing;
     tide_snapshot_forecast forecast;
@@ -283,6 +294,11 @@ typedef struct tide_snapshot {
     const tide_snapshot_pool *pools; /* that `event_pool` refers to; at most UINT16_MAX */
     size_t n_pools;
     const uint16_t *event_pool; /* n_events: the pool's index + 1, 0: none; NULL: unknown for all */
+    const uint16_t *event_variant; /* n_events: distinguishes stacks of one row of `stacks` that
+                                      differ in the instructions on its lines; NULL: none differ,
+                                      or unknown */
+    const uint8_t *event_mode;     /* n_events of tide_autograd_mode, of the thread that allocated;
+                                      NULL:  unknown for all */
 } tide_snapshot;
 
 /* Creates an empty document: every text "", every number unknown, no rows. `mem` NULL: default

@@ -185,6 +185,10 @@ static tide_status check_event(const checker *check, size_t i) {
         return bad(check, "%u refers to none of the %zu pools", (unsigned)snapshot->event_pool[i],
                    snapshot->n_pools);
     }
+    if (snapshot->event_mode != NULL && snapshot->event_mode[i] >= TIDE_N_AUTOGRAD_MODES) {
+        return bad_index(check, "events.mode", i, snapshot->event_mode[i], "modes",
+                         TIDE_N_AUTOGRAD_MODES);
+    }
     if (row.time_ns < 0) {
         at(check, "events.time_delta[%zu]", i);
         return bad(check, "the event is at %" PRId64 " ns, before time 0", row.time_ns);
@@ -261,6 +265,8 @@ __attribute__((noinline)) static bool some_events_fit(const tide_snapshot *snaps
                 indices_fit(&events->name, of, snapshot->n_strings) &&
                 (snapshot->event_certainty == NULL ||
                  numbers_fit(snapshot->event_certainty, of, TIDE_N_CERTAINTIES)) &&
+                (snapshot->event_mode == NULL ||
+                 numbers_fit(snapshot->event_mode, of, TIDE_N_AUTOGRAD_MODES)) &&
                 sizes_fit(events, of);
     for (size_t i = of.begin; fits && snapshot->event_pool != NULL && i < of.end; i++) {
         fits = snapshot->event_pool[i] < n_pools_and_none;

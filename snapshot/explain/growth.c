@@ -66,12 +66,15 @@ static int by_size(const void *left, const void *right) {
     return a < b ? -1 : a > b;
 }
 
-int64_t tide_growth_median(int64_t *bytes, size_t n) {
-    if (n == 0) {
-        return 0;
+void tide_growth_sort(int64_t *numbers, size_t n) {
+    if (n > 0) {
+        qsort(numbers, n, sizeof(*numbers), by_size);
     }
-    qsort(bytes, n, sizeof(*bytes), by_size);
-    return bytes[n / 2];
+}
+
+int64_t tide_growth_median(int64_t *bytes, size_t n) {
+    tide_growth_sort(bytes, n);
+    return n > 0 ? bytes[n / 2] : 0;
 }
 
 size_t tide_growth_first_born(const tide_lifetimes *lifetimes, size_t row) {

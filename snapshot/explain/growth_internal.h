@@ -35,6 +35,9 @@ bool tide_growth_counts(const tide_growth_look *look, const tide_lifetime *block
 /* Whether a block was allocated in a complete pass, counts, and is alive at the instant. */
 bool tide_growth_is_kept(const tide_growth_look *look, const tide_lifetime *block);
 
+/* Sorts numbers, smallest first. */
+void tide_growth_sort(int64_t *numbers, size_t n);
+
 /* The upper median of some bytes, which it sorts; 0 of none. */
 int64_t tide_growth_median(int64_t *bytes, size_t n);
 

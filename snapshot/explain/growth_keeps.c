@@ -114,26 +114,22 @@ static void find_keeping(keeper *of) {
 
 /* The commonest gap between keeping passes, the smallest on ties, and how often it occurs. */
 static uint32_t commonest_gap(const keeper *of, size_t *ret_n) {
-    uint32_t best = 0;
+    int64_t best = 0;
+    size_t n_gaps = 0;
+    size_t n = 0;
     *ret_n = 0;
     for (size_t i = 1; i < of->n_keeping; i++) {
-        uint32_t gap = of->keeping[i] - of->keeping[i - 1];
-        size_t n = 0;
-        if (gap == best) {
-            continue;
-        }
-        for (size_t j = 1; j < of->n_keeping; j++) {
-            n += of->keeping[j] - of->keeping[j - 1] == gap;
-        }
-        if (n > *ret_n || (n == *ret_n && gap < best)) {
+        of->sorted[n_gaps++] = (int64_t)of->keeping[i] - of->keeping[i - 1];
+    }
+    tide_growth_sort(of->sorted, n_gaps);
+    for (size_t i = 0; i < n_gaps; i++) {
+        n = i > 0 && of->sorted[i] == of->sorted[i - 1] ? n + 1 : 1;
+        if (n > *ret_n) {
             *ret_n = n;
-            best = gap;
-        }
-        if (2 * n > of->n_keeping) {
-            break; /* no other gap occurs as often */
+            best = of->sorted[i];
         }
     }
-    return best;
+    return (uint32_t)best;
 }
 
 /* Whether each third of the span has a keeping pass: warm-up and prefetching end early. */

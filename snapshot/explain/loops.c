@@ -28,7 +28,8 @@ typedef struct activation {
     open_loop pass;    /* the stretch on the present line; without starts until it repeats */
     bool has_pass;     /* the stretch has begun */
     bool is_pass_kept; /* its key may recur */
-    uint32_t key;      /* the stack with which the stretch began */
+    uint32_t key;      /* the stack with which the stretch began, */
+    uint16_t variant;  /* and the instructions on its lines */
     uint32_t pass_row; /* its first row */
 } activation;
 
@@ -288,6 +289,8 @@ static tide_status repeat_pass(walk *of, size_t depth) {
 
 /* Begins or repeats the stretch of each open call on its line. */
 static tide_status repeat_passes(walk *of, uint32_t stack) {
+    const uint16_t *variants = of->snapshot->event_variant;
+    uint16_t variant = variants != NULL ? variants[of->row] : 0;
     bool is_key = (tide_stack_traits(of->facts, stack) & TIDE_IN_LAYERS) == 0;
     for (size_t d = 0; d < of->n_calls; d++) {
         activation *call = &of->calls[d];
@@ -295,8 +298,9 @@ static tide_status repeat_passes(walk *of, uint32_t stack) {
             call->has_pass = true;
             call->is_pass_kept = is_key;
             call->key = stack;
+            call->variant = variant;
             call->pass_row = of->row;
-        } else if (call->is_pass_kept && call->key == stack) {
+        } else if (call->is_pass_kept && call->key == stack && call->variant == variant) {
             TIDE_TRY(repeat_pass(of, d));
         }
     }

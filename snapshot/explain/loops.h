@@ -11,7 +11,8 @@
  *     main:12                     past the last line of the loop: it has ended
  *
  * A loop on one line jumps nowhere. There, the same whole stack with which the stretch on that line
- * began means that a new pass has begun: "passes" are the first allocation of each.
+ * began means that a new pass has begun: "passes" are the first allocation of each. Two calls on
+ * one line are two stacks if the recording has the instructions.
  *
  * Frames of PyTorch's own modules, optimizers and engine, and all frames below them, are not looked
  * at, so that layers are never taken for passes. Frees are not looked at either: a `with` block

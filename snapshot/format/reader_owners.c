@@ -7,6 +7,7 @@ enum {
     MAX_OWNERS = 1024,
     MAX_GROUPS = 256,
     MAX_RANGES = 256,
+    MAX_TYPES = 64,
     MAX_INEXACT = 1024,
     MAX_POOLS = UINT16_MAX,
     MAX_HOLDERS = 64,
@@ -72,6 +73,19 @@ void tide_read_document_peak_range(tide_reader *reader, void *object) {
                                        .is_shown = true};
     tide_snapshot *snapshot = object;
     snapshot->ranges = tide_read_rows(reader, &RULE, &snapshot->n_ranges);
+}
+
+void tide_read_document_parameter_types(tide_reader *reader, void *object) {
+    static const tide_snapshot_type EMPTY = {"", -1, -1};
+    static const tide_row_rule RULE = {.limit = MAX_TYPES,
+                                       .row_bytes = sizeof(EMPTY),
+                                       .empty = &EMPTY,
+                                       .of = &tide_readable_type,
+                                       .is_shown = true};
+    tide_snapshot *snapshot = object;
+    reader->json.text_limit = TIDE_SHORT_TEXT_BYTES;
+    snapshot->parameter_types = tide_read_rows(reader, &RULE, &snapshot->n_parameter_types);
+    reader->json.text_limit = TIDE_JSON_TEXT_BYTES;
 }
 
 void tide_read_document_inexact(tide_reader *reader, void *object) {

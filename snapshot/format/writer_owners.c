@@ -57,6 +57,17 @@ void tide_write_document_peak_range(const tide_writer *writer, const char *key,
     }
 }
 
+void tide_write_document_parameter_types(const tide_writer *writer, const char *key,
+                                         const void *object) {
+    const tide_snapshot *snapshot = object;
+    const tide_row_list list = {snapshot->parameter_types, snapshot->n_parameter_types,
+                                sizeof(*snapshot->parameter_types)};
+    if (list.n_rows > 0) {
+        tide_write_rows(writer, key, &tide_writable_type, list);
+        tide_json_line(writer->json);
+    }
+}
+
 void tide_write_document_inexact(const tide_writer *writer, const char *key, const void *object) {
     const tide_snapshot *snapshot = object;
     const tide_row_list list = {snapshot->inexact, snapshot->n_inexact, sizeof(*snapshot->inexact)};

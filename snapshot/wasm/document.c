@@ -19,6 +19,8 @@ static void write_document(tide_json_writer *json, void *ctx) {
     small.n_end_segments = small.n_end_blocks = 0;
     small.event_certainty = NULL;
     small.event_pool = NULL;
+    small.event_mode = NULL;
+    small.event_variant = NULL;
     tide_json_begin_object(json);
     tide_write_without_summary(json, &small);
     write_odd(json, snapshot);

@@ -2,7 +2,7 @@
 # Runs every command that prints a report with --format json and compares the printed names with docs/reference/json.md:
 # check_json.sh PAGE TIDEMARK SOURCES A name that is printed must be on the page. A figure and a column that is on the
 # page must be printed by one of the commands below. Many sentences are printed in rare cases only: such a key must at
-# least occur in the sources of cli/, programs/ or model/.
+# least occur in the sources of cli/, programs/, model/ or snapshot/explain/.
 set -u
 [ $# -eq 3 ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
 command -v jq >/dev/null || { echo "jq is missing" >&2; exit 77; }
@@ -131,7 +131,7 @@ awk '/^## / { command = $2 }
 comm -23 names.printed names.documented | sed 's/^/printed, but not documented: /' >wrong
 comm -13 names.printed names.documented | while read -r command kind name; do
     if [ "$kind" = sentence ]; then
-        grep -rqE "\"$name\"" "$sources/cli" "$sources/programs" "$sources/model" && continue
+        grep -rqE "\"$name\"" "$sources/cli" "$sources/programs" "$sources/model" "$sources/snapshot/explain" && continue
     fi
     echo "documented, but not printed: $command $kind $name"
 done >>wrong

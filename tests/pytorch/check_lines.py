@@ -4,6 +4,8 @@
     python3 tests/pytorch/check_lines.py --tidemark TIDEMARK --python PYTHON
 """
 import argparse
+import gzip
+import json
 import pathlib
 import re
 import subprocess
@@ -44,6 +46,17 @@ for i in range(8):
     x = torch.randn(4096, 1024, device="cuda")
     kept.append(net(x).sum())
 """
+# Nothing that is made in inference mode has a graph, however many tensors of a pass are kept.
+INFERENCE = """
+import torch
+net = torch.nn.Sequential(*[torch.nn.Linear(1024, 1024) for _ in range(4)]).cuda().bfloat16()
+kept = []
+with torch.inference_mode():
+    for i in range(10):
+        x = torch.randn(4096, 1024, device="cuda", dtype=torch.bfloat16)
+        h = net[0](x)
+        kept.append((x, h, net[2](net[1](h))))
+"""
 # name -> (program, options)
 PROGRAMS = {
     "retries": (RETRIES, []),
@@ -51,7 +64,20 @@ PROGRAMS = {
     "router": (ROUTER, []),
     "both": (ROUTER, ["--stacks", "both"]),
     "quoted": (LEAK, []),
+    "inference": (INFERENCE, []),
 }
+
+
+EXPECTED = {
+    "quoted": "quoted.py:7, `kept.append(net(x).sum())`. It runs the model forward with gradients enabled and never",
+    "inference": "Results are collected on the card, not graphs: gradients are disabled there.",
+}
+TYPES = {"quoted": {"float32": 6 * 1025 * 4096}, "inference": {"bfloat16": 4 * 1025 * 2048}}
+
+
+def types(path):
+    with gzip.open(path) as file:
+        return {row["name"]: row["bytes"] for row in json.load(file)["parameter_types"]}
 
 
 def count(text):
@@ -80,8 +106,10 @@ def check(name, tidemark, python, folder):
     if line is None or f"{name}.py" not in line.group(1):
         faults.append(f"the line is {line.group(1) if line else None}")
     for who, text in (("run", said), ("explain", explained)):
-        if name == "quoted" and "quoted.py:7, `kept.append(net(x).sum())`" not in text:
-            faults.append(f"{who} quotes no line: {text.strip()}")
+        if EXPECTED.get(name, "") not in text:
+            faults.append(f"{who} does not say '{EXPECTED[name]}': {text.strip()}")
+    if name in TYPES and types(folder / f"{name}.json.gz") != TYPES[name]:
+        faults.append(f"the types of parameters are {types(folder / f'{name}.json.gz')}")
     for wrong in ("_ZN", "eager_router", "c10::cuda", "tidemark/"):
         if wrong in explained or wrong in (line.group(1) if line else ""):
             faults.append(f"'{wrong}' is named: {explained.strip()}")

@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 import pickle
+import re
 import shutil
 import signal
 import subprocess
@@ -43,6 +44,15 @@ torch.cuda.memory._dump_snapshot(sys.argv[1])
 torch.cuda.memory._record_memory_history(enabled=None)
 """
 
+SPLIT = """
+import torch
+print("begins")
+open("runs.txt", "a").write("x")
+def take(mib): return torch.empty(mib << 20, dtype=torch.uint8, device="cuda")
+t = take(1000); del t
+stay = [take(16) for _ in range(8)]
+t = take(1000); del t
+"""
 OUT_OF_MEMORY = """
 import torch
 kept = []
@@ -294,6 +304,27 @@ def check_out_of_memory(runner):
     need("where the peak is, too" in done.stderr and "the peak is at" not in done.stderr, "one line says both:", done.stderr)
 
 
+def check_verify(runner):
+    """A segment of 1 GiB is split by small blocks that stay. A limit on splitting helps, and the second run's files are
+    kept away too. A program that sets the variable itself, and growth, are no case for it."""
+    done = runner.run(["--memory-limit", "2500MiB", "--verify"], SPLIT)
+    need(done.returncode == 1 and "it does not fit" in done.stderr, done.stderr)
+    found = re.search(r"verified: with PYTORCH_CUDA_ALLOC_CONF=(\S+) the same program did not run out of memory, and reserved",
+                      done.stderr)
+    need(found is not None, done.stderr)
+    need(not os.path.exists(os.path.join(runner.folder, "runs.txt")), "a run wrote to the user's files")
+    need(done.stdout.count("begins") == 1, "the output of the second run:", done.stdout)
+    fits = runner.run(["--memory-limit", "6GiB", "--verify"], SPLIT)
+    need(fits.returncode == 0 and re.search(r"verified: .* reserved 1\.1\d GiB at its peak instead of 1\.95 GiB", fits.stderr), fits.stderr)
+    own = runner.run(["--memory-limit", "2500MiB", "--verify"],
+                     "import os; os.environ['PYTORCH_CUDA_ALLOC_CONF'] = 'max_split_size_mb:4096'\n" + SPLIT)
+    need("not verified: " in own.stderr and "the program sets the variable itself" in own.stderr, own.stderr)
+    grown = runner.run(["--memory-limit", "4GiB", "--verify"], OUT_OF_MEMORY)
+    need("nothing was verified: no setting of the allocator is a cure for this failure" in grown.stderr, grown.stderr)
+    refused = runner.run(["--writes", "allow", "--verify"], SPLIT)
+    need(refused.returncode == 125 and "--verify needs --writes scratch" in refused.stderr, refused.stderr)
+
+
 def check_growing(runner):
     done = runner.run([], GROWS)
     need(" keeps 6.00 MiB on each iteration, " in done.stderr, done.stderr)
@@ -439,7 +470,7 @@ def check_workspaces(runner):
 
 CHECKS = [
     check_phases, check_backward, check_compiled, check_answer, check_steps, check_status, check_signal,
-    check_history, check_out_of_memory, check_growing, check_one_instant, check_cards, check_library, check_caught, check_several,
+    check_history, check_out_of_memory, check_verify, check_growing, check_one_instant, check_cards, check_library, check_caught, check_several,
     check_recorders, check_writes, check_async,
     check_workspaces]
 

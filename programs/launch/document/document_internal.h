@@ -101,6 +101,10 @@ TIDE_NODISCARD tide_status tide_document_add_failure(tide_snapshot *snapshot,
 TIDE_NODISCARD tide_status tide_document_add_source(tide_snapshot *snapshot,
                                                     const tide_recover_notes *notes);
 
+/* document_types.c: the types of parameters. */
+TIDE_NODISCARD tide_status tide_document_add_types(tide_snapshot *snapshot,
+                                                   const tide_recover_notes *notes);
+
 /* document_log.c: a document of the log at process->log_path, with all of the above. *ret_rank: the
  * process' rank; -1 if it has none. */
 TIDE_NODISCARD tide_status tide_document_from_log(const tide_left *process,

@@ -50,9 +50,10 @@ tide_status tide_cause_activations(const tide_facts *facts, tide_causes *to) {
     }
     tide_text text = tide_text_in(words, sizeof(words));
     tide_text_add(&text,
-                  "%s of the %s allocated were results inside the model, as autograd keeps them "
-                  "for the backward pass. They grow with the batch.",
-                  tide_bytes_format(bytes, held), tide_bytes_format(failure->allocated_bytes, all));
+                  "%s of the %s allocated were results of %zu places inside the model, such as "
+                  "autograd keeps for a backward pass. They grow with the batch.",
+                  tide_bytes_format(bytes, held), tide_bytes_format(failure->allocated_bytes, all),
+                  n_places);
     const tide_cause cause = {
         .id = "activations",
         .tier = TIDE_TIER_PEAK,

@@ -10,6 +10,7 @@
 enum {
     OTHERS_PERCENT = 10,     /* of the card, at least, that others hold */
     WEIGHTS_PERCENT = 90,    /* of the allocated bytes, while a model is built */
+    TYPE_PERCENT = 99,       /* of the parameters' bytes, in one type */
     BUILT_PERCENT = 30,      /* of the capacity, at least, allocated while a model is built */
     LARGE_TIMES = 8,         /* the largest block: a request that no tensor explains */
     ASKED_PERCENT = 20,      /* of the capacity, at least, of such a request .. */
@@ -17,6 +18,7 @@ enum {
     OWN_PARTS = 4,           /* in tensors of at least this part of the request */
     ROOM_PERCENT = 3,        /* of the capacity, left after the request: then it is not too large */
     MOST_TIMES = 1000,       /* that are counted */
+    MOST_PROCESSES = 3,      /* that are named */
     ALLOCATOR_NAME_BYTES = 8 /* of "PyTorch", with its end */
 };
 
@@ -62,6 +64,30 @@ bool tide_cause_is_limit(const tide_facts *facts) {
     return failure->event >= 0 && failure->free_bytes - failure->asked_bytes > LIMIT_LEAST;
 }
 
+/* " The driver listed process 4242 (/usr/bin/python3) with 18.50 GiB then." The three largest;
+ * nothing if it listed none. */
+static void add_processes(const tide_facts *facts, tide_text *to) {
+    const tide_snapshot_at_failure *at = &facts->snapshot->at_failure;
+    char bytes[TIDE_BYTES_TEXT];
+    if (at->device != (int64_t)facts->device || at->n_processes == 0) {
+        return;
+    }
+    tide_text_add(to, " The driver listed");
+    for (size_t i = 0; i < at->n_processes && i < MOST_PROCESSES; i++) {
+        const tide_snapshot_process *process = &at->processes[i];
+        bool has_name = process->name[0] != '\0';
+        tide_text_add(to, "%s process %" PRId64 "%s%s%s", i > 0 ? "," : "", process->pid,
+                      has_name ? " (" : "", process->name, has_name ? ")" : "");
+        if (process->used_bytes >= 0) {
+            tide_text_add(to, " with %s", tide_bytes_format(process->used_bytes, bytes));
+        }
+    }
+    if (at->n_processes > MOST_PROCESSES) {
+        tide_text_add(to, " and %zu more", at->n_processes - MOST_PROCESSES);
+    }
+    tide_text_add(to, " on this card then.");
+}
+
 static tide_status say_others(const tide_facts *facts, int64_t held, tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
     char others[TIDE_BYTES_TEXT];
@@ -74,6 +100,7 @@ static tide_status say_others(const tide_facts *facts, int64_t held, tide_causes
                   tide_bytes_format(held, others),
                   tide_bytes_format(facts->failure.total_bytes, total),
                   tide_bytes_format(facts->failure.reserved.bytes, reserved));
+    add_processes(facts, &text);
     const tide_cause cause = {
         .id = "other_process",
         .tier = TIDE_TIER_ALL,
@@ -119,6 +146,20 @@ static int64_t weight_bytes(const tide_facts *facts) {
     return bytes;
 }
 
+/* The type of nearly all parameters; NULL: there are several, or it was not recorded. */
+static const char *type_of_weights(const tide_snapshot *snapshot) {
+    int64_t all = 0;
+    for (size_t i = 0; i < snapshot->n_parameter_types; i++) {
+        all += snapshot->parameter_types[i].bytes;
+    }
+    bool is_one = all > 0 && snapshot->parameter_types[0].bytes >= all / 100 * TYPE_PERCENT;
+    return is_one ? snapshot->parameter_types[0].name : NULL;
+}
+
+static bool is_wide(const char *type) {
+    return type == NULL || strcmp(type, "float32") == 0 || strcmp(type, "float64") == 0;
+}
+
 static tide_status say_weights(const tide_facts *facts, tide_causes *to) {
     const tide_failure *failure = &facts->failure;
     uint32_t traits = tide_stack_traits(&facts->stacks, failure->stack);
@@ -135,19 +176,24 @@ static tide_status say_weights(const tide_facts *facts, tide_causes *to) {
     char held[TIDE_BYTES_TEXT];
     char all[TIDE_BYTES_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
+    const char *type = type_of_weights(facts->snapshot);
     tide_text_add(&text,
                   "The card filled up while the model was being built: %s of the %s allocated are "
-                  "weights.",
+                  "weights%s%s.",
                   tide_bytes_format(weights, held),
-                  tide_bytes_format(failure->allocated_bytes, all));
+                  tide_bytes_format(failure->allocated_bytes, all), type != NULL ? ", in " : "",
+                  type != NULL ? type : "");
     const tide_cause cause = {
         .id = "weights_alone",
         .tier = TIDE_TIER_ALL,
         .share = 1.2,
         .bytes = weights,
         .words = words,
-        .cure = "build the model in half precision (`torch.set_default_dtype(torch.bfloat16)`, or "
-                "`torch_dtype=` where it is loaded), quantize it, or shard it over several cards",
+        .cure = is_wide(type)
+                    ? "build the model in half precision "
+                      "(`torch.set_default_dtype(torch.bfloat16)`, or `torch_dtype=` where it is "
+                      "loaded), quantize it, or shard it over several cards"
+                    : "quantize the model, or shard it over several cards",
         .cost = "precision of the weights"};
     return tide_causes_add(to, &cause);
 }

@@ -38,6 +38,10 @@ bool tide_cause_is_limit(const tide_facts *facts);
 tide_cause tide_cause_of_growth(const tide_facts *facts, const tide_growth_fact *fact,
                                 const char *id);
 
+/* holder.c. Adds who holds the bytes of a growth to its words, if the recording has it. */
+TIDE_NODISCARD tide_status tide_cause_name_holder(const tide_facts *facts, tide_causes *of,
+                                                  tide_cause *cause);
+
 /* Bytes of the largest block that a growth keeps. */
 int64_t tide_growth_largest(const tide_facts *facts, const tide_growth_fact *fact);
 

@@ -11,6 +11,7 @@ enum {
     LEAST_OF_GRAPH = 3,    /* blocks a pass, and places, of a graph that survives */
     COPIED_PERCENT = 50,   /* of the bytes, in copies of a model */
     PLACE_PERCENT = 95,    /* of the bytes, in one place, .. */
+    MOST_OF_RESULT = 3,    /* blocks a pass, that may be results without a graph */
     LEAST_OF_CACHE = 8,    /* .. and so many blocks a pass: results, such as a cache of layers */
     CYCLE_PERCENT = 30,    /* of the bytes, gradients in a reference cycle */
     MOST_HOOKED = 2,       /* modules whose outputs are kept; a graph has more */
@@ -23,6 +24,10 @@ typedef struct kept {
     int64_t bytes;
     int64_t backward_bytes, copied_bytes;
     int64_t gradient_bytes;    /* of the backward pass, outside of every module: gradients */
+    int64_t graph_bytes;       /* of these, made while autograd recorded: with create_graph=True */
+    int64_t second_bytes;      /* of the backward pass, made while autograd recorded */
+    size_t n_on, n_off;        /* made outside of the backward pass with autograd on, and off */
+    bool has_modes;            /* whether autograd was on was recorded */
     size_t n_forward, n_other; /* made inside a call of a module, and outside */
     size_t n_inside;           /* made in a forward pass by a library's line */
     size_t n_places;           /* distinct stacks, modules and nodes */
@@ -40,6 +45,24 @@ typedef struct kept {
 static bool is_in_pool(const tide_facts *facts, const tide_lifetime *block) {
     const uint16_t *pools = facts->snapshot->event_pool;
     return pools != NULL && block->born > 0 && pools[block->born - 1] != 0;
+}
+
+static uint8_t mode_of(const tide_facts *facts, const tide_lifetime *block) {
+    const uint8_t *modes = facts->snapshot->event_mode;
+    return modes != NULL && block->born > 0 ? modes[block->born - 1] : TIDE_AUTOGRAD_UNKNOWN;
+}
+
+static void look_at_mode(const tide_facts *facts, const tide_lifetime *block, bool is_backward,
+                         kept *ret) {
+    uint8_t mode = mode_of(facts, block);
+    bool is_gradient = is_backward && tide_module_of(&facts->scopes, block->scope) == TIDE_NONE;
+    int64_t bytes = is_gradient ? (int64_t)block->block_bytes : 0;
+    ret->has_modes = ret->has_modes || mode != TIDE_AUTOGRAD_UNKNOWN;
+    ret->gradient_bytes += bytes;
+    ret->graph_bytes += mode == TIDE_AUTOGRAD_ON ? bytes : 0;
+    ret->second_bytes += is_backward && mode == TIDE_AUTOGRAD_ON ? (int64_t)block->block_bytes : 0;
+    ret->n_on += !is_backward && mode == TIDE_AUTOGRAD_ON;
+    ret->n_off += !is_backward && mode > TIDE_AUTOGRAD_ON;
 }
 
 /* The function that copied a whole model: deepcopy, or a conversion of a module. */
@@ -67,13 +90,11 @@ static void look_at_block(const tide_facts *facts, const tide_lifetime *block, k
                      python != tide_stack_program(&facts->stacks, block->stack);
     ret->bytes += (int64_t)block->block_bytes;
     ret->backward_bytes += is_backward ? (int64_t)block->block_bytes : 0;
-    ret->gradient_bytes += is_backward && tide_module_of(&facts->scopes, block->scope) == TIDE_NONE
-                               ? (int64_t)block->block_bytes
-                               : 0;
     ret->copied_bytes += is_copy ? (int64_t)block->block_bytes : 0;
     ret->n_forward += is_forward;
     ret->n_other += !is_forward;
     ret->n_inside += is_inside;
+    look_at_mode(facts, block, is_backward, ret);
     ret->has_pool = ret->has_pool || is_in_pool(facts, block);
     ret->is_captured = ret->is_captured || (traits & TIDE_IN_CAPTURE) != 0;
     if (is_copy && ret->copier[0] == '\0') {
@@ -129,13 +150,24 @@ static tide_status look_at(const tide_facts *facts, const tide_growth_fact *fact
     return count_places(facts, fact, ret);
 }
 
+/* Autograd was off where all of it was made. */
+static bool is_off(const kept *of) {
+    return of->n_off > 0 && of->n_on == 0 && of->backward_bytes == 0;
+}
+
+/* Most of it is gradients, which a backward pass without create_graph=True made: they hold no
+ * graph. */
+static bool is_plain_gradients(const kept *of) {
+    return of->has_modes && of->graph_bytes == 0 && of->gradient_bytes > of->bytes / 2;
+}
+
 /* More than the results of a pass survive: what went into it, or tensors of many places in the
- * model. Only autograd's graph keeps these. */
+ * model. Only autograd's graph keeps these, unless it was off. */
 static bool is_graph(const tide_growth_fact *fact, const kept *of) {
     bool has_both = of->n_forward > 0 && of->n_other > 0;
     bool is_cache = of->place_bytes > of->bytes / 100 * PLACE_PERCENT &&
                     of->n_of_place >= LEAST_OF_CACHE * fact->n_keeping;
-    return fact->n_blocks >= LEAST_OF_GRAPH * fact->n_keeping && !is_cache &&
+    return !is_off(of) && fact->n_blocks >= LEAST_OF_GRAPH * fact->n_keeping && !is_cache &&
            (of->n_places >= LEAST_OF_GRAPH || has_both);
 }
 
@@ -179,19 +211,20 @@ static tide_status say_steps(const tide_facts *facts, const tide_growth_fact *fa
 
 /* ---- loops without a backward pass ---- */
 
-static tide_status say_graph(const tide_facts *facts, const tide_growth_fact *fact,
+static tide_status say_graph(const tide_facts *facts, const tide_growth_fact *fact, const kept *of,
                              tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
+    bool is_on = of->n_on > 0 && of->n_off == 0;
     tide_cause cause = tide_cause_of_growth(facts, fact, "graph_kept");
     tide_growth_add_kept(facts, fact, &text);
     tide_growth_add_line(facts, fact, &text);
     tide_text_add(&text,
-                  ". It runs the model forward and never backward. Something that outlives one %s, "
-                  "such as a list of outputs, a running sum of losses, or a state that is carried "
-                  "over, keeps its autograd graph alive, or, where gradients are disabled, "
-                  "these tensors themselves.",
-                  tide_growth_round(fact));
+                  ". It runs the model forward%s and never backward. Something that outlives one "
+                  "%s, such as a list of outputs, a running sum of losses, or a state that is "
+                  "carried over, keeps its autograd graph alive%s.",
+                  is_on ? " with gradients enabled" : "", tide_growth_round(fact),
+                  is_on ? "" : " (or, where gradients are disabled, only these tensors)");
     cause.words = words;
     cause.cure = "run an evaluation under `with torch.no_grad():`, keep numbers instead of tensors "
                  "(`total += loss.item()`), and `.detach()` a state that is carried over";
@@ -208,17 +241,17 @@ int64_t tide_growth_largest(const tide_facts *facts, const tide_growth_fact *fac
 }
 
 static tide_status say_results(const tide_facts *facts, const tide_growth_fact *fact,
-                               tide_causes *to) {
+                               const kept *of, tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
     tide_cause cause = tide_cause_of_growth(facts, fact, "results_collected");
     size_t n = (fact->n_blocks + fact->n_keeping / 2) / fact->n_keeping;
     tide_growth_add_kept(facts, fact, &text);
     tide_growth_add_line(facts, fact, &text);
-    tide_text_add(&text,
-                  ": %zu %s each time, fewer than a graph would have. Results are collected on the "
-                  "card, not graphs.",
-                  n > 0 ? n : 1, tide_plural(n > 1 ? n : 1, "tensor", "tensors"));
+    tide_text_add(&text, ": %zu %s each time%s. Results are collected on the card, not graphs%s.",
+                  n > 0 ? n : 1, tide_plural(n > 1 ? n : 1, "tensor", "tensors"),
+                  is_off(of) || is_plain_gradients(of) ? "" : ", fewer than a graph would have",
+                  is_off(of) ? ": gradients are disabled there" : "");
     cause.words = words;
     cause.cure = "move what you keep to the host (`.cpu()`). If you keep a slice such as "
                  "`h[:, 0]`, copy it (`.clone()`), because a slice holds the whole tensor";
@@ -232,10 +265,10 @@ static tide_status say_forward(const tide_facts *facts, const tide_growth_fact *
         return TIDE_OK;
     }
     if (is_graph(fact, of)) {
-        return say_graph(facts, fact, to);
+        return say_graph(facts, fact, of, to);
     }
     bool has_graphs = of->is_captured || facts->reserved.parts[TIDE_RESERVED_POOLS].n_owners > 0;
-    return has_graphs ? TIDE_OK : say_results(facts, fact, to);
+    return has_graphs ? TIDE_OK : say_results(facts, fact, of, to);
 }
 
 /* ---- loops with a backward pass ---- */
@@ -302,18 +335,19 @@ static tide_status say_kept_graph(const tide_facts *facts, const tide_growth_fac
                                   tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
-    bool is_one = fact->n_blocks <= fact->n_keeping; /* one block each time */
+    bool is_few = fact->n_blocks <= MOST_OF_RESULT * fact->n_keeping;
     tide_cause cause = tide_cause_of_growth(facts, fact, "training_graph_kept");
     tide_growth_add_kept(facts, fact, &text);
     tide_growth_add_line(facts, fact, &text);
     tide_text_add(&text,
                   ", after the backward pass of that iteration is over. %s, such as a list of "
                   "losses or outputs, a running sum, or a state that is carried over, keeps %s.",
-                  is_one ? "Something that outlives it" : "Something that outlives the iteration",
-                  is_one ? "this tensor itself, or a graph that needs it" : "its graph alive");
+                  is_few ? "Something that outlives it" : "Something that outlives the iteration",
+                  is_few ? "these tensors themselves, or a graph that needs them"
+                         : "its graph alive");
     cause.words = words;
     cause.cure =
-        is_one ? "keep the number (`losses.append(loss.item())`), `.detach()` a state that is "
+        is_few ? "keep the number (`losses.append(loss.item())`), `.detach()` a state that is "
                  "carried over, and move outputs to the host (`.detach().cpu()`)"
                : "keep the number (`losses.append(loss.item())`), and `.detach()` what you "
                  "keep or carry over";
@@ -345,19 +379,22 @@ static tide_status say_training(const tide_facts *facts, const tide_growth_fact 
     if (of->copied_bytes > of->bytes / 100 * COPIED_PERCENT) {
         return say_copies(facts, fact, of, to);
     }
-    if (of->gradient_bytes > of->bytes / 100 * CYCLE_PERCENT) {
+    int64_t cycle_bytes = of->has_modes ? of->graph_bytes : of->gradient_bytes;
+    if (cycle_bytes > of->bytes / 100 * CYCLE_PERCENT) {
         return say_cycle(facts, fact, of, to);
     }
     bool has_gradients = of->backward_bytes > of->bytes / 100 * GRADIENT_PERCENT;
     bool is_output = 2 * of->n_inside > fact->n_blocks && of->n_modules <= MOST_HOOKED;
     bool is_hook = fact->n_blocks <= MOST_OF_HOOK * of->n_modules * fact->n_keeping;
-    if (has_gradients && !is_hook) {
+    bool has_second = !of->has_modes || of->second_bytes > 0;
+    if (has_gradients && !is_hook && has_second) {
         return say_second_order(facts, fact, of, to);
     }
     if ((has_gradients || is_output) && is_hook) {
         return say_held(facts, fact, of, to);
     }
-    return say_kept_graph(facts, fact, to);
+    return is_off(of) || is_plain_gradients(of) ? say_results(facts, fact, of, to)
+                                                : say_kept_graph(facts, fact, to);
 }
 
 /* ---- a tensor that is made anew ---- */
@@ -411,7 +448,11 @@ static tide_status say(const tide_facts *facts, const tide_growth_fact *fact, ti
 
 tide_status tide_cause_growth(const tide_facts *facts, tide_causes *to) {
     for (size_t i = 0; i < facts->growth.n_facts; i++) {
+        size_t n = to->n_causes;
         TIDE_TRY(say(facts, &facts->growth.facts[i], to));
+        if (to->n_causes > n) {
+            TIDE_TRY(tide_cause_name_holder(facts, to, &to->causes[n]));
+        }
     }
     return TIDE_OK;
 }

@@ -13,6 +13,19 @@ static bool has_any(const char *text, const char *const *parts, size_t n) {
     return false;
 }
 
+/* Whether an operator stands outside of all brackets: its result is a tensor of its own. */
+static bool has_operator(const char *text) {
+    int depth = 0;
+    for (size_t i = 0; text[i] != '\0'; i++) {
+        depth += strchr("([{", text[i]) != NULL ? 1 : strchr(")]}", text[i]) != NULL ? -1 : 0;
+        if (depth == 0 && i > 0 && text[i - 1] == ' ' && text[i + 1] == ' ' &&
+            strchr("+-*/@", text[i]) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 tide_line_kind tide_cause_line_kind(const tide_facts *facts, uint32_t node) {
     static const char *const MAKERS[] = {"zeros(",      "ones(",      "empty(",      "full(",
                                          "rand(",       "randn(",     "randint(",    "arange(",
@@ -27,7 +40,8 @@ tide_line_kind tide_cause_line_kind(const tide_facts *facts, uint32_t node) {
     if (row == NULL || row->text[0] == '\0' || row->is_cut) {
         return TIDE_LINE_UNKNOWN;
     }
-    if (has_any(row->text, MAKERS, sizeof(MAKERS) / sizeof(MAKERS[0]))) {
+    if (!has_operator(row->text) &&
+        has_any(row->text, MAKERS, sizeof(MAKERS) / sizeof(MAKERS[0]))) {
         return TIDE_LINE_MAKES;
     }
     return has_any(row->text, CONVERSIONS, sizeof(CONVERSIONS) / sizeof(CONVERSIONS[0]))

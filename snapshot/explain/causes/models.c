@@ -5,6 +5,7 @@
 enum {
     LEAST_ROUNDS = 3,       /* in which the same weight was made */
     LEAST_PERCENT = 20,     /* of the peak, at least, of earlier rounds */
+    LEAST_COPIES = 3,       /* of models that deepcopy made */
     BARE_PERCENT = 95,      /* of the earlier rounds' bytes, in weights */
     MOST_BURST_ROWS = 20000 /* between two frees of one burst */
 };
@@ -18,12 +19,12 @@ typedef struct rounds {
     bool has_run;           /* such a pass, since the last weight */
 } rounds;
 
-/* Weights that a constructor or a conversion of a module made on a line of the program. */
+/* Weights that a constructor, a conversion or a copy of a module made on a line of the program. */
 static bool is_built(const tide_facts *facts, const tide_lifetime *block) {
     uint32_t traits = tide_facts_traits(facts, block);
-    bool is_made = (traits & (TIDE_IN_MODULE_INIT | TIDE_IN_CONVERSION)) != 0;
+    bool is_made = (traits & (TIDE_IN_MODULE_INIT | TIDE_IN_CONVERSION | TIDE_IN_DEEPCOPY)) != 0;
     return block->device == facts->device && block->born > 0 && is_made &&
-           (traits & (TIDE_IN_FORWARD | TIDE_IN_OPTIMIZER | TIDE_IN_DEEPCOPY)) == 0 &&
+           (traits & (TIDE_IN_FORWARD | TIDE_IN_OPTIMIZER)) == 0 &&
            tide_stack_program(&facts->stacks, block->stack) != TIDE_NONE &&
            !tide_block_is_backward(&facts->lines, block);
 }
@@ -63,7 +64,7 @@ static older find_older(const tide_facts *facts, uint32_t first_of_peak) {
         found.bytes += (int64_t)block->block_bytes;
         found.weight_bytes += tide_cause_is_weight(facts, block) ? (int64_t)block->block_bytes : 0;
         if (is_built(facts, block) &&
-            (found.largest == NULL || block->block_bytes > found.largest->block_bytes)) {
+            (found.largest == NULL || block->block_bytes >= found.largest->block_bytes)) {
             found.largest = block;
         }
     }
@@ -161,7 +162,7 @@ static tide_status say(const tide_facts *facts, const older *of, const series *l
                   is_bare ? "" : ", gradients and optimizer state");
     tide_cause_add_bytes(facts, of->bytes, &text);
     tide_text_add(&text,
-                  ": %s builds a model anew after each %s, and %zu of the earlier ones %s "
+                  ": %s makes a model anew after each %s, and %zu of the earlier ones %s "
                   "still allocated.",
                   tide_cause_quoted(facts, tide_block_line(&facts->lines, of->largest), ",", place),
                   by_forward ? "forward pass" : "training", like->n_kept,
@@ -199,7 +200,9 @@ static tide_status find(const tide_facts *facts, bool by_forward, tide_causes *t
         return TIDE_OK;
     }
     const series like = find_series(facts, found.largest, &of);
-    bool is_anew = like.n_rounds >= LEAST_ROUNDS && like.is_in_peak && like.n_kept > 0 &&
+    bool is_copy = (tide_facts_traits(facts, found.largest) & TIDE_IN_DEEPCOPY) != 0;
+    size_t least = is_copy ? LEAST_COPIES : 1; /* the best one so far is often kept */
+    bool is_anew = like.n_rounds >= LEAST_ROUNDS && like.is_in_peak && like.n_kept >= least &&
                    (like.is_collected || !by_forward);
     return is_anew ? say(facts, &found, &like, by_forward, to) : TIDE_OK;
 }

@@ -14,7 +14,7 @@ enum {
 
 /* What the code of the request has made, and is still allocated. */
 typedef struct made {
-    size_t n_equal;       /* tensors of the size of the request, that its function computed */
+    size_t n_equal;       /* tensors of the size of the request, that its function made */
     int64_t narrow_bytes; /* a tensor that its line made, of which the request is a multiple */
     int64_t times;
 } made;
@@ -43,8 +43,8 @@ static made look(const tide_facts *facts, uint32_t line) {
         }
         bool is_line = facts->snapshot->stacks[own].frame == facts->snapshot->stacks[line].frame;
         tide_line_kind kind = tide_cause_line_kind(facts, own);
-        bool computes = kind == TIDE_LINE_COMPUTES || kind == TIDE_LINE_CONVERTS;
-        found.n_equal += computes && (int64_t)block->requested_bytes == failure->asked_bytes;
+        found.n_equal +=
+            kind != TIDE_LINE_UNKNOWN && (int64_t)block->requested_bytes == failure->asked_bytes;
         if (is_line && is_wider(failure->asked_bytes, (int64_t)block->requested_bytes, &times)) {
             found.narrow_bytes = (int64_t)block->requested_bytes;
             found.times = times;
@@ -85,8 +85,8 @@ static tide_status say_steps(const tide_facts *facts, uint32_t line, const made 
     char asked[TIDE_BYTES_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
     tide_text_add(&text,
-                  "%zu %s of %s, which the same function computed, %s alive when %s asked for one "
-                  "more of that size: each step of such a computation makes a tensor of its own.",
+                  "%zu %s of %s, which the same code made, %s alive when %s asked for one more "
+                  "of that size: each step of such a computation makes a tensor of its own.",
                   of->n_equal, tide_plural(of->n_equal, "tensor", "tensors"),
                   tide_bytes_format(facts->failure.asked_bytes, asked),
                   tide_plural(of->n_equal, "was", "were"),

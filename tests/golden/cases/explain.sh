@@ -28,6 +28,11 @@ tidemark profile --device virtual --layers 1 --d-model 64 --heads 4 --d-ff 128 -
 tidemark explain own.json.gz 2>/dev/null | grep 'Not known'
 make leak
 tidemark explain training.pickle --user-path /opt/venv/lib/python3.11/site-packages/torch/nn --format json | jq -r '.sentences.filled[]'
+# The facts of the sentences, for programs.
+tidemark explain training.pickle --format json | jq -c '.figures.facts_version, (.tables | keys_unsorted), .tables.growth.rows[0], .tables.peak_lines.rows[0], (.tables.causes.rows[0] | {cause, tier, bytes, growth})'
+python3 "$golden/snapshots/make_fragmented.py" >facts.pickle
+tidemark explain facts.pickle --format json | jq -c '.tables.failure.rows[], .tables.reserved.rows[]'
+tidemark explain facts.pickle --table causes | head -n 4
 # Rules of categories: the built-in ones, and one of the user's own, which the page's data keeps.
 printf '# mine\nlog_of_losses  metrics\.py:append\n' >my.rules
 tidemark summary training.pickle --table by_rule

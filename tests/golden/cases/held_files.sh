@@ -19,6 +19,12 @@ head -c 3000 viz.html >cut.html
 tidemark explain cut.html; echo "exit $?"
 tidemark view -o without.html >/dev/null 2>&1
 tidemark explain without.html; echo "exit $?"
+# A file without a history has one instant, and no peak.
+python3 "$golden/snapshots/make_training.py" bare leak >bare.pickle
+tidemark summary bare.pickle 2>&1 | grep -c 'the peak'
+tidemark summary bare.pickle --format json | jq -r '.sentences | .instant, .peak'
+tidemark picture bare.pickle -o bare.svg >/dev/null
+grep -o '>[^<>]*written[^<>]*<\|>append_loss[^<>]*<' bare.svg
 cat >train.log <<'LOG'
 epoch 0
 Traceback (most recent call last):

@@ -158,11 +158,12 @@ static void each_event_keeps_what_its_thread_did(void **state) {
     row.node = made_log_string(&log, "13AddmmBackward0");
     row.module = made_log_string(&log, "h.0.mlp");
     row.thread = 3;
-    row.pool = made_log_pool(&log, 0, 4);
+    row.pool =
+        (uint16_t)(made_log_pool(&log, 0, 4) | TIDE_AUTOGRAD_INFERENCE << TIDE_LOG_POOL_BITS);
     made_log_mark(&log, "step begins", 0); /* the rows of the extras are those of the events */
     made_log_add(&log, row);
-    row.module = 999; /* the journal lacks it */
-    row.pool = 9;
+    row.module = 999;                       /* the journal lacks it */
+    row.pool = 9 | 7 << TIDE_LOG_POOL_BITS; /* this mode does not exist */
     row.event.address += 512;
     made_log_add(&log, row);
     found of = close_and_recover(&log);
@@ -178,6 +179,9 @@ static void each_event_keeps_what_its_thread_did(void **state) {
     assert_int_equal(of.snapshot->event_pool[0], 0);
     assert_int_equal(of.snapshot->event_pool[1], 1);
     assert_int_equal(of.snapshot->event_pool[2], 0); /* this pool does not exist */
+    assert_int_equal(of.snapshot->event_mode[0], TIDE_AUTOGRAD_UNKNOWN);
+    assert_int_equal(of.snapshot->event_mode[1], TIDE_AUTOGRAD_INFERENCE);
+    assert_int_equal(of.snapshot->event_mode[2], TIDE_AUTOGRAD_UNKNOWN);
     assert_int_equal(of.snapshot->n_pools, 1);
     assert_int_equal(of.snapshot->pools[0].id[0], 0);
     assert_int_equal(of.snapshot->pools[0].id[1], 4);
@@ -207,6 +211,31 @@ static void stacks_are_of_pythons_frames(void **state) {
         stack = snapshot->stacks[stack].parent;
     }
     assert_int_equal(stack, TIDE_NONE);
+    finish(&of);
+}
+
+/* Two instructions of one line are two frames of the log and one of the document. */
+static void stacks_of_one_line_are_distinguished(void **state) {
+    (void)state;
+    made_log log;
+    made_log_open(&log, 64, 0);
+    buy(&log, 2 * MIB);
+    uint32_t stacks[2] = {made_log_stack(&log, "f", 2), made_log_stack(&log, "f", 2)};
+    for (uint64_t i = 0; i < 3; i++) {
+        tide_live_row row = made_row(TIDE_ACTION_ALLOC, AT + i * 512, 512);
+        row.event.stack = stacks[i % 2];
+        made_log_add(&log, row);
+    }
+    made_log_event(&log, TIDE_ACTION_FREE, AT, 512);
+    found of = close_and_recover(&log);
+    const tide_snapshot *snapshot = of.snapshot;
+    assert_int_equal(tide_index_at(&snapshot->events.stack, 1),
+                     tide_index_at(&snapshot->events.stack, 2));
+    assert_non_null(snapshot->event_variant);
+    assert_int_equal(snapshot->event_variant[1], 0);
+    assert_int_equal(snapshot->event_variant[2], 1);
+    assert_int_equal(snapshot->event_variant[3], 0);
+    assert_int_equal(snapshot->event_variant[4], 0);
     finish(&of);
 }
 
@@ -362,6 +391,7 @@ int main(void) {
         cmocka_unit_test(marks_of_pytorchs_own_are_events),
         cmocka_unit_test(each_event_keeps_what_its_thread_did),
         cmocka_unit_test(stacks_are_of_pythons_frames),
+        cmocka_unit_test(stacks_of_one_line_are_distinguished),
         cmocka_unit_test(the_last_text_of_a_key_counts),
         cmocka_unit_test(a_log_may_have_no_event),
         cmocka_unit_test(the_log_says_how_its_process_ended),

@@ -228,6 +228,36 @@ static void the_newer_name_of_the_settings_counts_too(void **state) {
     expect(&log, "", "102400+");
 }
 
+static double setting_of(const tide_snapshot *snapshot, const char *name) {
+    for (size_t i = 0; i < snapshot->n_settings; i++) {
+        if (strcmp(snapshot->settings[i].name, name) == 0) {
+            return snapshot->settings[i].number;
+        }
+    }
+    return -2.0;
+}
+
+/* A replay begins with them. Without any in the environment, the document states none. */
+static void the_document_states_the_settings(void **state) {
+    (void)state;
+    for (int has_any = 0; has_any < 2; has_any++) {
+        made_log log;
+        open_log(&log);
+        if (has_any) {
+            made_log_text(&log, "environment.PYTORCH_CUDA_ALLOC_CONF",
+                          "backend:native,max_split_size_mb:20,expandable_segments:True");
+            made_log_text(&log, "environment.PYTORCH_ALLOC_CONF", "max_split_size_mb:32");
+        }
+        buy(&log, 0, 100 * MIB);
+        made_log_close(&log);
+        tide_snapshot *snapshot = recover(&log, NULL);
+        assert_true(setting_of(snapshot, "max_split_size") == (has_any ? 32.0 * MIB : -2.0));
+        assert_true(setting_of(snapshot, "expandable_segments") == (has_any ? 1.0 : -2.0));
+        assert_true(has_any || snapshot->n_settings == 0);
+        tide_snapshot_destroy(snapshot);
+    }
+}
+
 /* ---- mapped memory ---- */
 
 static void mapped_memory_is_split_to_the_last_bytes(void **state) {
@@ -349,6 +379,7 @@ int main(void) {
         cmocka_unit_test(requests_may_be_rounded_to_parts_of_a_power_of_two),
         cmocka_unit_test(an_oversized_block_is_never_split),
         cmocka_unit_test(the_newer_name_of_the_settings_counts_too),
+        cmocka_unit_test(the_document_states_the_settings),
         cmocka_unit_test(mapped_memory_is_split_to_the_last_bytes),
         cmocka_unit_test(memory_that_was_unmapped_ends_the_segment),
         cmocka_unit_test(the_settings_do_not_split_memory_that_came_in_one_piece),

@@ -401,40 +401,6 @@ static void what_cannot_be_listened_to_is_said(void **state) {
     tide_snapshot_destroy(snapshot);
 }
 
-static void expect_source(const tide_snapshot *snapshot, size_t i, uint64_t line, const char *text,
-                          bool is_cut) {
-    assert_true(snapshot->source[i].line == line);
-    assert_string_equal(tide_snapshot_text(snapshot, (uint32_t)snapshot->source[i].file),
-                        "train.py");
-    assert_string_equal(snapshot->source[i].text, text);
-    assert_int_equal(snapshot->source[i].is_cut, is_cut);
-}
-
-static void lines_of_frames_have_their_text(void **state) {
-    (void)state;
-    char text[256];
-    memset(text, 'x', sizeof(text));
-    text[201] = '\0';
-    made_log log;
-    open_log(&log);
-    tide_live_row row = made_row(TIDE_ACTION_ALLOC, AT, 512);
-    row.event.stack = made_log_stack(&log, "step", 5); /* lines 10 to 14 */
-    made_log_add(&log, row);
-    made_log_text(&log, "source.whole.12.train.py", "loss = f(x)");
-    made_log_text(&log, "source.cut.10.train.py", "y = [1, 2");
-    made_log_text(&log, "source.whole.90.train.py", "no frame has this line");
-    made_log_text(&log, "source.whole.11.other.py", "nor this file");
-    made_log_text(&log, "source.whole.13.train.py", text);   /* too long */
-    made_log_text(&log, "source.whole.x14.train.py", "odd"); /* not a line */
-    made_log_text(&log, "source.omitted", "17");
-    tide_snapshot *snapshot = close_and_read(&log);
-    assert_int_equal(snapshot->n_source, 2);
-    expect_source(snapshot, 0, 10, "y = [1, 2", true);
-    expect_source(snapshot, 1, 12, "loss = f(x)", false);
-    assert_true(snapshot->n_source_omitted == 17);
-    tide_snapshot_destroy(snapshot);
-}
-
 /* Its stream is in the table, though all its rows are gone. */
 static tide_snapshot *read_with_dropped_device(bool has_pinned) {
     made_log log;
@@ -482,7 +448,6 @@ int main(void) {
         cmocka_unit_test(each_device_has_what_the_package_told),
         cmocka_unit_test(what_cannot_be_listened_to_is_said),
         cmocka_unit_test(a_device_whose_rows_were_dropped_is_still_one),
-        cmocka_unit_test(lines_of_frames_have_their_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

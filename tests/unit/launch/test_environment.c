@@ -236,6 +236,31 @@ static void a_clock_is_that_of_this_run(void **state) {
 
 #define PREPARED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
+/* The user's settings stay, and the added ones count, because they are last. */
+static void settings_of_the_allocator(void **state) {
+    (void)state;
+    tide_launch_config config;
+    tide_launch_config_init(&config);
+    config.allocator_settings = "expandable_segments:True";
+    assert_int_equal(unsetenv("PYTORCH_ALLOC_CONF"), 0);
+    assert_int_equal(unsetenv("PYTORCH_CUDA_ALLOC_CONF"), 0);
+    make(&config);
+    expect("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True");
+    assert_null(value_of("PYTORCH_ALLOC_CONF"));
+    assert_int_equal(setenv("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:64", 1), 0);
+    make(&config);
+    expect("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:64,expandable_segments:True");
+    assert_int_equal(setenv("PYTORCH_ALLOC_CONF", "max_split_size_mb:32", 1), 0);
+    make(&config);
+    expect("PYTORCH_ALLOC_CONF", "max_split_size_mb:32,expandable_segments:True");
+    expect("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:64");
+    config.allocator_settings = NULL;
+    make(&config);
+    expect("PYTORCH_ALLOC_CONF", "max_split_size_mb:32");
+    assert_int_equal(unsetenv("PYTORCH_ALLOC_CONF"), 0);
+    assert_int_equal(unsetenv("PYTORCH_CUDA_ALLOC_CONF"), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         PREPARED(the_library_is_preloaded_before_the_card),
@@ -246,6 +271,7 @@ int main(void) {
         PREPARED(options_of_the_recording_are_handed_on),
         PREPARED(a_clock_is_that_of_this_run),
         PREPARED(writes_are_kept_away_unless_they_are_real),
+        PREPARED(settings_of_the_allocator),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,7 +78,7 @@ export function compareRuns(runs) {
       ? { title: `Alive at the ${peakWord(...runs)}, by line`, rows: lineRows(runs) }
       : { title: `Alive at the ${peakWord(...runs)}`, rows: categories },
     {
-      title: peakWord(...runs) === 'peak' ? 'Peak' : 'Highest kept',
+      title: peakWord(...runs).replace(/^./, (c) => c.toUpperCase()),
       rows: [
         makeRow(runs, 'allocated', '', 'bytes', (run) => run.peak.bytes),
         makeRow(runs, 'requested', '', 'bytes', (run) => run.peak.requestedBytes),

@@ -156,12 +156,12 @@ const partsOf = oncePer((/** @type {import('../run/run.js').Run} */ run) => {
 });
 
 /**
- * The default split of a run: by category if it has any, else by the user's frames.
+ * The default split of a run: by category if it has any and a history, else by the user's frames.
  * @param {import('../run/run.js').Run} run
  * @returns {import('./amounts.js').Split}
  */
 export function usualSplit(run) {
-  return partsOf(run).categories ? 'category' : 'site';
+  return partsOf(run).categories && run.snapshot.events.count > 0 ? 'category' : 'site';
 }
 
 /**

@@ -292,7 +292,8 @@ export function buildPicking({ run, groupOf, sumStates, sums: whole }, isPicked)
 }
 
 /**
- * The default colouring: by call stack if no block has a category, because that says more.
+ * The default colouring: by call stack if no block has a category, because that says more, and without a
+ * history, by which PyTorch's categories are known.
  * @param {import('../run/run.js').Run[]} runs
  * @returns {ColourBy}
  */
@@ -300,6 +301,10 @@ export function usualColour(runs) {
   const unknown = CATEGORIES.indexOf('unknown');
   const isBare =
     runs.length > 0 &&
-    runs.every((run) => run.index.blocks.category.every((category) => category === unknown));
+    runs.every(
+      (run) =>
+        run.snapshot.events.count === 0 ||
+        run.index.blocks.category.every((category) => category === unknown),
+    );
   return isBare && runs.some((run) => run.snapshot.stacks.frame.length > 0) ? 'stack' : 'category';
 }

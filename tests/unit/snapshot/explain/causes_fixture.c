@@ -128,6 +128,8 @@ void explain(const recording *of, explained *ret) {
                                 .n_frames = sizeof(FRAMES) / sizeof(FRAMES[0]),
                                 .stacks = STACKS,
                                 .n_stacks = sizeof(STACKS) / sizeof(STACKS[0]),
+                                .scopes = of->scopes,
+                                .n_scopes = of->n_scopes,
                                 .n_devices = 2};
     ret->snapshot = made_snapshot(NULL, &tables, of->rows, of->n);
     ret->snapshot->devices = of->devices;
@@ -135,6 +137,8 @@ void explain(const recording *of, explained *ret) {
     ret->snapshot->at_failure = of->at_failure;
     ret->snapshot->source = of->source;
     ret->snapshot->n_source = of->n_source;
+    ret->snapshot->parameter_types = of->types;
+    ret->snapshot->n_parameter_types = of->n_types;
     ret->snapshot->run.implementation = "pytorch";
     if (of->account.used_at_peak_bytes > 0) {
         ret->snapshot->driver_accounts = &of->account;

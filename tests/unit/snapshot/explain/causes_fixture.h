@@ -50,6 +50,10 @@ typedef struct recording {
     tide_snapshot_at_failure at_failure;
     const tide_source_row *source; /* of the program's lines; NULL: not recorded */
     size_t n_source;
+    const tide_snapshot_type *types; /* of parameters; NULL: not recorded */
+    size_t n_types;
+    const tide_scope_row *scopes; /* that rows name; none: rows have no scope */
+    size_t n_scopes;
 } recording;
 
 /* Strings of the program's files. */

@@ -42,6 +42,30 @@ static void others(void **state) {
     end_explained(&of);
 }
 
+/* The processes that the driver listed, largest first. */
+static void others_by_name(void **state) {
+    (void)state;
+    static const tide_snapshot_process PROCESSES[] = {{4242, 18 * (int64_t)GIB, "/usr/bin/python3"},
+                                                      {7, -1, ""},
+                                                      {8, (int64_t)MIB, "b"},
+                                                      {9, (int64_t)MIB, "c"}};
+    alloc_alone(&made, FIRST, 2 * GIB, AT_FORWARD);
+    fail_request(&made, 2 * GIB, GIB, AT_FORWARD);
+    made.at_failure.device = 0;
+    made.at_failure.processes = PROCESSES;
+    made.at_failure.n_processes = 4;
+    explained of;
+    explain(&made, &of);
+    assert_non_null(strstr(cause_of(&of, "other_process")->words,
+                           " The driver listed process 4242 (/usr/bin/python3) with 18.00 GiB, "
+                           "process 7, process 8 (b) with 1.00 MiB and 1 more on this card then."));
+    end_explained(&of);
+    made.at_failure.device = 1; /* of another card */
+    explain(&made, &of);
+    assert_null(strstr(cause_of(&of, "other_process")->words, "The driver"));
+    end_explained(&of);
+}
+
 /* The context and what libraries hold are known, and 10 % of a card are no other program. */
 static void no_others(void **state) {
     (void)state;
@@ -82,6 +106,34 @@ static void fill_by_weights(uint64_t other) {
         alloc_alone(&made, FIRST + 30 * NEXT, other, AT_RUN);
     }
     fail_request(&made, 2 * GIB, GIB, AT_BUILD);
+}
+
+/* The type is named if it is that of all weights, and half precision is no cure for half. */
+static void types_of_weights(void **state) {
+    (void)state;
+    static const tide_snapshot_type TYPES[] = {{"float32", 22 * (int64_t)GIB, 30},
+                                               {"int64", 4096, 1},
+                                               {"bfloat16", 11 * (int64_t)GIB, 30}};
+    static const struct {
+        size_t first, n;
+        const char *words, *cure;
+    } CASES[] = {{0, 2, "are weights, in float32.", "build the model in half precision"},
+                 {2, 1, "are weights, in bfloat16.", "quantize the model, or shard"},
+                 {0, 3, "are weights.", "build the model in half precision"},
+                 {0, 0, "are weights.", "build the model in half precision"}};
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        explained of;
+        fill_by_weights(0);
+        made.types = &TYPES[CASES[i].first];
+        made.n_types = CASES[i].n;
+        explain(&made, &of);
+        const tide_cause *cause = cause_of(&of, "weights_alone");
+        if (strstr(cause->words, CASES[i].words) == NULL ||
+            strncmp(cause->cure, CASES[i].cure, strlen(CASES[i].cure)) != 0) {
+            fail_msg("case %zu: %s Cure: %s", i, cause->words, cause->cure);
+        }
+        end_explained(&of);
+    }
 }
 
 static void weights(void **state) {
@@ -132,9 +184,7 @@ static void one_more_too_large(void **state) {
     assert_string_equal(
         cause_of(&of, "too_large_request")->words,
         "One request is for 16.00 GiB, 163 times as much as the largest tensor that other code "
-        "made (100.00 MiB), and 1 tensor of the same function already holds 16.00 GiB: operators "
-        "that "
-        "pair, broadcast, repeat or resize their inputs make such results.");
+        "made (100.00 MiB), and 1 tensor of the same function already holds 16.00 GiB.");
     end_explained(&of);
     begin_recording(&made); /* small tensors that fill the card are no such result */
     alloc_alone(&made, FIRST, 100 * MIB, AT_MAIN);
@@ -382,9 +432,11 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quotes),
         cmocka_unit_test_setup(others, start),
+        cmocka_unit_test_setup(others_by_name, start),
         cmocka_unit_test_setup(no_others, start),
         cmocka_unit_test_setup(limit, start),
         cmocka_unit_test_setup(weights, start),
+        cmocka_unit_test_setup(types_of_weights, start),
         cmocka_unit_test_setup(too_large, start),
         cmocka_unit_test_setup(one_more_too_large, start),
         cmocka_unit_test_setup(distances, start),

@@ -350,8 +350,17 @@ static void models_of_earlier_folds(void **state) {
     const tide_cause *cause = cause_of(&of, "models_kept");
     assert_string_equal(cause->words,
                         "Weights, gradients and optimizer state of earlier models make up 10.00 "
-                        "GiB of the peak (83 %): main (train.py:10) builds a model anew after "
+                        "GiB of the peak (83 %): main (train.py:10) makes a model anew after "
                         "each training, and 5 of the earlier ones are still allocated.");
+    end_explained(&of);
+    for (size_t i = 0; i < made.n; i++) { /* members of an ensemble, without gradients */
+        made.rows[i].category =
+            made.rows[i].category == TIDE_GRADIENT ? TIDE_TEMPORARY : made.rows[i].category;
+    }
+    explain(&made, &of);
+    cause = cause_of(&of, "models_kept");
+    assert_non_null(strstr(cause->words, "Weights of earlier models make up 5.00 GiB"));
+    assert_non_null(strstr(cause->cure, "unless you use them all later"));
     end_explained(&of);
     folds(6, 0, AT_BACKWARD); /* each fold frees its model */
     assert_silent(&made, "models_kept");

@@ -443,12 +443,49 @@ static void a_loop_that_trains_needs_no_module(void **state) {
     }
 }
 
+/* Time steps that keep what the backward pass after them needs, in three iterations. */
+static void unroll(run *of, uint32_t freed_in) {
+    memset(of, 0, sizeof(*of));
+    for (size_t iteration = 0; iteration < 3; iteration++) {
+        for (size_t step = 0; step < 8; step++) {
+            release(of, alloc(of, 512, INPUT), 512);
+            of->held[step] = alloc(of, 6 * MIB, FORWARD);
+            release(of, alloc(of, 512, KEEP), 512);
+        }
+        alloc(of, 512, AFTER);
+        for (size_t step = 0; step < 8; step++) {
+            release(of, of->held[step], 6 * MIB);
+            of->events[of->n - 1].scope = freed_in;
+        }
+        release(of, alloc(of, 512, AFTER), 512);
+    }
+}
+
+/* What a backward pass frees was kept for it. */
+static void what_a_backward_pass_consumes_does_not_grow(void **state) {
+    (void)state;
+    static run of;
+    static const tide_scope_row SCOPES[] = {
+        {.parent = TIDE_NONE, .kind = TIDE_SCOPE_PHASE, .name = BACKWARD_NAME, .begin_ns = 1000}};
+    judged it;
+    unroll(&of, 0);
+    judge_with(&of, SCOPES, 1, &it);
+    assert_int_equal(it.facts.growth.n_facts, 0);
+    forget(&it);
+    unroll(&of, TIDE_NONE); /* the program frees it, as after an evaluation */
+    judge_with(&of, SCOPES, 1, &it);
+    assert_true(it.facts.growth.n_facts > 0);
+    forget(&it);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(growth_follows_the_rule),
-                                       cmocka_unit_test(the_line_is_quoted),
-                                       cmocka_unit_test(a_line_that_collects_must_outlive_it),
-                                       cmocka_unit_test(state_of_a_healthy_program_does_not_count),
-                                       cmocka_unit_test(a_filled_device_is_a_fact),
-                                       cmocka_unit_test(a_loop_that_trains_needs_no_module)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(growth_follows_the_rule),
+        cmocka_unit_test(the_line_is_quoted),
+        cmocka_unit_test(a_line_that_collects_must_outlive_it),
+        cmocka_unit_test(state_of_a_healthy_program_does_not_count),
+        cmocka_unit_test(a_filled_device_is_a_fact),
+        cmocka_unit_test(a_loop_that_trains_needs_no_module),
+        cmocka_unit_test(what_a_backward_pass_consumes_does_not_grow)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,8 +61,9 @@ typedef struct found {
     tide_loops loops;
 } found;
 
-/* The loops of allocations with these stacks, one a row. */
-static void find(const uint32_t *of, size_t n, found *ret) {
+/* The loops of allocations with these stacks, one a row. `variants`: of the stacks, by their
+ * instructions; NULL: not recorded. */
+static void find_exactly(const uint32_t *of, const uint16_t *variants, size_t n, found *ret) {
     static tide_event events[MAX_ROWS];
     assert_true(n <= MAX_ROWS);
     for (size_t i = 0; i < n; i++) {
@@ -77,9 +78,14 @@ static void find(const uint32_t *of, size_t n, found *ret) {
                                 .n_stacks = N_STACKS,
                                 .n_devices = 1};
     ret->snapshot = made_snapshot(NULL, &tables, events, n);
+    ret->snapshot->event_variant = variants;
     assert_int_equal(tide_stack_facts_init(&ret->facts, ret->snapshot, tide_hostmem_default()),
                      TIDE_OK);
     assert_int_equal(tide_loops_init(&ret->loops, &ret->facts), TIDE_OK);
+}
+
+static void find(const uint32_t *of, size_t n, found *ret) {
+    find_exactly(of, NULL, n, ret);
 }
 
 static void release(found *of) {
@@ -203,6 +209,29 @@ static void a_repeated_stack_on_one_line_is_a_pass(void **state) {
     release(&of);
 }
 
+/* Two calls on one line: "for x in data: step(x); step(-x)". */
+static void calls_on_one_line_are_known_by_their_instructions(void **state) {
+    (void)state;
+    uint32_t rows[12];
+    uint16_t variants[12];
+    for (size_t i = 0; i < 12; i++) {
+        rows[i] = in_step(9, 3);
+        variants[i] = i % 2;
+    }
+    for (int has_variants = 0; has_variants < 2; has_variants++) {
+        found of;
+        find_exactly(rows, has_variants != 0 ? variants : NULL, 12, &of);
+        const tide_loop *loop = NULL;
+        for (size_t i = 0; i < of.loops.n_loops; i++) {
+            loop = of.loops.loops[i].function == MAIN ? &of.loops.loops[i] : loop;
+        }
+        assert_non_null(loop);
+        assert_true(loop->is_one_line);
+        assert_int_equal(loop->n_starts, has_variants != 0 ? 6 : 12);
+        release(&of);
+    }
+}
+
 static void a_new_call_begins_anew(void **state) {
     (void)state;
     uint32_t rows[MAX_ROWS];
@@ -226,12 +255,14 @@ static int set_up(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_jump_back_is_a_loop),
-                                       cmocka_unit_test(three_passes_are_too_few),
-                                       cmocka_unit_test(calls_inside_a_loop_do_not_end_it),
-                                       cmocka_unit_test(loops_nest),
-                                       cmocka_unit_test(layers_are_no_passes),
-                                       cmocka_unit_test(a_repeated_stack_on_one_line_is_a_pass),
-                                       cmocka_unit_test(a_new_call_begins_anew)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_jump_back_is_a_loop),
+        cmocka_unit_test(three_passes_are_too_few),
+        cmocka_unit_test(calls_inside_a_loop_do_not_end_it),
+        cmocka_unit_test(loops_nest),
+        cmocka_unit_test(layers_are_no_passes),
+        cmocka_unit_test(a_repeated_stack_on_one_line_is_a_pass),
+        cmocka_unit_test(calls_on_one_line_are_known_by_their_instructions),
+        cmocka_unit_test(a_new_call_begins_anew)};
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

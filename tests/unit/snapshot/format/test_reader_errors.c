@@ -107,6 +107,7 @@ static const bad_case CASES[] = {
     {"\"strings\":[\"a\",\"b\"]", "\"strings\":[\"a\",\"\xff\"]", "strings[1]: not UTF-8", "\xff"},
     {"\"file\":[1]", "\"file\":[2]", "frames.file[0]: 2 refers to none of the 2 strings", "2]"},
     {"\"file\":[1]", "\"file\":[1,1]", "2 values, those before it have 1", "[1,1]"},
+    {"[-1,0]}}", "[-1,0],\"mode\":[0,4]}}", "events.mode[1]: 4 refers to none of", "4]"},
     {",\"inlined\":[0]", "", "the key 'inlined' is missing", NULL},
     {"\"stacks\":{\"parent\":[-1]", "\"stacks\":{\"parent\":[0]", "stacks.parent[0]: a parent must",
      "0],\"frame\""},

@@ -55,6 +55,26 @@ static void assert_source_equal(const tide_snapshot *a, const tide_snapshot *b) 
     }
 }
 
+static void assert_modes_equal(const tide_snapshot *a, const tide_snapshot *b) {
+    assert_true((a->event_mode == NULL) == (b->event_mode == NULL));
+    if (a->event_mode != NULL) {
+        assert_memory_equal(a->event_mode, b->event_mode, a->n_events);
+    }
+    assert_true((a->event_variant == NULL) == (b->event_variant == NULL));
+    if (a->event_variant != NULL) {
+        assert_memory_equal(a->event_variant, b->event_variant, 2 * a->n_events);
+    }
+}
+
+static void assert_types_equal(const tide_snapshot *a, const tide_snapshot *b) {
+    assert_int_equal(a->n_parameter_types, b->n_parameter_types);
+    for (size_t i = 0; i < a->n_parameter_types; i++) {
+        assert_string_equal(a->parameter_types[i].name, b->parameter_types[i].name);
+        assert_true(a->parameter_types[i].bytes == b->parameter_types[i].bytes);
+        assert_true(a->parameter_types[i].n_tensors == b->parameter_types[i].n_tensors);
+    }
+}
+
 static void assert_scopes_equal(const tide_snapshot *a, const tide_snapshot *b) {
     assert_int_equal(a->n_scopes, b->n_scopes);
     for (size_t i = 0; i < a->n_scopes; i++) {
@@ -204,6 +224,8 @@ static void assert_equal(const tide_snapshot *a, const tide_snapshot *b) {
     assert_timing_equal(&a->timing, &b->timing);
     assert_frames_equal(a, b);
     assert_source_equal(a, b);
+    assert_modes_equal(a, b);
+    assert_types_equal(a, b);
     assert_scopes_equal(a, b);
     assert_kernels_equal(a, b);
     assert_int_equal(a->n_start_segments, b->n_start_segments);
@@ -230,6 +252,21 @@ static void everything_comes_back(void **state) {
     made->timing.n_recorder_pairs = 3;
     const tide_source_row source[] = {
         {0, 3, "losses.append(\"\\\")", false}, {0, 7, "x = [1, 2", true}, {1, 2, "y", false}};
+    uint8_t *modes = tide_arena_alloc(&made->arena, made->n_events, sizeof(*modes));
+    assert_non_null(modes);
+    for (size_t i = 0; i < made->n_events; i++) {
+        modes[i] = (uint8_t)(i % TIDE_N_AUTOGRAD_MODES);
+    }
+    made->event_mode = modes;
+    uint16_t *variants = tide_arena_alloc(&made->arena, made->n_events, sizeof(*variants));
+    assert_non_null(variants);
+    for (size_t i = 0; i < made->n_events; i++) {
+        variants[i] = (uint16_t)(i * 77);
+    }
+    made->event_variant = variants;
+    static const tide_snapshot_type TYPES[] = {{"float32", 4096, 2}, {"int8", 512, 1}};
+    made->parameter_types = TYPES;
+    made->n_parameter_types = 2;
     made->source = source;
     made->n_source = 3;
     made->n_source_omitted = 5;

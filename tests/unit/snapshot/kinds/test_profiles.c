@@ -12,44 +12,22 @@
 #define ALL(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define NO_OTHERS ((const char *const[]){NULL})
 
-#define EVENT(ts, args)                                                                            \
-    "{\"ph\": \"i\", \"cat\": \"cpu_instant_event\", \"name\": \"[memory]\", \"ts\": " ts          \
-    ", \"args\": {" args "}}"
-
 static void trace_of_a_gpu(void **state) {
     (void)state;
+    static const char TRACE[] =
+        "{\"schemaVersion\": 1, \"deviceProperties\": [{\"id\": 0}], \"traceEvents\": [\n"
+        "{\"name\": \"[memory]\", \"ts\": 1000, \"args\": {\"Total Reserved\": 4096, "
+        "\"Total Allocated\": 1024, \"Bytes\": 1024, \"Device Id\": 1, \"Device Type\": 1}},\n"
+        "{\"ph\": \"X\", \"name\": \"a } \\\" [memory] {\", \"ts\": 1200},\n"
+        "{\"name\": \"[memory]\", \"ts\": 3500, \"args\": {\"Total Reserved\": 8192, "
+        "\"Total Allocated\": 3072, \"Bytes\": 2048, \"Device Id\": 1, \"Device Type\": 1}},\n"
+        "{\"name\": \"[memory]\", \"ts\": 4000, \"args\": {\"Total Reserved\": 8192, "
+        "\"Total Allocated\": 2048, \"Bytes\": -1024, \"Device Id\": 1, \"Device Type\": 1}},\n"
+        "{\"name\": \"[memory]\", \"ts\": 4100, \"args\": {\"Total Reserved\": 0, "
+        "\"Total Allocated\": 99999, \"Bytes\": 9, \"Device Id\": -1, \"Device Type\": 0}}]}";
     answer_expect(
-        "{\"schemaVersion\": 1, \"deviceProperties\": [{\"id\": 0}], \"traceEvents\": [\n" EVENT(
-            "1000",
-            "\"Total Reserved\": 4096, \"Total Allocated\": 1024, \"Bytes\": 1024, \"Device "
-            "Id\": 1, \"Device Type\": 1, \"Addr\": 7") ",\n"
-                                                        "{\"ph\": \"X\", \"name\": \"a } \\\" "
-                                                        "[memory] {\", \"ts\": 1200},\n" EVENT(
-                                                            "3500",
-                                                            "\"Total Reserved\": 8192, \"Total "
-                                                            "Allocated\": 3072, \"Bytes\": 2048, "
-                                                            "\"Device "
-                                                            "Id\": 1, \"Device Type\": 1, "
-                                                            "\"Addr\": 9") ",\n" EVENT("4000",
-                                                                                       "\"Total "
-                                                                                       "Reserved\":"
-                                                                                       " 8192, "
-                                                                                       "\"Total "
-                                                                                       "Allocated\""
-                                                                                       ": 2048, "
-                                                                                       "\"Bytes\": "
-                                                                                       "-1024, "
-                                                                                       "\"Device "
-                                                                                       "Id\": 1, "
-                                                                                       "\"Device "
-                                                                                       "Type\": 1, "
-                                                                                       "\"Addr\": "
-                                                                                       "7") ","
-                                                                                            "\n" EVENT("4100",
-                                                                                                       "\"Total Reserved\": 0, \"Total Allocated\": 99999, \"Bytes\": 9, \"Device Id\": "
-                                                                                                       "-1, \"Device Type\": 0, \"Addr\": 7") "]}",
-        ALL("The highest allocated memory of GPU 1 was 3.00 KiB, of 8.00 KiB reserved, 2.500 ms "
-            "after",
+        TRACE,
+        ALL("memory of GPU 1 was 3.00 KiB, of 8.00 KiB reserved, 2.500 ms after its first",
             "the largest of its 2 allocations has 2.00 KiB", "of the host was 97.66 KiB",
             "device=1", "allocated_peak_bytes=3072"),
         NO_OTHERS);
@@ -58,18 +36,15 @@ static void trace_of_a_gpu(void **state) {
 /* Without totals, the sum of the allocations counts; a failed request is an event of its own. */
 static void old_trace(void **state) {
     (void)state;
-    answer_expect(
-        "[" EVENT("1", "\"Device Type\": 1, \"Device Id\": 0, \"Bytes\": 512") "," EVENT(
-            "2",
-            "\"Device Type\": 1, \"Device Id\": 0, \"Bytes\": 512") ","
-                                                                    "{\"name\": \"[OutOfMemory]\", "
-                                                                    "\"args\": {\"Bytes\": 2048, "
-                                                                    "\"Device Id\": 0, "
-                                                                    "\"Device Type\": 1}, \"ph\": "
-                                                                    "\"i\"}]",
-        ALL("The highest sum of the traced allocations of GPU 0 was 1.00 KiB",
-            "On GPU 0, 1 request found no memory; the first asked for 2.00 KiB."),
-        ALL("reserved,"));
+    static const char TRACE[] =
+        "[{\"ph\": \"i\", \"name\": \"[memory]\", \"ts\": 1, \"args\": {\"Device Type\": 1, "
+        "\"Device Id\": 0, \"Bytes\": 512}},{\"name\": \"[memory]\", \"ts\": 2, \"args\": "
+        "{\"Device Type\": 1, \"Device Id\": 0, \"Bytes\": 512}},{\"name\": \"[OutOfMemory]\", "
+        "\"args\": {\"Bytes\": 2048, \"Device Id\": 0, \"Device Type\": 1}, \"ph\": \"i\"}]";
+    answer_expect(TRACE,
+                  ALL("The highest sum of the traced allocations of GPU 0 was 1.00 KiB",
+                      "On GPU 0, 1 request found no memory; the first asked for 2.00 KiB."),
+                  ALL("reserved,"));
 }
 
 static void traces_without_memory(void **state) {

@@ -1,0 +1,103 @@
+/* --verify: runs the program with the setting that would have helped, and reports what came out. */
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/run/internal.h"
+#include "cli/summary/verdict.h"
+#include "common/hostmem.h"
+#include "common/text/bytes.h"
+#include "programs/launch/left/peaks.h"
+
+/* The card of the process that ran out of memory first in the list, or the fullest one. */
+static tide_run_place place_of(const tide_run_answer *of) {
+    for (size_t i = 0; i < of->list->n_processes; i++) {
+        const tide_snapshot *snapshot = of->processes[i].snapshot;
+        int64_t event = snapshot != NULL && of->processes[i].left->is_out_of_memory
+                            ? tide_left_last_failure(snapshot)
+                            : -1;
+        if (event >= 0) {
+            return (tide_run_place){i, snapshot->events.device[event]};
+        }
+    }
+    return tide_run_fullest(of);
+}
+
+static tide_status find(const tide_snapshot *snapshot, const tide_facts *facts, tide_remedy *ret,
+                        tide_error *error) {
+    tide_causes causes;
+    tide_status status = tide_causes_init(&causes, facts);
+    if (status == TIDE_OK && tide_setting_can_help(facts, &causes)) {
+        status = tide_remedy_find(snapshot, facts->device, facts->failure.event, NULL, ret, error);
+    }
+    tide_causes_fini(&causes);
+    return status;
+}
+
+void tide_run_find_remedy(const tide_run_answer *of, tide_run_figures *to) {
+    tide_lifetimes lifetimes;
+    tide_facts facts;
+    tide_error ignored = {""}; /* explain reports why a recording cannot be replayed */
+    if (of->list->n_processes == 0) {
+        return;
+    }
+    tide_run_place at = place_of(of);
+    const tide_snapshot *snapshot = of->processes[at.process].snapshot;
+    if (snapshot == NULL || snapshot->n_events == 0 ||
+        tide_lifetimes_init(&lifetimes, snapshot, tide_hostmem_default(), NULL) != TIDE_OK) {
+        return;
+    }
+    if (at.device < lifetimes.n_devices) {
+        tide_status status = tide_facts_init(&facts, snapshot, &lifetimes, at.device);
+        if (status == TIDE_OK) {
+            status = find(snapshot, &facts, &to->remedy, &ignored);
+        }
+        if (status != TIDE_OK) {
+            to->remedy.settings[0] = '\0';
+        }
+        tide_facts_fini(&facts);
+    }
+    tide_lifetimes_fini(&lifetimes);
+}
+
+void tide_run_tell_unverified(const tide_run_figures *first) {
+    tide_cli_note(TIDE_COMMAND_RUN, "nothing was verified: no setting of the allocator %s",
+                  first->n_failed_requests > 0 ? "is a cure for this failure"
+                                               : "would reserve much less");
+}
+
+void tide_run_tell_verified(const tide_run_figures *first, const tide_run_figures *again) {
+    const char *settings = first->remedy.settings;
+    char reserved[TIDE_BYTES_TEXT];
+    char before[TIDE_BYTES_TEXT];
+    bool has_failed = first->n_failed_requests > 0;
+    (void)tide_bytes_format(again->reserved_bytes, reserved);
+    (void)tide_bytes_format(first->reserved_bytes, before);
+    if (again->n_processes == 0 || (again->has_failed && again->n_failed_requests == 0)) {
+        tide_cli_note(TIDE_COMMAND_RUN,
+                      "not verified: with PYTORCH_CUDA_ALLOC_CONF=%s the same program failed for "
+                      "another reason than memory",
+                      settings);
+    } else if (tide_replay_config_equal(&first->settings, &again->settings)) {
+        tide_cli_note(TIDE_COMMAND_RUN,
+                      "not verified: PYTORCH_CUDA_ALLOC_CONF=%s had no effect, because the program "
+                      "sets the variable itself",
+                      settings);
+    } else if (again->n_failed_requests > 0) {
+        tide_cli_note(TIDE_COMMAND_RUN,
+                      "it did not help: with PYTORCH_CUDA_ALLOC_CONF=%s the same program ran out "
+                      "of memory, with %s reserved at its peak",
+                      settings, reserved);
+    } else if (has_failed) {
+        tide_cli_note(TIDE_COMMAND_RUN,
+                      "verified: with PYTORCH_CUDA_ALLOC_CONF=%s the same program did not run out "
+                      "of memory, and reserved %s at its peak",
+                      settings, reserved);
+    } else {
+        tide_cli_note(TIDE_COMMAND_RUN,
+                      "%s: with PYTORCH_CUDA_ALLOC_CONF=%s the same program reserved %s at its "
+                      "peak instead of %s",
+                      again->reserved_bytes < first->reserved_bytes ? "verified"
+                                                                    : "it did not help",
+                      settings, reserved, before);
+    }
+}

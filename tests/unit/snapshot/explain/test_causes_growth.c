@@ -1,0 +1,158 @@
+/* test_causes_growth.c - why a loop keeps memory, with and without the recorded state of autograd.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "snapshot/explain/causes/causes.h"
+#include "support/made_snapshot.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+enum { MAX_ROWS = 256, N_PASSES = 8 };
+
+enum { MAIN = 0, CALL, APPLY, MAIN_FILE, MODULE_FILE, EMPTY };
+
+static const char *const STRINGS[] = {
+    [MAIN] = "main",
+    [CALL] = "Module._call_impl",
+    [APPLY] = "torch::autograd::generated::MulBackward0::apply(std::vector)",
+    [MAIN_FILE] = "/me/train.py",
+    [MODULE_FILE] = "/opt/lib/python3.11/site-packages/torch/nn/modules/module.py",
+    [EMPTY] = "",
+};
+
+/* The program: an input (line 8), a call of the model (line 9), a backward pass. */
+enum { INPUT = 0, CALLER, FORWARD, BACKWARD, N_STACKS };
+
+static const tide_frame_row FRAMES[] = {{.function = MAIN, .file = MAIN_FILE, .line = 8},
+                                        {.function = MAIN, .file = MAIN_FILE, .line = 9},
+                                        {.function = CALL, .file = MODULE_FILE, .line = 1700},
+                                        {.function = APPLY, .file = EMPTY, .line = 0}};
+
+static const tide_stack_row STACKS[N_STACKS] = {[INPUT] = {.parent = TIDE_NONE, .frame = 0},
+                                                [CALLER] = {.parent = TIDE_NONE, .frame = 1},
+                                                [FORWARD] = {.parent = CALLER, .frame = 2},
+                                                [BACKWARD] = {.parent = TIDE_NONE, .frame = 3}};
+
+/* A recording while it is made. `mode` is that of the rows that follow. */
+typedef struct program {
+    tide_event rows[MAX_ROWS];
+    uint8_t modes[MAX_ROWS];
+    size_t n;
+    uint64_t next;
+    uint8_t mode;
+} program;
+
+static uint64_t alloc(program *of, uint64_t n_bytes, uint32_t stack) {
+    assert_true(of->n < MAX_ROWS);
+    uint64_t address = ++of->next << 32;
+    tide_event *row = &of->rows[of->n];
+    *row = made_event(TIDE_ACTION_ALLOC, address, n_bytes, n_bytes);
+    row->time_ns = (int64_t)of->n;
+    row->stack = stack;
+    of->modes[of->n++] = of->mode;
+    return address;
+}
+
+static void release(program *of, uint64_t address, uint64_t n_bytes) {
+    assert_true(of->n < MAX_ROWS);
+    of->rows[of->n] = made_event(TIDE_ACTION_FREE, address, n_bytes, n_bytes);
+    of->rows[of->n].time_ns = (int64_t)of->n;
+    of->n++;
+}
+
+/* Expects one cause. `words`: a part of its sentence. */
+static void expect(program *of, const char *id, const char *words) {
+    const made_tables tables = {.strings = STRINGS,
+                                .n_strings = sizeof(STRINGS) / sizeof(STRINGS[0]),
+                                .frames = FRAMES,
+                                .n_frames = sizeof(FRAMES) / sizeof(FRAMES[0]),
+                                .stacks = STACKS,
+                                .n_stacks = N_STACKS,
+                                .n_devices = 1};
+    tide_lifetimes lifetimes;
+    tide_facts facts;
+    tide_causes causes;
+    bool has_modes = of->mode != TIDE_AUTOGRAD_UNKNOWN;
+    (void)alloc(of, 512, INPUT); /* the begin of one more pass */
+    tide_snapshot *snapshot = made_snapshot(NULL, &tables, of->rows, of->n);
+    snapshot->event_mode = has_modes ? of->modes : NULL;
+    assert_int_equal(tide_lifetimes_init(&lifetimes, snapshot, tide_hostmem_default(), NULL),
+                     TIDE_OK);
+    assert_int_equal(tide_facts_init(&facts, snapshot, &lifetimes, 0), TIDE_OK);
+    assert_int_equal(tide_causes_init(&causes, &facts), TIDE_OK);
+    const tide_cause *cause = tide_causes_find(&causes, id);
+    if (cause == NULL || strstr(cause->words, words) == NULL) {
+        fail_msg("%s, not %s: %s", causes.n_causes > 0 ? causes.causes[0].id : "nothing", id,
+                 causes.n_causes > 0 ? causes.causes[0].words : "");
+    }
+    tide_causes_fini(&causes);
+    tide_facts_fini(&facts);
+    tide_lifetimes_fini(&lifetimes);
+    tide_snapshot_destroy(snapshot);
+}
+
+/* An evaluation whose passes keep an input and two results of the model. */
+static void evaluate(program *of, uint8_t mode) {
+    *of = (program){.mode = mode};
+    for (size_t pass = 0; pass < N_PASSES; pass++) {
+        (void)alloc(of, 2 * MIB, INPUT);
+        (void)alloc(of, 6 * MIB, FORWARD);
+        (void)alloc(of, 6 * MIB, FORWARD);
+    }
+}
+
+static void what_an_evaluation_keeps(void **state) {
+    (void)state;
+    static program of;
+    evaluate(&of, TIDE_AUTOGRAD_UNKNOWN);
+    expect(&of, "graph_kept", "runs the model forward and never backward");
+    evaluate(&of, TIDE_AUTOGRAD_ON);
+    expect(&of, "graph_kept", "runs the model forward with gradients enabled and never backward");
+    evaluate(&of, TIDE_AUTOGRAD_OFF);
+    expect(&of, "results_collected", "not graphs: gradients are disabled there.");
+    evaluate(&of, TIDE_AUTOGRAD_INFERENCE);
+    expect(&of, "results_collected", "not graphs: gradients are disabled there.");
+}
+
+/* A training whose passes keep a gradient, made in that mode, or an input that was made while
+ * gradients were disabled. */
+static void train(program *of, uint8_t mode, bool keeps_gradient) {
+    *of = (program){.mode = mode};
+    for (size_t pass = 0; pass < N_PASSES; pass++) {
+        uint64_t input = alloc(of, 4 * MIB, INPUT);
+        uint64_t activation = alloc(of, 20 * MIB, FORWARD);
+        uint64_t gradient = alloc(of, 6 * MIB, BACKWARD);
+        release(of, activation, 20 * MIB);
+        release(of, keeps_gradient ? input : gradient, keeps_gradient ? 4 * MIB : 6 * MIB);
+    }
+}
+
+static void what_a_training_keeps(void **state) {
+    (void)state;
+    static program of;
+    train(&of, TIDE_AUTOGRAD_UNKNOWN, true);
+    expect(&of, "create_graph_cycle", "create_graph=True");
+    train(&of, TIDE_AUTOGRAD_ON, true);
+    expect(&of, "create_graph_cycle", "create_graph=True");
+    train(&of, TIDE_AUTOGRAD_OFF, true); /* gradients without a graph */
+    expect(&of, "results_collected", "are collected on the card, not graphs.");
+    train(&of, TIDE_AUTOGRAD_ON, false);
+    expect(&of, "training_graph_kept", "holds its graph");
+    train(&of, TIDE_AUTOGRAD_OFF, false);
+    expect(&of, "results_collected", "gradients are disabled there");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_an_evaluation_keeps),
+        cmocka_unit_test(what_a_training_keeps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,154 @@
+/* test_causes_results.c - the causes of a failed request that repeats what its code already made,
+ * and of one that finds the card full of activations.
+ */
+#include "causes_fixture.h"
+
+#include <string.h>
+
+#define FIRST (UINT64_C(1) << 40) /* an address */
+#define NEXT (UINT64_C(1) << 36)  /* from one segment to the next */
+
+static recording made;
+
+static int start(void **state) {
+    (void)state;
+    begin_recording(&made);
+    return 0;
+}
+
+/* The text of the line of run. */
+static void write_line(const char *text) {
+    static tide_source_row line;
+    line = (tide_source_row){FIXTURE_MODEL, 5, text, false};
+    made.source = &line;
+    made.n_source = 1;
+}
+
+/* Data on the card, and a request that is so many times as large, of the same line. */
+static void convert(const char *text, uint64_t times) {
+    begin_recording(&made);
+    write_line(text);
+    alloc_alone(&made, FIRST, 5 * GIB, AT_RUN);
+    fail_request(&made, times * 5 * GIB, 18 * GIB, AT_RUN);
+}
+
+static void conversion_of_all_data(void **state) {
+    (void)state;
+    convert("x = data.to(dev).float()", 4);
+    explained of;
+    explain(&made, &of);
+    assert_string_equal(cause_of(&of, "whole_conversion")->words,
+                        "The request for 20.00 GiB is 4 times a tensor of 5.00 GiB that the same "
+                        "line made, run (model.py:5), `x = data.to(dev).float()`: all of it is "
+                        "converted together to a wider type.");
+    end_explained(&of);
+    convert("x = data.to(dev).float()", 3); /* no type is so much wider */
+    assert_silent(&made, "whole_conversion");
+    convert("x = data[rows] * 2", 4);
+    assert_silent(&made, "whole_conversion");
+    convert("x = data.to(dev).float()", 4);
+    made.n_source = 0; /* the text was not recorded */
+    assert_silent(&made, "whole_conversion");
+}
+
+/* A large input, two tensors that the function of the request made, and the request. */
+static void compute(const char *text, uint32_t input_at, uint64_t asked_bytes) {
+    begin_recording(&made);
+    write_line(text);
+    alloc_alone(&made, FIRST, 6 * GIB, input_at);
+    alloc_alone(&made, FIRST + NEXT, 6 * GIB, AT_RUN);
+    alloc_alone(&made, FIRST + 2 * NEXT, 6 * GIB, AT_RUN);
+    fail_request(&made, asked_bytes, 5 * GIB, AT_RUN);
+}
+
+static void steps_of_full_size(void **state) {
+    (void)state;
+    compute("s = (x - x.amax(-1)).exp()", AT_MAIN, 6 * GIB);
+    explained of;
+    explain(&made, &of);
+    assert_string_equal(cause_of(&of, "full_size_steps")->words,
+                        "2 tensors of 6.00 GiB, which the same code made, were alive when "
+                        "run (model.py:5), `s = (x - x.amax(-1)).exp()`, asked for one more of "
+                        "that size: each step of such a computation makes a tensor of its own.");
+    end_explained(&of);
+    compute("s = torch.empty(n, m)", AT_MAIN, 6 * GIB); /* buffers */
+    assert_silent(&made, "full_size_steps");
+    compute("s = (x - x.amax(-1)).exp()", AT_MAIN, 7 * GIB); /* another size */
+    assert_silent(&made, "full_size_steps");
+    begin_recording(&made); /* of another function */
+    write_line("s = (x - x.amax(-1)).exp()");
+    alloc_alone(&made, FIRST, 9 * GIB, AT_MAIN);
+    alloc_alone(&made, FIRST + NEXT, 9 * GIB, AT_MAIN);
+    fail_request(&made, 9 * GIB, 5 * GIB, AT_RUN);
+    assert_silent(&made, "full_size_steps");
+}
+
+/* A buffer that a line allocates is no result of its inputs. */
+static void a_large_buffer(void **state) {
+    (void)state;
+    static const char *const TEXTS[] = {"buffer = torch.zeros(n * 2, m)", "y = x[:, None] - x",
+                                        "y = x[:, None] + torch.eye(n)"};
+    for (size_t i = 0; i < 3; i++) {
+        begin_recording(&made);
+        write_line(TEXTS[i]);
+        alloc_alone(&made, FIRST, 100 * MIB, AT_MAIN);
+        fail_request(&made, 40 * GIB, 23 * GIB, AT_RUN);
+        explained of;
+        explain(&made, &of);
+        const tide_cause *cause = cause_of(&of, "too_large_request");
+        assert_true((strstr(cause->words, "pair, broadcast") != NULL) == (i > 0));
+        assert_true((strstr(cause->cure, "allocates a buffer") != NULL) == (i == 0));
+        end_explained(&of);
+    }
+}
+
+/* Layers of a model, each with a result that waits for the backward pass. */
+static void layers(uint64_t n_layers, uint64_t n_bytes, uint32_t stack) {
+    begin_recording(&made);
+    alloc_alone(&made, FIRST, GIB, AT_MAIN);
+    for (uint64_t i = 1; i <= n_layers; i++) {
+        alloc_alone(&made, FIRST + i * NEXT, n_bytes, stack);
+        made.rows[made.n - 1].scope = (uint32_t)(i % 10);
+    }
+    fail_request(&made, GIB, 512 * MIB, stack);
+}
+
+static void activations_of_a_batch(void **state) {
+    (void)state;
+    static tide_scope_row scopes[10]; /* of ten layers */
+    for (uint32_t i = 0; i < 10; i++) {
+        scopes[i] = (tide_scope_row){.parent = TIDE_NONE, .kind = TIDE_SCOPE_LAYER, .name = i};
+    }
+    layers(22, GIB, AT_FORWARD);
+    made.scopes = scopes;
+    made.n_scopes = 10;
+    explained of;
+    explain(&made, &of);
+    assert_string_equal(cause_of(&of, "activations")->words,
+                        "22.00 GiB of the 23.00 GiB allocated were results of 10 places inside the "
+                        "model, such as autograd keeps for a backward pass. They grow with the "
+                        "batch.");
+    end_explained(&of);
+    for (size_t i = 0; i < made.n; i++) { /* results of one place */
+        made.rows[i].scope = 1;
+    }
+    assert_silent(&made, "activations");
+    layers(22, GIB, AT_RUN); /* outside of the model */
+    made.scopes = scopes;
+    made.n_scopes = 10;
+    assert_silent(&made, "activations");
+    layers(10, 4 * MIB, AT_FORWARD); /* little */
+    made.scopes = scopes;
+    made.n_scopes = 10;
+    assert_silent(&made, "activations");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(conversion_of_all_data, start),
+        cmocka_unit_test_setup(steps_of_full_size, start),
+        cmocka_unit_test_setup(a_large_buffer, start),
+        cmocka_unit_test_setup(activations_of_a_batch, start),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
