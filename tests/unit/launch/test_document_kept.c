@@ -141,8 +141,8 @@ static void other_steps_have_the_names_of_their_places(void **state) {
     a_step(&log, stacks, false, MIB / 2);
     tide_snapshot *snapshot = close_and_read(&log);
     expect_names(snapshot, TIDE_ACTION_ALLOC,
-                 "mm [2] float32, -, -, mm [2] float32, -, exp [2] float32, mm [2] float32, -, -, "
-                 "-, -, -");
+                 "mm [2] float32, -, exp [2] float32, mm [2] float32, -, exp [2] float32, "
+                 "mm [2] float32, -, exp [2] float32, -, -, -");
     tide_snapshot_destroy(snapshot);
 }
 
@@ -152,13 +152,15 @@ static void a_place_with_two_names_gives_none(void **state) {
     open_log(&log);
     uint32_t stack = made_log_stack(&log, "f", 1);
     alloc(&log, 1, stack, MIB);
+    alloc(&log, 4, TIDE_NONE, MIB / 2);
     alloc(&log, 2, stack, MIB);
     keep(&log, 1, "mm [2] float32");
     keep(&log, 2, "exp [2] float32");
     made_log_mark(&log, "backward begins", 0);
+    alloc(&log, 5, TIDE_NONE, MIB / 2);
     alloc(&log, 3, stack, MIB);
     tide_snapshot *snapshot = close_and_read(&log);
-    expect_names(snapshot, TIDE_ACTION_ALLOC, "mm [2] float32, exp [2] float32, -");
+    expect_names(snapshot, TIDE_ACTION_ALLOC, "mm [2] float32, -, exp [2] float32, -, -");
     tide_snapshot_destroy(snapshot);
 }
 
