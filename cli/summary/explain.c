@@ -52,6 +52,7 @@ static tide_status say_all(const tide_summary_view *of, tide_error *error) {
     add_figures(of);
     tide_status status = tide_verdict_init(&verdict, of);
     if (status == TIDE_OK) {
+        tide_report_figure_bytes(of->report, "named_peak_bytes", verdict.lines.named_bytes);
         status = tide_say_verdict(of, &verdict);
     }
     if (status == TIDE_OK && !tide_snapshot_lacks_peak(of->snapshot)) {

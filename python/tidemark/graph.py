@@ -11,7 +11,7 @@ import time
 from . import tensors
 
 MAX_NODES = 20_000
-MAX_S = 0.2  # of one walk
+MAX_S = 0.2  # of one walk; of the processor
 MAX_WALKS = 8
 FIRST_WALKS = 2  # backward passes; of those after them, only ones that begin with more memory
 
@@ -57,7 +57,7 @@ class Walks:
 
     def _walk(self, roots):
         found, is_whole = read(roots)
-        for address, (_, device, name) in found.items():
+        for address, device, name in in_order(found):
             self.tell(address, device, name)
         if not is_whole:
             self.tell_cut()
@@ -75,23 +75,51 @@ class NoWalks:
         pass
 
 
+class Found(dict):
+    def __init__(self):
+        super().__init__()
+        self.results = {}
+
+
+def in_order(found):
+    """Yields the address, the device and the name of each tensor. Results come in the order in which they were made; a
+    result that is not kept has address 0, and its place in this order shows which block it was."""
+    places = sorted((node._sequence_nr(), i) for i, node in enumerate(found.results) if hasattr(node, "_sequence_nr"))
+    nodes = list(found.results)
+    told = set()
+    for _, i in places:
+        address = found.results[nodes[i]]
+        if address in found:
+            if address not in told:
+                told.add(address)
+                yield address, *found[address][1:]
+        elif _bare(nodes[i]) not in VIEWS and not nodes[i].name().endswith("AccumulateGrad"):
+            made = _made_by(nodes[i], 0)
+            if made is not None:
+                yield 0, 0, f"{operator_of(nodes[i])} {[int(size) for size in made.shape]} {_type_of(made)}"
+    for address, (_, device, name) in found.items():
+        if address not in told:
+            yield address, device, name
+
+
 def read(roots):
-    """Returns what the graph of the tensors keeps: address -> (how much its name says, device, name); and whether all
-    of the graph was seen."""
-    found = {}
+    """Returns what the graph of the tensors keeps: address -> (how much its name says, device, name), and node -> address
+    of its result, 0 if that is not kept; and whether all of the graph was seen."""
+    found = Found()
     stack = []
     for tensor in roots:
         if getattr(tensor, "grad_fn", None) is not None:
             _add_result(found, tensor, tensor.grad_fn, getattr(tensor, "output_nr", 0))
             stack.append(tensor.grad_fn)
     seen = set(stack)
-    end = time.monotonic() + MAX_S
+    end = time.thread_time() + MAX_S
     n = 0
     while stack:
         n += 1
-        if n > MAX_NODES or (n % 64 == 0 and time.monotonic() > end):
+        if n > MAX_NODES or (n % 64 == 0 and time.thread_time() > end):
             return found, False
         node = stack.pop()
+        found.results.setdefault(node, 0)
         following = node.next_functions
         _add_saved(found, node, following)
         for inner, _ in following:
@@ -122,6 +150,8 @@ def _add_saved(found, node, following):
 def _add_kept(found, tensor, node, attribute, following):
     if _is_result(attribute):
         own = attribute in ("result", "result0", "output", "out")
+        if own:
+            found.results[node] = tensors.address_of(tensor)
         _add(found, tensor, MADE, operator_of(node) + ("" if own else "." + attribute))
         return
     place = PLACES.get(attribute)
@@ -140,12 +170,19 @@ def _add_result(found, tensor, node, number):
             return False
     if node.name().endswith("AccumulateGrad"):
         return False
-    try:
-        made = node._input_metadata[number]
-    except (AttributeError, IndexError, RuntimeError):
-        made = tensor
+    made = _made_by(node, number)
+    if number == 0:
+        found.results[node] = tensors.address_of(tensor)
     _add(found, tensor, MADE, operator_of(node) + (f".{number}" if number > 0 else ""), made)
     return True
+
+
+def _made_by(node, number):
+    """What the node knows of a result: its shape and its type; None."""
+    try:
+        return node._input_metadata[number]
+    except (AttributeError, IndexError, RuntimeError):
+        return None
 
 
 def _add(found, tensor, how, operator, made=None):
@@ -168,8 +205,12 @@ def shape_of(tensor, made=None):
             for size in sizes:
                 n *= size
             if n == n_bytes:
-                return f" {sizes} {str(value.dtype).rpartition('.')[2]}"
+                return f" {sizes} {_type_of(value)}"
     return ""
+
+
+def _type_of(value):
+    return str(value.dtype).rpartition(".")[2]
 
 
 def _is_result(attribute):

@@ -114,7 +114,7 @@ class Names(Reader):
         device, _, address, category, name = row
         if category in ("workspace", ""):
             name = (name, address)  # several have one name
-        if self.seen.get((name, category, device)) != address:
+        if address == 0 or self.seen.get((name, category, device)) != address:
             self.seen[name, category, device] = address
             self.rows.append(row)
 

@@ -107,40 +107,93 @@ static void count(const tide_facts *facts, const tide_lifetime *block, bool is_i
     to->n_blocks++;
 }
 
-static tide_status add(tide_peak_lines *lines, const tide_facts *facts, tide_map *index_of,
-                       const tide_lifetime *block) {
+/* The blocks of one name at one line. */
+typedef struct tensor_count {
+    int64_t bytes;
+    size_t n_blocks;
+} tensor_count;
+
+/* What blocks are grouped by. */
+typedef struct grouping {
+    const tide_facts *facts; /* borrowed */
+    tide_map index_of;       /* place -> index in the lines */
+    tide_map tensor_of;      /* index in the lines, and name -> index in the counts */
+    tensor_count *tensors;   /* owned */
+    size_t n_tensors, room;
+} grouping;
+
+/* Counts a block of a tensor that an operator made; other names are of one block each. */
+static tide_status count_tensor(grouping *of, const tide_lifetime *block, uint64_t index,
+                                tide_peak_line *line) {
+    uint64_t key = index << 32 | block->name;
+    uint64_t number = of->n_tensors;
+    if (block->name == TIDE_NONE || tide_lifetime_own_name(block) != TIDE_NONE) {
+        return TIDE_OK;
+    }
+    if (!tide_map_find(&of->tensor_of, key, &number)) {
+        tensor_count *grown = tide_hostmem_grow(of->facts->mem, of->tensors, &of->room,
+                                                of->n_tensors + 1, sizeof(*grown));
+        if (grown == NULL) {
+            return TIDE_NO_MEMORY;
+        }
+        of->tensors = grown;
+        of->tensors[of->n_tensors++] = (tensor_count){0};
+        TIDE_TRY(tide_map_put(&of->tensor_of, key, number));
+    }
+    tensor_count *tensor = &of->tensors[number];
+    tensor->bytes += (int64_t)block->block_bytes;
+    tensor->n_blocks++;
+    if (tensor->bytes > line->tensor_bytes) {
+        line->tensor = block->name;
+        line->tensor_bytes = tensor->bytes;
+        line->n_tensor_blocks = tensor->n_blocks;
+    }
+    return TIDE_OK;
+}
+
+static bool is_named(const tide_facts *facts, const tide_place *place, const tide_lifetime *block) {
+    return place->kind == TIDE_PLACE_LINE &&
+           (block->name != TIDE_NONE || tide_node_of(&facts->scopes, block->scope) != TIDE_NONE);
+}
+
+static tide_status add(tide_peak_lines *lines, grouping *of, const tide_lifetime *block) {
+    const tide_facts *facts = of->facts;
     tide_place place = tide_place_of(facts, block);
     bool is_inferred = place.is_inferred;
     uint64_t key = ((uint64_t)place.kind << 32) | place.index;
     uint64_t index = lines->n_lines;
-    if (!tide_map_find(index_of, key, &index)) {
+    if (!tide_map_find(&of->index_of, key, &index)) {
         tide_peak_line *grown = tide_hostmem_grow(lines->mem, lines->lines, &lines->room,
                                                   lines->n_lines + 1, sizeof(*grown));
         if (grown == NULL) {
             return TIDE_NO_MEMORY;
         }
         lines->lines = grown;
-        TIDE_TRY(tide_map_put(index_of, key, index));
+        TIDE_TRY(tide_map_put(&of->index_of, key, index));
         place.is_inferred = false; /* of the line, some blocks may be */
-        lines->lines[lines->n_lines++] = (tide_peak_line){.place = place};
+        lines->lines[lines->n_lines++] = (tide_peak_line){.place = place, .tensor = TIDE_NONE};
     }
+    lines->named_bytes += is_named(facts, &place, block) ? (int64_t)block->block_bytes : 0;
     count(facts, block, is_inferred, &lines->lines[index]);
     lines->bytes += (int64_t)block->block_bytes;
     lines->by_category[block->category] += (int64_t)block->block_bytes;
-    return TIDE_OK;
+    return count_tensor(of, block, index, &lines->lines[index]);
 }
 
 /* Groups the lifetimes with these indices; NULL: the first n. */
 static tide_status group(tide_peak_lines *lines, const tide_facts *facts,
                          const tide_lifetime *blocks, const uint32_t *indices, size_t n) {
-    tide_map index_of;
+    grouping of = {.facts = facts};
     tide_status status = TIDE_OK;
     *lines = (tide_peak_lines){.mem = facts->mem};
-    tide_map_init(&index_of, facts->mem);
+    tide_map_init(&of.index_of, facts->mem);
+    tide_map_init(&of.tensor_of, facts->mem);
     for (size_t i = 0; i < n && status == TIDE_OK; i++) {
-        status = add(lines, facts, &index_of, &blocks[indices != NULL ? indices[i] : i]);
+        status = add(lines, &of, &blocks[indices != NULL ? indices[i] : i]);
     }
-    tide_map_fini(&index_of);
+    facts->mem->release(facts->mem->ctx, of.tensors);
+    tide_map_fini(&of.tensor_of);
+    tide_map_fini(&of.index_of);
     if (lines->n_lines > 0) {
         qsort(lines->lines, lines->n_lines, sizeof(*lines->lines), by_bytes);
     }

@@ -53,6 +53,9 @@ typedef struct tide_peak_line {
     int64_t inferred_bytes; /* of them, whose line is inferred */
     int64_t requested_bytes;
     size_t n_blocks;
+    uint32_t tensor;        /* string: of names by rule, the one with most bytes; TIDE_NONE */
+    int64_t tensor_bytes;   /* of the blocks of that name */
+    size_t n_tensor_blocks; /* their number */
     int64_t by_category[TIDE_MAX_CATEGORIES]; /* bytes */
 } tide_peak_line;
 
@@ -60,7 +63,9 @@ typedef struct tide_peak_lines {
     const tide_hostmem *mem; /* borrowed */
     tide_peak_line *lines;   /* owned; largest first */
     size_t n_lines, room;
-    int64_t bytes;                            /* of all */
+    int64_t bytes;       /* of all */
+    int64_t named_bytes; /* of blocks of which a line of the program is known, and a name or an
+                            operation of autograd */
     int64_t by_category[TIDE_MAX_CATEGORIES]; /* of all */
 } tide_peak_lines;
 

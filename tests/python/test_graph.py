@@ -151,6 +151,17 @@ class Graph(unittest.TestCase):
         index = node("IndexBackward0", [exp], source=Tensor(0x100, 2))
         self.assertEqual(names(Tensor(0x200, 1, grad_fn=index))[0x100], "exp [2] float32")
 
+    def test_results_come_in_the_order_in_which_they_were_made(self):
+        first = node("MmBackward0", [LEAF], [Made(2)], result=Tensor(0x100, 2))
+        clone = node("CloneBackward0", [first], [Made(2, 3, dtype=INT64)])
+        view = node("ViewBackward0", [clone], [Made(6)])
+        last = node("ExpBackward0", [view], [Made(6)], result=Tensor(0x200, 6), mask=Tensor(0x300, 6))
+        for number, made in enumerate((first, clone, view, last)):
+            made._sequence_nr = lambda number=number: number
+        self.assertEqual(list(graph.in_order(graph.read([Tensor(0x200, 6, grad_fn=last)])[0])), [
+            (0x100, 0, "mm [2] float32"), (0, 0, "clone [2, 3] int64"), (0x200, 0, "exp [6] float32"),
+            (0x300, 0, "mask of exp [6] float32")])
+
     def test_a_large_graph_is_cut(self):
         limits = graph.MAX_NODES, graph.MAX_S
         last = LEAF

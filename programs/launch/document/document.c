@@ -253,6 +253,9 @@ static tide_status add_history(tide_document *document, const tide_recover_notes
     TIDE_TRY(open_tables(document));
     TIDE_TRY(tide_document_add_steps(document));
     TIDE_TRY(tide_document_add_tensors(document));
+    for (size_t i = 0; i < snapshot->n_devices; i++) {
+        TIDE_TRY(tide_document_align_kept(document, i));
+    }
     if (notes != NULL && notes->extras != NULL) {
         TIDE_TRY(tide_document_add_places(document, notes->extras));
     }

@@ -57,6 +57,14 @@ TIDE_NODISCARD tide_status tide_document_add_tensors(tide_document *document);
  * the other names, which graphs of backward passes give, a block has at most one. */
 bool tide_document_is_own_name(const tide_document *document, size_t event);
 
+/* Whether a name is one that a graph of a backward pass gave. */
+static inline bool tide_document_is_kept(const tide_left_name *name) {
+    return name->category[0] == '\0';
+}
+
+/* document_align.c: names of the device's blocks that a graph knows, but does not keep. */
+TIDE_NODISCARD tide_status tide_document_align_kept(tide_document *document, size_t device);
+
 /* document_kept.c: names of activations in steps whose graph was not read. */
 TIDE_NODISCARD tide_status tide_document_add_kept(tide_document *document);
 

@@ -4,7 +4,7 @@
  * A graph names the blocks of its own backward pass. A block of another step that the same place of
  * the program requested with the same size has that name, if the graph named all such blocks that
  * were born since the backward pass before, and all alike: a place that also makes temporary
- * tensors of that size, which no graph holds, gives nobody a name.
+ * tensors of that size, which no graph holds, gives no name.
  */
 #include <string.h>
 
@@ -23,16 +23,13 @@ typedef struct kept {
     size_t device;
     window *windows; /* in the arena; in order */
     size_t n_windows;
-    size_t at;        /* the first window that is not over */
-    tide_map name_of; /* key of a place and a size -> name; NO_NAME: they differ */
+    size_t at;         /* the first window that is not over */
+    uint64_t last_key; /* of the last allocation: its place and size */
+    uint64_t n_same;   /* allocations directly before it with that key */
+    tide_map name_of;  /* key of a place and a size -> name; NO_NAME: they differ */
 } kept;
 
 #define NO_NAME UINT64_MAX
-
-/* Whether the name is one that a graph gave. */
-static bool is_kept(const tide_left_name *name) {
-    return name->category[0] == '\0';
-}
 
 bool tide_document_is_own_name(const tide_document *document, size_t event) {
     return document->name[event] != TIDE_NONE &&
@@ -62,7 +59,7 @@ static tide_status find_windows(kept *of) {
     for (size_t i = 0; i < left->n_names; i++) {
         const tide_left_name *name = &left->names[i];
         bool is_known = of->n_windows > 0 && of->windows[of->n_windows - 1].end == name->row;
-        if (is_kept(name) && name->device == of->device && !is_known) {
+        if (tide_document_is_kept(name) && name->device == of->device && !is_known) {
             of->windows[of->n_windows++] = (window){backward_before(of, name->row), name->row};
         }
     }
@@ -76,16 +73,21 @@ static bool is_in_window(kept *of, int64_t row) {
     return of->at < of->n_windows && of->windows[of->at].begin <= row;
 }
 
-static uint64_t key_of(const kept *of, size_t event) {
+/* A place, a size, and how many blocks the place requested with that size directly before: an
+ * operator that copies its argument for itself makes its result second. */
+static uint64_t key_of(kept *of, size_t event) {
     const tide_event_table *events = &of->document->snapshot->events;
     uint64_t place = tide_place_key(&of->scopes, tide_index_at(&events->stack, event),
                                     of->document->scope[event]);
-    return tide_hash_u64(place ^ tide_hash_u64(tide_bytes_at(&events->requested_bytes, event)));
+    uint64_t size = tide_bytes_at(&events->requested_bytes, event);
+    uint64_t key = tide_hash_u64(place ^ tide_hash_u64(size));
+    of->n_same = key == of->last_key ? of->n_same + 1 : 0;
+    of->last_key = key;
+    return tide_hash_u64(key ^ tide_hash_u64(of->n_same));
 }
 
-static tide_status learn(kept *of, size_t event, bool is_seen) {
+static tide_status learn(kept *of, size_t event, uint64_t key, bool is_seen) {
     uint32_t name = of->document->name[event];
-    uint64_t key = key_of(of, event);
     uint64_t known = 0;
     if (name == TIDE_NONE && !is_seen) {
         return TIDE_OK;
@@ -95,10 +97,10 @@ static tide_status learn(kept *of, size_t event, bool is_seen) {
     return tide_map_put(&of->name_of, key, differs ? NO_NAME : value);
 }
 
-static void apply(kept *of, size_t event) {
+static void apply(kept *of, size_t event, uint64_t key) {
     uint64_t name = NO_NAME;
-    if (of->document->name[event] == TIDE_NONE &&
-        tide_map_find(&of->name_of, key_of(of, event), &name) && name != NO_NAME) {
+    if (of->document->name[event] == TIDE_NONE && tide_map_find(&of->name_of, key, &name) &&
+        name != NO_NAME) {
         of->document->name[event] = (uint32_t)name;
     }
 }
@@ -109,6 +111,7 @@ static tide_status visit(kept *of, bool learns) {
     const tide_snapshot *snapshot = of->document->snapshot;
     int64_t row = tide_document_first_row(of->document, of->device);
     of->at = 0;
+    of->last_key = of->n_same = 0;
     for (size_t i = 0; i < snapshot->n_events; i++) {
         if (snapshot->events.device[i] != of->device) {
             continue;
@@ -116,10 +119,11 @@ static tide_status visit(kept *of, bool learns) {
         if (snapshot->events.action[i] == TIDE_ACTION_ALLOC &&
             !tide_document_is_own_name(of->document, i)) {
             bool is_seen = is_in_window(of, row);
+            uint64_t key = key_of(of, i);
             if (learns) {
-                TIDE_TRY(learn(of, i, is_seen));
+                TIDE_TRY(learn(of, i, key, is_seen));
             } else if (!is_seen) {
-                apply(of, i);
+                apply(of, i, key);
             }
         }
         row += tide_document_is_row(snapshot->events.action[i]);

@@ -74,11 +74,26 @@ static const char *joint_of(const tide_peak_line *line) {
     return line->place.kind == TIDE_PLACE_BEFORE ? " " : is_operation ? " in " : " at ";
 }
 
+/* " (12 x up [8192, 3072] float32)", the tensors that make up most of the line. */
+static void add_tensor(const tide_facts *facts, const tide_peak_line *line, tide_text *to) {
+    if (line->tensor == TIDE_NONE ||
+        (double)line->tensor_bytes <= COMMON_KIND * (double)line->bytes) {
+        return;
+    }
+    bool is_whole = (double)line->tensor_bytes >= WHOLE_KIND * (double)line->bytes;
+    tide_text_add(to, " (%s", is_whole ? "" : "mostly ");
+    if (line->n_tensor_blocks > 1) {
+        tide_text_add(to, "%zu x ", line->n_tensor_blocks);
+    }
+    tide_text_add(to, "%s)", tide_snapshot_text(facts->snapshot, line->tensor));
+}
+
 /* " at LM.forward (c15.py:15), mostly its backward pass (9.27 GiB inferred)" */
 static void add_place(const tide_facts *facts, const tide_peak_line *line, tide_text *to) {
     char bytes[TIDE_BYTES_TEXT];
     tide_text_add(to, "%s", joint_of(line));
     tide_place_add(facts, &line->place, to);
+    add_tensor(facts, line, to);
     if (is_backward(line)) {
         tide_text_add(to, ", mostly its backward pass");
     }
