@@ -41,6 +41,10 @@ END
 tidemark explain older.pickle --format json | jq -r '.sentences.reserved[]'
 tidemark export --to tidemark older.pickle -o older.json.gz
 tidemark explain older.json.gz --format json | jq -r '.sentences.reserved[]'
+for stack in 99 -1 '"x"'; do
+    gzip -dc older.json.gz | jq -c ".end.segments[0].stack = $stack" >damaged.json
+    tidemark explain damaged.json; echo "exit $?"
+done
 cat >train.log <<'LOG'
 epoch 0
 Traceback (most recent call last):
