@@ -147,7 +147,9 @@ typedef struct tide_segment_row {
     uint8_t pool;         /* tide_segment_pool */
     bool is_expandable; /* memory mapped into reserved addresses; segment_map and segment_unmap rows
                            add and remove it, and may join or split segments */
-    uint32_t pool_id[2]; /* of a private pool: {n, 0} a graph's, {0, n} the user's; else {0, 0} */
+    uint32_t pool_id[2];  /* of a private pool: {n, 0} a graph's, {0, n} the user's; else {0, 0} */
+    uint32_t stack_after; /* node of the call stack that it was allocated for, + 1; 0: unknown, as
+                             of every segment that tidemark records: events have these stacks */
 } tide_segment_row;
 
 /* One row of the table of kernels: launches of one kernel in one place. */

@@ -176,6 +176,7 @@ static tide_status run_again(const tide_run_command_options *options, tide_launc
     config.watch = NULL;
     config.asked_by = 0;
     config.tells_failures = false;
+    config.asks_at_failure = false;
     config.log = NULL; /* that name is for the log of the first run */
     tide_status status = tide_launch_run(&config, &launch, error);
     if (status == TIDE_OK) {
@@ -262,6 +263,7 @@ static void configure(const tide_run_command_options *options, char *const *argu
     config->values = options->program.values;
     config->streams =
         strcmp(options->program.streams, "both") == 0 ? "now" : options->program.streams;
+    config->asks_at_failure = true;
     config->logs_launches = options->wants_time || options->launch_log != NULL;
     config->writes_are_real =
         options->device == NULL || strcmp(options->program.writes, "allow") == 0;

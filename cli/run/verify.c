@@ -3,10 +3,10 @@
 
 #include "cli/cli.h"
 #include "cli/run/internal.h"
-#include "cli/summary/verdict.h"
 #include "common/hostmem.h"
 #include "common/text/bytes.h"
 #include "programs/launch/left/peaks.h"
+#include "snapshot/explain/causes/causes.h"
 
 /* The card of the process that ran out of memory first in the list, or the fullest one. */
 static tide_run_place place_of(const tide_run_answer *of) {
@@ -26,7 +26,7 @@ static tide_status find(const tide_snapshot *snapshot, const tide_facts *facts, 
                         tide_error *error) {
     tide_causes causes;
     tide_status status = tide_causes_init(&causes, facts);
-    if (status == TIDE_OK && tide_setting_can_help(facts, &causes)) {
+    if (status == TIDE_OK && tide_causes_admit_setting(facts, &causes)) {
         status = tide_remedy_find(snapshot, facts->device, facts->failure.event, NULL, ret, error);
     }
     tide_causes_fini(&causes);

@@ -27,11 +27,6 @@ void tide_verdict_fini(tide_verdict *verdict);
 TIDE_NODISCARD tide_status tide_say_verdict(const tide_summary_view *of,
                                             const tide_verdict *verdict);
 
-/* Whether a setting of the allocator can be the cure: of fragmentation, if that is the first cause
- * of a failure; or of much memory that is reserved and not allocated, unless memory grows. If
- * anything else filled the memory, the program would fail a little later. */
-bool tide_setting_can_help(const tide_facts *facts, const tide_causes *causes);
-
 /* Adds `help`: replays the recorded requests under other settings of the allocator, if the cause is
  * fragmentation, or if much more is reserved than allocated. Adds nothing if the replay under the
  * recorded settings does not reproduce the recording. */

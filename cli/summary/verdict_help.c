@@ -39,20 +39,13 @@ static void say(const tide_summary_view *of, const tide_remedy *remedy) {
     }
 }
 
-bool tide_setting_can_help(const tide_facts *facts, const tide_causes *causes) {
-    const tide_cause *first = causes->n_causes > 0 ? &causes->causes[0] : NULL;
-    return facts->failure.event >= 0 ? first != NULL && strcmp(first->id, "fragmentation") == 0
-                                     : tide_reserved_is_spare(&facts->reserved) &&
-                                           (first == NULL || first->growth == NULL);
-}
-
 tide_status tide_say_help(const tide_summary_view *of, const tide_verdict *verdict,
                           tide_error *error) {
     tide_progress line;
     const tide_replay_progress progress = {&line, show_progress};
     tide_remedy remedy;
     if (of->device->counts[TIDE_ACTION_ALLOC] == 0 ||
-        !tide_setting_can_help(&verdict->facts, &verdict->causes)) {
+        !tide_causes_admit_setting(&verdict->facts, &verdict->causes)) {
         return TIDE_OK;
     }
     tide_progress_begin(&line, "replaying under other settings");

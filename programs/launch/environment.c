@@ -182,6 +182,7 @@ static void add_card(builder *to, const tide_launch *launch, const tide_launch_c
     set_number(to, "TIDEMARK_VIRTUAL_MEMORY", config->memory_bytes);
     set_number(to, "TIDEMARK_VIRTUAL_SPILL", config->spill_bytes);
     set_number(to, "TIDEMARK_NCCL_BYTES", config->nccl_bytes);
+    set_number(to, "TIDEMARK_AT_FAILURE", config->asks_at_failure);
     set_number(to, TIDE_RUN_LAUNCHES_VARIABLE, config->logs_launches);
     /* A run within a run has its own clock, or none. */
     if (config->clock != NULL || find(to, TIDE_RUN_CLOCK_VARIABLE) != NULL) {

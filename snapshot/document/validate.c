@@ -353,6 +353,10 @@ static tide_status check_segment(const checker *check, const state_part *state, 
         return bad(check, "device %u or stream %u is not in the tables", (unsigned)segment->device,
                    (unsigned)segment->stream);
     }
+    if (segment->stack_after > check->snapshot->n_stacks) {
+        return bad(check, "stack %" PRIu32 " refers to none of the %zu stacks",
+                   segment->stack_after - 1, check->snapshot->n_stacks);
+    }
     if (segment->first_block > state->n_blocks ||
         segment->n_blocks > state->n_blocks - segment->first_block) {
         return bad(check, "its blocks lie outside the table of blocks");

@@ -26,9 +26,16 @@ typedef struct counter {
     tide_reserved *to; /* borrowed; filled */
 } counter;
 
-/* Segments from before the recording have no buyer. */
+/* PyTorch keeps the call stacks of segments from before the recording; others have no buyer. */
 static tide_status find_buyers(counter *of, size_t device, int64_t event) {
-    const tide_event_table *events = &of->stacks->snapshot->events;
+    const tide_snapshot *snapshot = of->stacks->snapshot;
+    const tide_event_table *events = &snapshot->events;
+    for (size_t i = 0; i < snapshot->n_start_segments; i++) {
+        const tide_segment_row *segment = &snapshot->start_segments[i];
+        if (segment->device == device && segment->stack_after != 0) {
+            TIDE_TRY(tide_map_put(&of->stack_of, segment->address, segment->stack_after - 1));
+        }
+    }
     for (int64_t i = 0; i <= event; i++) {
         uint32_t stack = tide_index_at(&events->stack, (size_t)i);
         if (events->device[i] == device && tide_action_gives_segment(events->action[i]) &&

@@ -115,6 +115,11 @@ void tide_read_segment_pool_id(tide_reader *reader, void *segment) {
     tide_read_pool_id(&reader->json, ((tide_segment_row *)segment)->pool_id);
 }
 
+void tide_read_segment_stack(tide_reader *reader, void *segment) {
+    ((tide_segment_row *)segment)->stack_after =
+        (uint32_t)tide_json_get_integer(&reader->json, 0, TIDE_NONE - 1) + 1;
+}
+
 void tide_read_state_segments(tide_reader *reader, void *object) {
     tide_json *json = &reader->json;
     tide_growing_state *state = reader->state;

@@ -170,6 +170,13 @@ void tide_write_segment_pool_id(const tide_writer *writer, const char *key, cons
     }
 }
 
+void tide_write_segment_stack(const tide_writer *writer, const char *key, const void *object) {
+    const tide_segment_row *segment = object;
+    if (segment->stack_after != 0) {
+        tide_json_key_integer(writer->json, key, (int64_t)segment->stack_after - 1);
+    }
+}
+
 /* The state at one instant. */
 struct tide_state_part {
     const tide_segment_row *segments; /* borrowed, with the blocks */

@@ -123,6 +123,8 @@ static tide_status answer_kind(tide_kind kind, const tide_source *source, const 
         return answer_text(source, path, answer, error);
     case TIDE_KIND_TRACE:
         return tide_file_answer_trace(answer, source, path, error);
+    case TIDE_KIND_SQLITE:
+        return tide_file_answer_nsys(answer, path, error);
     case TIDE_KIND_TIMELINE:
     case TIDE_KIND_RAW_TIMELINE:
         return tide_file_answer_timeline(answer, source, kind == TIDE_KIND_RAW_TIMELINE, path,

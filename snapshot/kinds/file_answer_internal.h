@@ -25,6 +25,9 @@ TIDE_NODISCARD tide_status tide_file_answer_trace(tide_file_answer *answer,
 TIDE_NODISCARD tide_status tide_file_answer_timeline(tide_file_answer *answer,
                                                      const tide_source *source, bool is_raw,
                                                      const char *path, tide_error *error);
+/* nsys_answer.c. Reads the file itself, in any order. */
+TIDE_NODISCARD tide_status tide_file_answer_nsys(tide_file_answer *answer, const char *path,
+                                                 tide_error *error);
 /* oom_words.c */
 void tide_file_answer_oom(tide_file_answer *answer, const tide_log_text *log);
 /* statistics_words.c */

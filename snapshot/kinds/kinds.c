@@ -137,8 +137,8 @@ static const struct {
     [TIDE_KIND_TEXT] = {"a text", "", false},
     [TIDE_KIND_LAUNCHES] = {"a launch log", "`tidemark time` forecasts times from it", false},
     [TIDE_KIND_NSYS_REPORT] = {"a report of Nsight Systems",
-                               "`nsys export --type sqlite` writes its tables, which hold calls of "
-                               "CUDA and no call stacks: ",
+                               "`nsys export --type sqlite` writes a file that `tidemark explain` "
+                               "reads; for call stacks, ",
                                true},
     [TIDE_KIND_SQLITE] = {"an SQLite database", "", false},
     [TIDE_KIND_WANDB] = {"a log of Weights & Biases", "it has no allocations: ", true},

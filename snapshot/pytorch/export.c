@@ -75,7 +75,7 @@ static void write_segment(tide_pytorch_export_state *out, const tide_segment_row
     tide_sink_pair(to, segment->pool_id[0], segment->pool_id[1]);
     tide_sink_key(to, "is_expandable");
     tide_sink_boolean(to, segment->is_expandable);
-    tide_export_frames(out, TIDE_NONE);
+    tide_export_frames(out, segment->stack_after != 0 ? segment->stack_after - 1 : TIDE_NONE);
     tide_sink_key(to, "blocks");
     tide_sink_begin_list(to);
     for (size_t i = 0; i < segment->n_blocks; i++) {

@@ -260,6 +260,7 @@ enum {
     KEY_TYPE,
     KEY_POOL_ID,
     KEY_EXPANDABLE,
+    KEY_SEGMENT_FRAMES,
     KEY_BLOCKS,
     N_SEGMENT_KEYS
 };
@@ -268,7 +269,8 @@ static const tide_pytorch_key SEGMENT_KEYS[N_SEGMENT_KEYS] = {
     TIDE_PYTORCH_KEY("device"),        TIDE_PYTORCH_KEY("address"),
     TIDE_PYTORCH_KEY("total_size"),    TIDE_PYTORCH_KEY("stream"),
     TIDE_PYTORCH_KEY("segment_type"),  TIDE_PYTORCH_KEY("segment_pool_id"),
-    TIDE_PYTORCH_KEY("is_expandable"), TIDE_PYTORCH_KEY("blocks")};
+    TIDE_PYTORCH_KEY("is_expandable"), TIDE_PYTORCH_KEY("frames"),
+    TIDE_PYTORCH_KEY("blocks")};
 
 static tide_status read_segment(tide_pytorch_import *in, tide_pickle_value value,
                                 tide_pytorch_place *at) {
@@ -295,6 +297,9 @@ static tide_status read_segment(tide_pytorch_import *in, tide_pickle_value value
                                                                 : TIDE_SEGMENT_UNKNOWN;
     read_pool_id(in, values[KEY_POOL_ID], at, row.pool_id);
     row.is_expandable = read_expandable(in, values[KEY_EXPANDABLE], at);
+    uint32_t stack = TIDE_NONE;
+    TIDE_TRY(tide_pytorch_stack(in, values[KEY_SEGMENT_FRAMES], at, &stack));
+    row.stack_after = stack != TIDE_NONE ? stack + 1 : 0;
     TIDE_TRY(read_blocks(in, &row, values[KEY_BLOCKS], at));
     return tide_pytorch_add_segment(in->mem, &in->end, row);
 }

@@ -250,7 +250,7 @@ tide_status tide_document_from_log(const tide_left *process, tide_snapshot **ret
 }
 
 tide_status tide_launch_read_log(const char *path, tide_launch_log *ret, tide_error *error) {
-    const tide_left process = {.log_path = path, .pid = -1, .rank = -1};
+    const tide_left process = {.log_path = path, .pid = -1, .rank = -1, .exception = ""};
     tide_launch_log log = {.rank = -1};
     TIDE_TRY(tide_document_from_log(&process, &log.snapshot, &log.report, &log.rank, error));
     if (log.snapshot == NULL ||

@@ -298,12 +298,13 @@ static const char *cure_of_large(const tide_facts *facts, bool is_cdist, size_t 
         return "if these are attention scores, `scaled_dot_product_attention` does not make them; "
                "else compute in chunks along one dimension, keeping of each what is needed";
     }
-    return n_own > 0 ? "look at the shapes on that line, and compute in chunks along one "
-                       "dimension, keeping of each what is needed"
-                     : "look at the shapes on that line, and compute in chunks along one "
-                       "dimension. `a @ w` copies an operand that lacks a batch dimension once for "
-                       "each element of it: give both the same batch dimensions, for example by a "
-                       "transpose, and use `torch.bmm`";
+    return n_own == 0 && tide_cause_line_multiplies(facts, line)
+               ? "look at the shapes on that line, and compute in chunks along one dimension. "
+                 "`a @ w` copies an operand that lacks a batch dimension once for each element of "
+                 "it: give both the same batch dimensions, for example by a transpose, and use "
+                 "`torch.bmm`"
+               : "look at the shapes on that line, and compute in chunks along one dimension, "
+                 "keeping of each what is needed";
 }
 
 static tide_status say_too_large(const tide_facts *facts, tide_causes *to) {

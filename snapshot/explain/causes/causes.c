@@ -174,3 +174,10 @@ const tide_cause *tide_causes_find(const tide_causes *causes, const char *id) {
     }
     return NULL;
 }
+
+bool tide_causes_admit_setting(const tide_facts *facts, const tide_causes *causes) {
+    const tide_cause *first = causes->n_causes > 0 ? &causes->causes[0] : NULL;
+    return facts->failure.event >= 0 ? first != NULL && strcmp(first->id, "fragmentation") == 0
+                                     : tide_reserved_is_spare(&facts->reserved) &&
+                                           (first == NULL || first->growth == NULL);
+}

@@ -59,6 +59,11 @@ void tide_causes_fini(tide_causes *causes);
 /* Adds a cause with its cure and cost, as every command prints it. */
 void tide_cause_add_text(const tide_cause *cause, bool is_first, tide_text *to);
 
+/* Whether a setting of the allocator can be the cure: of fragmentation, if that is the first cause
+ * of a failure; or of much memory that is reserved and not allocated, unless memory grows. If
+ * anything else filled the memory, the program would fail a little later. */
+bool tide_causes_admit_setting(const tide_facts *facts, const tide_causes *causes);
+
 /* The cause with an id; NULL: it did not fire. */
 const tide_cause *tide_causes_find(const tide_causes *causes, const char *id);
 

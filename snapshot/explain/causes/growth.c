@@ -226,8 +226,15 @@ static tide_status say_graph(const tide_facts *facts, const tide_growth_fact *fa
                   is_on ? " with gradients enabled" : "", tide_growth_round(fact),
                   is_on ? "" : " (or, where gradients are disabled, only these tensors)");
     cause.words = words;
-    cause.cure = "run an evaluation under `with torch.no_grad():`, keep numbers instead of tensors "
-                 "(`total += loss.item()`), and `.detach()` a state that is carried over";
+#define CURE                                                                                       \
+    "run an evaluation under `with torch.no_grad():`, keep numbers instead of tensors (`total += " \
+    "loss.item()`), and `.detach()` a state that is carried over. If you train on what is kept, "  \
+    "call `backward()` on each part of it"
+    cause.cure = is_on ? CURE
+                       : CURE
+                     ". If gradients are disabled already, clear the list, cache or hook "
+                     "that keeps the tensors, or move what you keep to the host (`.cpu()`)";
+#undef CURE
     return tide_causes_add(to, &cause);
 }
 

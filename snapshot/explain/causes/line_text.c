@@ -13,6 +13,11 @@ static bool has_any(const char *text, const char *const *parts, size_t n) {
     return false;
 }
 
+static const tide_source_row *row_of(const tide_facts *facts, uint32_t node) {
+    return node != TIDE_NONE ? tide_source_of(facts->snapshot, facts->snapshot->stacks[node].frame)
+                             : NULL;
+}
+
 /* Whether an operator stands outside of all brackets: its result is a tensor of its own. */
 static bool has_operator(const char *text) {
     int depth = 0;
@@ -34,9 +39,7 @@ tide_line_kind tide_cause_line_kind(const tide_facts *facts, uint32_t node) {
     static const char *const CONVERSIONS[] = {".float(",    ".double(", ".half(",
                                               ".bfloat16(", ".long(",   ".int(",
                                               ".to(",       ".cuda(",   ".type("};
-    const tide_source_row *row =
-        node != TIDE_NONE ? tide_source_of(facts->snapshot, facts->snapshot->stacks[node].frame)
-                          : NULL;
+    const tide_source_row *row = row_of(facts, node);
     if (row == NULL || row->text[0] == '\0' || row->is_cut) {
         return TIDE_LINE_UNKNOWN;
     }
@@ -47,4 +50,10 @@ tide_line_kind tide_cause_line_kind(const tide_facts *facts, uint32_t node) {
     return has_any(row->text, CONVERSIONS, sizeof(CONVERSIONS) / sizeof(CONVERSIONS[0]))
                ? TIDE_LINE_CONVERTS
                : TIDE_LINE_COMPUTES;
+}
+
+bool tide_cause_line_multiplies(const tide_facts *facts, uint32_t node) {
+    static const char *const PRODUCTS[] = {" @ ", "matmul(", "einsum("};
+    const tide_source_row *row = row_of(facts, node);
+    return row != NULL && has_any(row->text, PRODUCTS, sizeof(PRODUCTS) / sizeof(PRODUCTS[0]));
 }

@@ -4,6 +4,7 @@
 #ifndef TIDE_SNAPSHOT_CAUSES_LINE_TEXT_H
 #define TIDE_SNAPSHOT_CAUSES_LINE_TEXT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "snapshot/explain/facts.h"
@@ -17,5 +18,8 @@ typedef enum tide_line_kind {
 
 /* Of a node of the stack tree; TIDE_NONE: unknown. */
 tide_line_kind tide_cause_line_kind(const tide_facts *facts, uint32_t node);
+
+/* Whether its text has a product of matrices. */
+bool tide_cause_line_multiplies(const tide_facts *facts, uint32_t node);
 
 #endif

@@ -202,6 +202,9 @@ static tide_status find(const tide_facts *facts, bool by_forward, tide_causes *t
     const series like = find_series(facts, found.largest, &of);
     bool is_copy = (tide_facts_traits(facts, found.largest) & TIDE_IN_DEEPCOPY) != 0;
     size_t least = is_copy ? LEAST_COPIES : 1; /* the best one so far is often kept */
+    if (is_copy && facts->growth.n_facts > 0) {
+        return TIDE_OK; /* the growth of copies has its own sentence, model_copies */
+    }
     bool is_anew = like.n_rounds >= LEAST_ROUNDS && like.is_in_peak && like.n_kept >= least &&
                    (like.is_collected || !by_forward);
     return is_anew ? say(facts, &found, &like, by_forward, to) : TIDE_OK;

@@ -25,6 +25,22 @@ tidemark summary bare.pickle 2>&1 | grep -c 'the peak'
 tidemark summary bare.pickle --format json | jq -r '.sentences | .instant, .peak'
 tidemark picture bare.pickle -o bare.svg >/dev/null
 grep -o '>[^<>]*written[^<>]*<\|>append_loss[^<>]*<' bare.svg
+# PyTorch keeps the call stack of a segment from before the trace.
+python3 - <<'END'
+import pickle
+M = 1 << 20
+A = 0x7F0000000000
+frame = lambda name, line: [{"name": name, "filename": "/home/me/train.py", "line": line}]
+event = lambda action, time: {"action": action, "addr": A + 100 * M, "size": 64 * M, "stream": 0, "frames": frame("use", 9), "time_us": time}
+segment = {"device": 0, "address": A, "total_size": 1024 * M, "stream": 0, "segment_type": "large", "frames": frame("buy", 5), "blocks": [
+    {"size": 100 * M, "requested_size": 100 * M, "state": "active_allocated", "frames": []},
+    {"size": 924 * M, "state": "inactive", "frames": []}]}
+trace = [event("alloc", 10), event("free_requested", 11), event("free_completed", 12)]
+pickle.dump({"segments": [segment], "device_traces": [trace]}, open("older.pickle", "wb"))
+END
+tidemark explain older.pickle --format json | jq -r '.sentences.reserved[]'
+tidemark export --to tidemark older.pickle -o older.json.gz
+tidemark explain older.json.gz --format json | jq -r '.sentences.reserved[]'
 cat >train.log <<'LOG'
 epoch 0
 Traceback (most recent call last):

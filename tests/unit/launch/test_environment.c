@@ -236,6 +236,18 @@ static void a_clock_is_that_of_this_run(void **state) {
 
 #define PREPARED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
+static void a_failure_is_asked_about_if_it_is_explained(void **state) {
+    (void)state;
+    tide_launch_config config;
+    tide_launch_config_init(&config);
+    config.cards = "h100-80";
+    make(&config);
+    assert_null(value_of("TIDEMARK_AT_FAILURE"));
+    config.asks_at_failure = true;
+    make(&config);
+    expect("TIDEMARK_AT_FAILURE", "1");
+}
+
 /* The user's settings stay, and the added ones count, because they are last. */
 static void settings_of_the_allocator(void **state) {
     (void)state;
@@ -271,6 +283,7 @@ int main(void) {
         PREPARED(options_of_the_recording_are_handed_on),
         PREPARED(a_clock_is_that_of_this_run),
         PREPARED(writes_are_kept_away_unless_they_are_real),
+        PREPARED(a_failure_is_asked_about_if_it_is_explained),
         PREPARED(settings_of_the_allocator),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

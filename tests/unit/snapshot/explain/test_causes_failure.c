@@ -233,6 +233,30 @@ static void fragmentation(void **state) {
     end_explained(&of);
 }
 
+/* A setting of the allocator can be a cure of fragmentation, and of nothing else that failed. */
+static void settings(void **state) {
+    (void)state;
+    explained of;
+    split_segments();
+    fail_request(&made, 7 * GIB, 6 * GIB, AT_MAIN);
+    explain(&made, &of);
+    assert_true(tide_causes_admit_setting(&of.facts, &of.causes));
+    end_explained(&of);
+    fill_by_weights(0);
+    explain(&made, &of);
+    assert_false(tide_causes_admit_setting(&of.facts, &of.causes));
+    end_explained(&of);
+    split_segments(); /* nothing failed, and most of what is reserved is free */
+    explain(&made, &of);
+    assert_true(tide_causes_admit_setting(&of.facts, &of.causes));
+    end_explained(&of);
+    begin_recording(&made);
+    alloc_alone(&made, FIRST, 20 * GIB, AT_RUN);
+    explain(&made, &of);
+    assert_false(tide_causes_admit_setting(&of.facts, &of.causes));
+    end_explained(&of);
+}
+
 static void varying_sizes(void **state) {
     (void)state;
     for (uint64_t i = 0; i < 8; i++) {
@@ -441,6 +465,7 @@ int main(void) {
         cmocka_unit_test_setup(one_more_too_large, start),
         cmocka_unit_test_setup(distances, start),
         cmocka_unit_test_setup(fragmentation, start),
+        cmocka_unit_test_setup(settings, start),
         cmocka_unit_test_setup(varying_sizes, start),
         cmocka_unit_test_setup(no_fragmentation, start),
         cmocka_unit_test_setup(pending, start),

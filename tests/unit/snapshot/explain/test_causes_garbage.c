@@ -45,6 +45,7 @@ static void garbage_is_certain(void **state) {
     assert_words(cause->words, "freed 23.00 GiB of the 23.00 GiB allocated.");
     assert_words(cause->cure, "break the cycle");
     assert_null(strstr(cause->cure, "if "));
+    assert_false(tide_causes_admit_setting(&of.facts, &of.causes));
     end_explained(&of);
     cause = filled(15 * (int64_t)GIB);
     assert_words(cause->words, "Most of their bytes are garbage in reference cycles");

@@ -28,8 +28,8 @@ static void write_line(const char *text) {
 static void convert(const char *text, uint64_t times) {
     begin_recording(&made);
     write_line(text);
-    alloc_alone(&made, FIRST, 5 * GIB, AT_RUN);
-    fail_request(&made, times * 5 * GIB, 18 * GIB, AT_RUN);
+    alloc_alone(&made, FIRST, 6 * GIB, AT_RUN);
+    fail_request(&made, times * 6 * GIB, 17 * GIB, AT_RUN);
 }
 
 static void conversion_of_all_data(void **state) {
@@ -38,7 +38,7 @@ static void conversion_of_all_data(void **state) {
     explained of;
     explain(&made, &of);
     assert_string_equal(cause_of(&of, "whole_conversion")->words,
-                        "The request for 20.00 GiB is 4 times a tensor of 5.00 GiB that the same "
+                        "The request for 24.00 GiB is 4 times a tensor of 6.00 GiB that the same "
                         "line made, run (model.py:5), `x = data.to(dev).float()`: all of it is "
                         "converted together to a wider type.");
     end_explained(&of);
@@ -143,12 +143,73 @@ static void activations_of_a_batch(void **state) {
     assert_silent(&made, "activations");
 }
 
+/* Iterations that keep tensors of one layer, from the forward and from the backward pass. */
+static void keep_in_passes(size_t n_forward, size_t n_backward, bool keeps_input) {
+    static const tide_scope_row LAYER = {.parent = TIDE_NONE, .kind = TIDE_SCOPE_LAYER, .name = 1};
+    uint64_t next = FIRST;
+    begin_recording(&made);
+    made.scopes = &LAYER;
+    made.n_scopes = 1;
+    for (size_t pass = 0; pass < 8; pass++) {
+        alloc_alone(&made, next, MIB, AT_MAIN);
+        if (!keeps_input) {
+            drop(&made, next, MIB);
+        }
+        for (size_t i = 0; i < n_forward + n_backward; i++) {
+            next += NEXT;
+            alloc_alone(&made, next, 64 * MIB, i < n_forward ? AT_FORWARD : AT_BACKWARD);
+            made.rows[made.n - 1].scope = 0;
+        }
+        next += NEXT;
+        alloc_alone(&made, next, MIB, AT_EXCEPT);
+        drop(&made, next, MIB);
+        next += NEXT;
+    }
+    alloc_alone(&made, next, MIB, AT_MAIN);
+}
+
+/* A hook keeps an output and its gradient, create_graph=True the graph of both passes. */
+static void graphs_of_second_order(void **state) {
+    (void)state;
+    keep_in_passes(6, 4, false);
+    explained of;
+    explain(&made, &of);
+    assert_non_null(strstr(cause_of(&of, "second_order_graph")->words,
+                           "40 % of it made in backward passes. With `create_graph=True`"));
+    assert_null(tide_causes_find(&of.causes, "activations_held"));
+    end_explained(&of);
+    keep_in_passes(1, 1, false);
+    assert_silent(&made, "second_order_graph");
+    explain(&made, &of);
+    assert_non_null(cause_of(&of, "activations_held"));
+    end_explained(&of);
+    keep_in_passes(6, 0, false);
+    assert_silent(&made, "second_order_graph");
+}
+
+/* Autograd keeps the input of a pass and some tensors of a layer; many of one place are a cache. */
+static void a_cache_is_no_graph(void **state) {
+    (void)state;
+    keep_in_passes(4, 0, true);
+    explained of;
+    explain(&made, &of);
+    assert_non_null(cause_of(&of, "graph_kept"));
+    end_explained(&of);
+    keep_in_passes(10, 0, true);
+    assert_silent(&made, "graph_kept");
+    explain(&made, &of);
+    assert_non_null(strstr(cause_of(&of, "results_collected")->words, "11 tensors each time"));
+    end_explained(&of);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(conversion_of_all_data, start),
         cmocka_unit_test_setup(steps_of_full_size, start),
         cmocka_unit_test_setup(a_large_buffer, start),
         cmocka_unit_test_setup(activations_of_a_batch, start),
+        cmocka_unit_test_setup(graphs_of_second_order, start),
+        cmocka_unit_test_setup(a_cache_is_no_graph, start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

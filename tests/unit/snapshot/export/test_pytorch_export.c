@@ -115,6 +115,8 @@ static void assert_same_segments(const tide_snapshot *a, bool of_start, const ti
         assert_int_equal(left[i].n_blocks, right[i].n_blocks);
         assert_int_equal(left[i].is_expandable, right[i].is_expandable);
         assert_memory_equal(left[i].pool_id, right[i].pool_id, sizeof(left[i].pool_id));
+        assert_same_stack(a, left[i].stack_after != 0 ? left[i].stack_after - 1 : TIDE_NONE, b,
+                          right[i].stack_after != 0 ? right[i].stack_after - 1 : TIDE_NONE);
         assert_int_equal(a->streams[left[i].stream].handle, b->streams[right[i].stream].handle);
         for (size_t k = 0; k < left[i].n_blocks; k++) {
             assert_same_block(

@@ -106,6 +106,7 @@ static void assert_states_equal(const tide_segment_row *a, const tide_block_row 
         assert_true(a[i].pool_id[0] == b[i].pool_id[0] && a[i].pool_id[1] == b[i].pool_id[1]);
         assert_true(a[i].address == b[i].address && a[i].total_bytes == b[i].total_bytes);
         assert_true(a[i].device == b[i].device && a[i].stream == b[i].stream);
+        assert_int_equal(a[i].stack_after, b[i].stack_after);
         assert_int_equal(a[i].n_blocks, b[i].n_blocks);
         for (size_t j = 0; j < a[i].n_blocks; j++) {
             const tide_block_row *x = &a_blocks[a[i].first_block + j];

@@ -87,6 +87,29 @@ static void frames_become_a_tree(void **state) {
     tide_snapshot_destroy(s);
 }
 
+/* A segment from before the trace has the call stack that it was allocated for, also at the start.
+ */
+static void segments_keep_their_stacks(void **state) {
+    (void)state;
+    tide_snapshot *s = import_trace(
+        "{'device': 0, 'address': 16777216, 'total_size': 2097152, 'stream': 0, 'segment_type': "
+        "'large', 'frames': [{'name': 'buy', 'filename': 'b.py', 'line': 3}], 'blocks': ["
+        "{'size': 2097152, 'state': 'inactive', 'frames': []}]}, "
+        "{'device': 0, 'address': 33554432, 'total_size': 2097152, 'stream': 0, 'segment_type': "
+        "'large', 'frames': [], 'blocks': [{'size': 2097152, 'state': 'inactive'}]}",
+        "", EVENT("alloc", "16777216", "2000000", "5", ""),
+        EVENT("free_requested", "16777216", "2000000", "6", ""),
+        EVENT("free_completed", "16777216", "2000000", "6", ""), NULL);
+    const tide_segment_row *const of[] = {&s->end_segments[0], &s->start_segments[0]};
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_not_equal(of[i]->stack_after, 0);
+        uint32_t frame = s->stacks[of[i]->stack_after - 1].frame;
+        assert_string_equal(tide_snapshot_text(s, s->frames[frame].function), "buy");
+    }
+    assert_int_equal(s->end_segments[1].stack_after, 0);
+    tide_snapshot_destroy(s);
+}
+
 /* One large block of 2,000,000 bytes whose neighbour begins 600,448 bytes after its end: the gap is
  * below 1 MiB, so it belongs to the block. The rest after the second block is above 1 MiB, so it
  * does not. */
@@ -435,6 +458,7 @@ static void contradictions_are_counted(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_become_a_tree),
+        cmocka_unit_test(segments_keep_their_stacks),
         cmocka_unit_test(block_sizes_follow_from_neighbours),
         cmocka_unit_test(blocks_from_before_the_trace_are_sized),
         cmocka_unit_test(settings_change_the_rounding),
