@@ -87,6 +87,8 @@ beside growth "programs whose memory grows, and others" \
     python3 -B "$here/check_growth.py" "${both[@]}" "${growth[@]}"
 beside names "names of the tensors of models that are local, frozen, copied or deleted" \
     python3 -B "$here/names/check_names.py" "${both[@]}"
+beside models "lines and names of what fills the peak of five models" \
+    python3 -B "$here/names/check_models.py" "${both[@]}"
 beside plain "the staff model beside closed forms and the forecast" \
     "$here/plain.sh" "$tidemark" "$python" "$library" "$shared" $full
 # Some hundred seconds of processor time, for constants that change seldom.

@@ -131,8 +131,9 @@ static bool has_ended(const tide_document *document, size_t first, size_t end) {
             return false;
         }
     }
+    const char *exception = document->left->exception; /* NULL: of a log alone */
     bool is_cut = document->left->was_cut || document->left->is_running ||
-                  document->left->exception[0] != '\0';
+                  (exception != NULL && exception[0] != '\0');
     return end < snapshot->n_events || !is_cut;
 }
 
