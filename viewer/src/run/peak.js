@@ -19,10 +19,10 @@ import { aliveAt } from './index.js';
 /**
  * What the highest point of the runs is called: where a history was cut, their peak is not known; a file
  * without a history has one instant.
- * @param {...{snapshot: {nDropped: number, events: {count: number}}}} runs
+ * @param {...{snapshot: {nDropped: number, events?: {count: number}}}} runs of ranks: without events
  */
 export function peakWord(...runs) {
-  if (runs.every(({ snapshot }) => snapshot.events.count === 0)) return 'time the file was written';
+  if (runs.every(({ snapshot }) => snapshot.events?.count === 0)) return 'time the file was written';
   return runs.some(({ snapshot }) => snapshot.nDropped > 0) ? 'highest kept' : 'peak';
 }
 

@@ -448,6 +448,13 @@ export function sitesAtPeak({ snapshot, index, peakState }) {
     .sort((a, b) => b.bytes - a.bytes);
 }
 
+/** The beginning of the headline, by peakWord. */
+const HIGHEST = {
+  peak: 'Peak',
+  'highest kept': 'Highest kept:',
+  'time the file was written': 'When the file was written:',
+};
+
 /** @param {Run} run */
 function headlineText(run) {
   const { snapshot, peak, index } = run;
@@ -482,6 +489,6 @@ function headlineText(run) {
       : `, first reached in ${first < 0 ? 'setup' : scopeText(snapshot, first)}`;
   const refused =
     oom === undefined ? '' : ` An allocation of ${formatBytes(oom.requestedBytes)} found no memory.`;
-  const highest = peakWord(run) === 'peak' ? 'Peak' : 'Highest kept:';
+  const highest = HIGHEST[peakWord(run)];
   return `${highest} ${formatBytes(peak.bytes)} allocated${place ? ` in ${place}` : ''}${before}: ${parts.join(', ')}.${refused}`;
 }
