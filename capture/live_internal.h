@@ -30,7 +30,8 @@ TIDE_NODISCARD tide_status tide_live_take_calls(tide_log_contents *contents,
                                                 const tide_log_tables *tables);
 
 /* live_settings.c. The settings of PyTorch's allocator in the log's texts, on top of the defaults.
- * False if it has none. The second function states all of them in the document, unless it has none. */
+ * False if it has none. The second function states all of them in the document, unless it has none.
+ */
 bool tide_live_read_settings(const tide_log_tables *tables, tide_cache_config *ret_config);
 TIDE_NODISCARD tide_status tide_live_set_settings(const tide_log_tables *tables,
                                                   tide_snapshot *snapshot);

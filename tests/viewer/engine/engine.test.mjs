@@ -170,7 +170,10 @@ test('the parts of live recordings: the same ones are refused, at the same place
     ['ok', (document) => (document.peak_range = [])],
     ['at_failure.holders', (document) => (document.at_failure = { holders: 7 })],
     ['at_failure.holders[64]', (document) => (document.at_failure = { holders: Array(65).fill({}) })],
-    ['ok', (document) => (document.at_failure = { device: 'x', collected_bytes: -2, processes: [7, { pid: -2 }] })],
+    [
+      'ok',
+      (document) => (document.at_failure = { device: 'x', collected_bytes: -2, processes: [7, { pid: -2 }] }),
+    ],
   ]);
   const files = cases.map(([what, change]) => {
     const document = smallDocuments().training;
