@@ -3,13 +3,12 @@
 
     python3 tests/pytorch/check_failure.py --tidemark TIDEMARK --python PYTHON [NAME...]
 """
-import argparse
 import gzip
 import json
-import pathlib
 import subprocess
 import sys
-import tempfile
+
+import program_checks
 
 # A loop of cycles.
 CYCLES = """
@@ -166,29 +165,8 @@ def check(name, tidemark, python, folder):
     faults += [f"'{part}' is said: {explained}" for part in others if part in explained]
     faults += [f"the program did not print '{part}': {said}" for part in SAID.get(name, []) if part not in said]
     faults += [f"the program printed '{part}'" for part in ("a fork is seen", "finalized in a copy", "Warning") if part in said]
-    return report(name, faults)
-
-
-def report(name, faults):
-    for fault in faults:
-        print(f"{name}: {fault}", file=sys.stderr)
-    return not faults
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tidemark", required=True)
-    parser.add_argument("--python", required=True)
-    parser.add_argument("names", nargs="*")
-    args = parser.parse_args()
-    tidemark = str(pathlib.Path(args.tidemark).resolve())
-    with tempfile.TemporaryDirectory() as folder:
-        # resolve() would follow the environment's link to the Python that it names
-        good = [check(name, tidemark, str(pathlib.Path(args.python).absolute()), pathlib.Path(folder))
-                for name in args.names or PROGRAMS]
-    print(f"the first failed request: {sum(good)} of {len(good)} programs are right")
-    return 0 if all(good) else 1
+    return program_checks.report(name, faults)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(program_checks.main(__doc__, PROGRAMS, check, "the first failed request"))

@@ -3,15 +3,13 @@
 
     python3 tests/pytorch/check_lines.py --tidemark TIDEMARK --python PYTHON
 """
-import argparse
 import gzip
 import json
-import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 
+import program_checks
 import same_answer
 
 RETRIES = """
@@ -115,25 +113,8 @@ def check(name, tidemark, python, folder):
             faults.append(f"'{wrong}' is named: {explained.strip()}")
     if done.returncode != 0 or explained == "":
         faults.append(f"status {done.returncode}: {said}")
-    for fault in faults:
-        print(f"{name}: {fault}", file=sys.stderr)
-    return not faults
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tidemark", required=True)
-    parser.add_argument("--python", required=True)
-    parser.add_argument("names", nargs="*")
-    args = parser.parse_args()
-    tidemark = str(pathlib.Path(args.tidemark).resolve())
-    with tempfile.TemporaryDirectory() as folder:
-        # resolve() would follow the environment's link to the Python that it names
-        good = [check(name, tidemark, str(pathlib.Path(args.python).absolute()), pathlib.Path(folder))
-                for name in args.names or PROGRAMS]
-    print(f"lines and retries: {sum(good)} of {len(good)} programs are right")
-    return 0 if all(good) else 1
+    return program_checks.report(name, faults)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(program_checks.main(__doc__, PROGRAMS, check, "lines and retries"))
