@@ -254,7 +254,7 @@ static tide_status walk(tide_sqlite *sqlite, uint32_t root,
             TIDE_TRY(enter(sqlite, child, depth, &levels[depth < MOST_DEPTH ? depth : 0], error));
         } else if (now->kind == LEAF && now->next < now->n_cells) {
             size_t offset = 0;
-            tide_sqlite_row row;
+            tide_sqlite_row row = {0};
             TIDE_TRY(cell_at(sqlite, now, depth, &offset, error));
             TIDE_TRY(read_row(sqlite, sqlite->pages[depth] + offset, sqlite->page_bytes - offset,
                               &row, error));
