@@ -16,8 +16,14 @@ NONE = 0xFFFFFFFF
 PYTHON_BIT = 1 << 63
 ROW = struct.Struct("<qQQQIIIBBBBIIIHH")
 Row = collections.namedtuple("Row", "time address requested block stack scope name action category device stream "
-                                    "sequence node module pool thread")
+                                    "sequence node module pool thread mode")
+POOL_BITS = 13  # of the row's pool; autograd's mode follows
 LAYOUT = struct.Struct("<8sIIIIII" + "Q" * 9 + "qqQII")
+
+
+def row_at(data, at):
+    *fields, pool, thread = ROW.unpack_from(data, at)
+    return Row(*fields, pool & ((1 << POOL_BITS) - 1), thread, pool >> POOL_BITS)
 
 
 class Log:
@@ -33,9 +39,9 @@ class Log:
         self.n_written, self.n_folded, self.n_refused, self.n_base = counters[:4]
         self.is_closed = counters[9] == 1
         self.started_us = layout[16]
-        self.rows = [Row(*ROW.unpack_from(data, events_at + i % max_events * ROW.size))
+        self.rows = [row_at(data, events_at + i % max_events * ROW.size)
                      for i in range(self.n_folded, self.n_written)]
-        self.base = [Row(*ROW.unpack_from(data, base_at + i * ROW.size)) for i in range(self.n_base)]
+        self.base = [row_at(data, base_at + i * ROW.size) for i in range(self.n_base)]
         self.strings, self.stacks, self.frames, self.streams, self.pools = {}, {}, {}, {}, {}
         self.texts = {}
         at, end = journal_at, journal_at + counters[6]
