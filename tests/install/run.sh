@@ -38,6 +38,11 @@ tree)
     found=$(diff <(grep -v '^#' "$here/../../cmake/public_headers.txt" | sort) \
         <(cd "$prefix/include/tidemark" && find . -type f -printf '%P\n' | sort)) ||
         fail "the installed headers are not those of cmake/public_headers.txt: $found"
+    # The package for the program's interpreter, whole.
+    found=$(cd "$here/../.." && git ls-files python/tidemark | while read -r file; do
+        [ -s "$prefix/share/tidemark/$file" ] || echo "$file"
+    done)
+    [ -z "$found" ] || fail "these files were not installed: $found"
     # The tree can be moved to another machine.
     for place in "$TIDE_BUILD" "$work" "$here" /usr /opt /home; do
         ! grep -n -F -- "$place" "$prefix/$TIDE_LIBDIR/pkgconfig/tidemark.pc" || fail "tidemark.pc names a folder of this machine"
