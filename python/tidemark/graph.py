@@ -86,19 +86,19 @@ def in_order(found):
     result that is not kept has address 0, and its place in this order shows which block it was."""
     places = sorted((node._sequence_nr(), i) for i, node in enumerate(found.results) if hasattr(node, "_sequence_nr"))
     nodes = list(found.results)
-    told = set()
+    named = set()
     for _, i in places:
         address = found.results[nodes[i]]
         if address in found:
-            if address not in told:
-                told.add(address)
+            if address not in named:
+                named.add(address)
                 yield address, *found[address][1:]
         elif _bare(nodes[i]) not in VIEWS and not nodes[i].name().endswith("AccumulateGrad"):
             made = _made_by(nodes[i], 0)
             if made is not None:
                 yield 0, 0, f"{operator_of(nodes[i])} {[int(size) for size in made.shape]} {_type_of(made)}"
     for address, (_, device, name) in found.items():
-        if address not in told:
+        if address not in named:
             yield address, device, name
 
 

@@ -179,8 +179,8 @@ class Graph(unittest.TestCase):
             graph.MAX_NODES, graph.MAX_S = limits
 
     def test_walks_are_few(self):
-        walks = graph.Walks(lambda *_: told.append(_), lambda: None)
-        told, in_use = [], [0]
+        walks = graph.Walks(lambda *_: named.append(_), lambda: None)
+        named, in_use = [], [0]
         module = type(sys)("torch")
         module.cuda = type("cuda", (), {"memory_allocated": staticmethod(lambda: in_use[0])})
         sys.modules["torch"] = module
@@ -189,7 +189,7 @@ class Graph(unittest.TestCase):
         for n_bytes in (100, 100, 100, 104, 110, 50, *range(200, 2000, 100)):
             in_use[0] = n_bytes
             walks.begin_backward([root])
-            counts.append(len(told))
+            counts.append(len(named))
         self.assertEqual(counts[:6], [1, 2, 2, 2, 3, 3])
         self.assertEqual(counts[-1], graph.MAX_WALKS)
 

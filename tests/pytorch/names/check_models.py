@@ -23,8 +23,8 @@ def share(chosen, model, names, folder):
         return None, "; ".join(done.stderr.splitlines()[-3:])
     if "--names all does not work" in done.stderr:
         return None, next(line for line in done.stderr.splitlines() if "--names all" in line)
-    told = subprocess.run([chosen.tidemark, "explain", "--format", "json", snapshot], check=True, capture_output=True, text=True)
-    figures = json.loads(told.stdout)["figures"]
+    explained = subprocess.run([chosen.tidemark, "explain", "--format", "json", snapshot], check=True, capture_output=True, text=True)
+    figures = json.loads(explained.stdout)["figures"]
     return figures["named_peak_bytes"] / figures["allocated_peak_bytes"], ""
 
 
