@@ -265,7 +265,7 @@ static void tell_peak(const tide_run_answer *of, tide_run_place at, bool is_told
 
 /* Whether the answer of a run has other words for a sentence: it knows the card and PyTorch's own
  * counters. */
-static bool is_told_otherwise(const char *key) {
+static bool has_other_words(const char *key) {
     return strcmp(key, "oom") == 0 || strcmp(key, "retries") == 0;
 }
 
@@ -282,7 +282,7 @@ static tide_status tell_answer(const tide_facts *facts) {
         status = tide_answer_init(&answer, &input);
     }
     for (size_t i = 0; status == TIDE_OK && i < answer.n_sentences; i++) {
-        if (!is_told_otherwise(answer.sentences[i].key)) {
+        if (!has_other_words(answer.sentences[i].key)) {
             tide_cli_note(TIDE_COMMAND_RUN, "%s", answer.sentences[i].text);
         }
     }

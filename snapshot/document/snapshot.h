@@ -298,7 +298,7 @@ typedef struct tide_snapshot {
                                       differ in the instructions on its lines; NULL: none differ,
                                       or unknown */
     const uint8_t *event_mode;     /* n_events of tide_autograd_mode, of the thread that allocated;
-                                      NULL:  unknown for all */
+                                      NULL: unknown for all */
 } tide_snapshot;
 
 /* Creates an empty document: every text "", every number unknown, no rows. `mem` NULL: default

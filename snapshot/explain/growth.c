@@ -167,12 +167,6 @@ static void look_at_blocks(tide_growth_look *look) {
 
 /* ---- when the program trains ---- */
 
-static int by_time(const void *left, const void *right) {
-    int64_t a = *(const int64_t *)left;
-    int64_t b = *(const int64_t *)right;
-    return a < b ? -1 : a > b;
-}
-
 /* When the phases "backward" and "optimizer" of the snapshot begin, ascending. The caller releases
  * them; NULL: no memory. */
 static int64_t *find_training(const tide_growth_input *input, size_t *ret_n) {
@@ -188,9 +182,7 @@ static int64_t *find_training(const tide_growth_input *input, size_t *ret_n) {
             times[n++] = row->begin_ns;
         }
     }
-    if (n > 0) {
-        qsort(times, n, sizeof(*times), by_time);
-    }
+    tide_growth_sort(times, n);
     *ret_n = n;
     return times;
 }

@@ -10,8 +10,8 @@
 enum {
     LEAST_OF_GRAPH = 3,    /* blocks a pass, and places, of a graph that survives */
     COPIED_PERCENT = 50,   /* of the bytes, in copies of a model */
-    PLACE_PERCENT = 95,    /* of the bytes, in one place, .. */
     MOST_OF_RESULT = 3,    /* blocks a pass, that may be results without a graph */
+    PLACE_PERCENT = 95,    /* of the bytes, in one place, .. */
     LEAST_OF_CACHE = 8,    /* .. and so many blocks a pass: results, such as a cache of layers */
     CYCLE_PERCENT = 30,    /* of the bytes, gradients in a reference cycle */
     MOST_HOOKED = 2,       /* modules whose outputs are kept; a graph has more */

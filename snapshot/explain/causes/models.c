@@ -47,8 +47,7 @@ static bool is_of_round(const tide_facts *facts, const tide_lifetime *block) {
     return tide_cause_is_state(facts, block) && block->category != TIDE_INPUT && block->born > 0;
 }
 
-/* The blocks of earlier rounds at the peak, and the weight of this round that has most twins among
- * them: of one line and size. */
+/* The blocks of earlier rounds at the peak. */
 typedef struct older {
     int64_t bytes, weight_bytes;
     const tide_lifetime *largest; /* weight of an earlier round */
