@@ -153,7 +153,7 @@ def check(name, tidemark, python, folder):
     found = {path: json.loads(gzip.open(path).read()).get("at_failure", {}) for path in folder.glob(f"{name}*.json.gz")}
     path = next((path for path in found if found[path]), folder / f"{name}.json.gz")
     if len(found) != N_PROCESSES.get(name, 1) or path not in found:
-        return report(name, [f"the snapshots are {list(found)}: {said}"])
+        return program_checks.report(name, [f"the snapshots are {list(found)}: {said}"])
     at = found[path]
     explained = subprocess.run([tidemark, "explain", path.name], cwd=folder, capture_output=True, text=True, check=False).stdout
     faults = []

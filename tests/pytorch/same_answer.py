@@ -10,9 +10,11 @@ KEYS = ("cause", "oom_cause", "filled", "kinds", "reserved")
 
 
 def sentences(tidemark, snapshot, device):
-    """By key; {}: the file has no such device."""
+    """By key; {}: the file has no such device. Raises what explain says if it fails for the first device."""
     done = subprocess.run([tidemark, "explain", str(snapshot), "--device", str(device), "--format", "json"],
                           capture_output=True, text=True, check=False)
+    if done.returncode != 0 and device == 0:
+        raise RuntimeError(f"explain {snapshot}: {done.stderr}")
     return json.loads(done.stdout).get("sentences", {}) if done.returncode == 0 else {}
 
 

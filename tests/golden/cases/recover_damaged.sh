@@ -9,6 +9,6 @@ for damage in 'refused 272' 'scopes 296' 'written 256' 'overwritten 264' 'journa
     printf '\000\000\000\000\000\000\000\200' | word "$1.log" "$2"
     echo "$1" >&2
     run tidemark recover "$1.log"
-    tidemark summary "$1.json.gz" | grep -E "allocated at|^warning"
+    tidemark summary "$1.json.gz" | grep -E "allocated at|^The peak|^By kind|^warning"
     tidemark dump "$1.json.gz" | head -n "$(wc -l <whole.txt)" | cmp - whole.txt && echo the same events
 done

@@ -67,7 +67,7 @@ static void release(program *of, uint64_t address, uint64_t n_bytes) {
     of->n++;
 }
 
-/* Expects one cause. `words`: a part of its sentence. */
+/* Expects one cause of growth, NULL: none. `words`: a part of its sentence. */
 static void expect(program *of, const char *id, const char *words) {
     const made_tables tables = {.strings = STRINGS,
                                 .n_strings = sizeof(STRINGS) / sizeof(STRINGS[0]),
@@ -87,10 +87,15 @@ static void expect(program *of, const char *id, const char *words) {
                      TIDE_OK);
     assert_int_equal(tide_facts_init(&facts, snapshot, &lifetimes, 0), TIDE_OK);
     assert_int_equal(tide_causes_init(&causes, &facts), TIDE_OK);
-    const tide_cause *cause = tide_causes_find(&causes, id);
-    if (cause == NULL || strstr(cause->words, words) == NULL) {
+    const tide_cause *cause = id != NULL ? tide_causes_find(&causes, id) : NULL;
+    if (id != NULL && (cause == NULL || strstr(cause->words, words) == NULL)) {
         fail_msg("%s, not %s: %s", causes.n_causes > 0 ? causes.causes[0].id : "nothing", id,
                  causes.n_causes > 0 ? causes.causes[0].words : "");
+    }
+    for (size_t i = 0; i < causes.n_causes; i++) {
+        if (causes.causes[i].growth != NULL) {
+            assert_string_equal(causes.causes[i].id, id != NULL ? id : "");
+        }
     }
     tide_causes_fini(&causes);
     tide_facts_fini(&facts);
@@ -149,10 +154,43 @@ static void what_a_training_keeps(void **state) {
     expect(&of, "results_collected", "gradients are disabled there");
 }
 
+/* A loop that makes a result of the model anew on each pass, `more` larger than the last one. */
+static void make_anew(program *of, uint64_t more, bool trains) {
+    *of = (program){.mode = TIDE_AUTOGRAD_UNKNOWN};
+    uint64_t old = 0;
+    for (size_t pass = 0; pass < N_PASSES; pass++) {
+        uint64_t n_bytes = 16 * MIB + pass * more;
+        uint64_t input = alloc(of, 4 * MIB, INPUT);
+        uint64_t made = alloc(of, n_bytes, FORWARD);
+        if (old != 0) {
+            release(of, old, n_bytes - more);
+        }
+        if (trains) {
+            release(of, alloc(of, MIB, BACKWARD), MIB);
+        }
+        release(of, input, 4 * MIB);
+        old = made;
+    }
+}
+
+static void what_is_made_anew(void **state) {
+    (void)state;
+    static program of;
+    make_anew(&of, 8 * MIB, false);
+    expect(&of, "growing_cache", "8.00 MiB larger than the last one");
+    make_anew(&of, 8 * MIB, true);
+    expect(&of, "replaced_by_larger", "8.00 MiB larger than the last one");
+    make_anew(&of, 0, false);
+    expect(&of, NULL, "");
+    make_anew(&of, 0, true);
+    expect(&of, NULL, "");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_an_evaluation_keeps),
         cmocka_unit_test(what_a_training_keeps),
+        cmocka_unit_test(what_is_made_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
