@@ -73,13 +73,13 @@ static void close_between(unsigned first, unsigned last) {
     }
 }
 
-/* Leaves the copy nothing but the end of the pipe. */
-static bool isolate(int fd) {
+/* Leaves the copy nothing but the end of the pipe. `parent`: it may have ended already. */
+static bool isolate(int fd, pid_t parent) {
     const struct rlimit none = {0, 0};
     close_between(0, (unsigned)fd - 1);
     close_between((unsigned)fd + 1, ~0u);
     return setrlimit(RLIMIT_CORE, &none) == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
-           forbid_calls();
+           getppid() == parent && forbid_calls();
 }
 
 int tidemark_live_copy(int *ret_fd) {
@@ -87,10 +87,11 @@ int tidemark_live_copy(int *ret_fd) {
     if (pipe2(ends, O_CLOEXEC) != 0) {
         return -1;
     }
+    pid_t parent = getpid();
     pid_t pid = fork();
     if (pid == 0) {
         tide_live_stay_closed();
-        if (ends[1] == 0 || !isolate(ends[1])) {
+        if (ends[1] == 0 || !isolate(ends[1], parent)) {
             syscall(SYS_exit_group, 1);
         }
         *ret_fd = ends[1];
@@ -133,7 +134,7 @@ size_t tidemark_live_copy_wait(int pid, int fd, char *ret_text, size_t n_room, i
     size_t n_read = 0;
     while (n_read < n_room && has_input(fd, deadline_ns)) {
         ssize_t n = read(fd, ret_text + n_read, n_room - n_read);
-        if (n <= 0 && errno != EINTR) {
+        if (n == 0 || (n < 0 && errno != EINTR)) {
             break;
         }
         n_read += n > 0 ? (size_t)n : 0;

@@ -95,8 +95,8 @@ def in_order(found):
                 yield address, *found[address][1:]
         elif _bare(nodes[i]) not in VIEWS and not nodes[i].name().endswith("AccumulateGrad"):
             made = _made_by(nodes[i], 0)
-            if made is not None:
-                yield 0, 0, f"{operator_of(nodes[i])} {[int(size) for size in made.shape]} {_type_of(made)}"
+            if made is not None and made.device.type == "cuda":
+                yield 0, made.device.index, f"{operator_of(nodes[i])} {[int(size) for size in made.shape]} {_type_of(made)}"
     for address, (_, device, name) in found.items():
         if address not in named:
             yield address, device, name

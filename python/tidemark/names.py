@@ -112,9 +112,9 @@ class Names(Reader):
 
     def _add(self, row):
         device, _, address, category, name = row
-        if category in ("workspace", ""):
+        if category == "workspace":
             name = (name, address)  # several have one name
-        if address == 0 or self.seen.get((name, category, device)) != address:
+        if category == "" or self.seen.get((name, category, device)) != address:
             self.seen[name, category, device] = address
             self.rows.append(row)
 

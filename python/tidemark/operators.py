@@ -63,7 +63,7 @@ def _build(torch, source, root, path):
                    if key not in ("LD_PRELOAD", "PYTHONPATH") and not key.startswith("TIDEMARK_")}
     for standard in STANDARDS:
         done = subprocess.run([*compiler.split(), f"-std={standard}", "-O1", "-w", "-fPIC", "-shared", abi, "-isystem", include,
-                               source, "-o", part, f"-L{root}/lib", "-ltorch_cpu", "-lc10"], env=environment, capture_output=True, text=True, timeout=MAX_S)
+                               source, "-o", part, f"-L{root}/lib", "-ltorch_cpu", "-lc10"], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=MAX_S)
         if done.returncode == 0:
             os.replace(part, path)
             return

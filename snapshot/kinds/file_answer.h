@@ -24,7 +24,7 @@ typedef struct tide_file_answer {
     tide_arena arena; /* owned: the texts */
     struct {
         const char *key;  /* static: what the sentence is about, as in `tidemark explain` */
-        const char *text; /* in the arena; NULL: no memory for it */
+        const char *text; /* in the arena */
     } sentences[TIDE_FILE_ANSWER_ITEMS];
     size_t n_sentences;
     struct {

@@ -13,6 +13,7 @@
 
 #define TABLE "CUDA_GPU_MEMORY_USAGE_EVENTS"
 #define BYTES(n) tide_bytes_format((n), (char[TIDE_BYTES_TEXT]){""})
+#define MOST_SUM (INT64_C(1) << 60)
 
 enum {
     MOST_DEVICES = 64,
@@ -38,7 +39,6 @@ typedef struct reading {
     int time, device, bytes, kind, operation; /* columns */
     memory_event *events;                     /* owned */
     size_t n_events, room;
-    size_t n_other; /* events of other memory than a device's */
 } reading;
 
 static tide_status add_event(void *ctx, const tide_sqlite_row *row) {
@@ -52,11 +52,10 @@ static tide_status add_event(void *ctx, const tide_sqlite_row *row) {
     (void)tide_sqlite_integer(row, of->device, &device);
     if (!tide_sqlite_integer(row, of->time, &time_ns) ||
         !tide_sqlite_integer(row, of->bytes, &bytes) ||
-        !tide_sqlite_integer(row, of->operation, &operation) || bytes < 0 ||
+        !tide_sqlite_integer(row, of->operation, &operation) || time_ns < 0 || bytes < 0 ||
         bytes > INT64_C(1) << 50 || device < 0 || device >= MOST_DEVICES ||
         (operation != OPERATION_ALLOCATION && operation != OPERATION_RELEASE) ||
         (kind != KIND_DEVICE && kind != KIND_ARRAY && kind != KIND_DEVICE_STATIC)) {
-        of->n_other++;
         return TIDE_OK;
     }
     memory_event *grown =
@@ -94,7 +93,7 @@ static int64_t say_device(tide_file_answer *answer, const reading *of, uint32_t 
     uint64_t n = 0;
     for (size_t i = 0; i < of->n_events; i++) {
         const memory_event *event = &of->events[i];
-        if (event->device != device || sum > INT64_C(1) << 60) {
+        if (event->device != device || sum > MOST_SUM || sum < -MOST_SUM) {
             continue;
         }
         sum += event->bytes;

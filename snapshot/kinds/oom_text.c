@@ -51,7 +51,7 @@ int64_t tide_text_bytes(const char *text) {
     int shift = shift_of(at + strspn(at, " "));
     double unit = shift >= 0 ? (double)(INT64_C(1) << shift) : 0;
     double bytes = number * digit * unit;
-    if (n_digits == 0 || n_digits > MOST_DIGITS || shift < 0 || bytes > 0x1p60) {
+    if (n_digits == 0 || n_digits > MOST_DIGITS || shift < 0 || bytes > 0x1p56) {
         return UNKNOWN;
     }
     return (int64_t)(bytes + 0.5);
@@ -317,7 +317,7 @@ static bool read_tensorflow(const char *text, tide_oom_text *oom) {
         at = end > at ? end : at + 1;
         at += *at == ',';
     }
-    if (bytes > 0 && bytes < 0x1p60) {
+    if (bytes > 0 && bytes < 0x1p56) {
         oom->requested_bytes = (int64_t)bytes;
     }
     (void)snprintf(oom->buffer, sizeof(oom->buffer), "%.*s of type %.*s",

@@ -95,9 +95,12 @@ static tide_status begin(tide_sqlite *sqlite, tide_error *error) {
     if (sqlite->file == NULL) {
         return tide_fail(error, TIDE_IO, "cannot open '%s': %s", sqlite->path, strerror(errno));
     }
-    if (fread(header, 1, HEADER_BYTES, sqlite->file) != HEADER_BYTES ||
-        memcmp(header, "SQLite format 3", MAGIC_BYTES) != 0) {
+    if (fread(header, 1, HEADER_BYTES, sqlite->file) != HEADER_BYTES) {
         return damaged(sqlite, error);
+    }
+    if (memcmp(header, "SQLite format 3", MAGIC_BYTES) != 0) { /* it was known by its content */
+        return tide_fail(error, TIDE_FORMAT,
+                         "'%s' is a compressed SQLite database: decompress it first", sqlite->path);
     }
     sqlite->page_bytes = big_endian(header + 16, 2) == 1 ? MOST_PAGE : big_endian(header + 16, 2);
     if (sqlite->page_bytes < LEAST_PAGE || (sqlite->page_bytes & (sqlite->page_bytes - 1)) != 0 ||

@@ -18,7 +18,7 @@ enum {
 };
 
 #define BYTES(n) tide_bytes_format((n), (char[TIDE_BYTES_TEXT]){""})
-#define MOST_BYTES (INT64_C(1) << 60)
+#define MOST_BYTES (INT64_C(1) << 56)
 
 /* In PyTorch's order. */
 static const char *const WORDS[N_CATEGORIES] = {

@@ -37,7 +37,6 @@ typedef struct device {
 typedef struct trace {
     device devices[MOST_DEVICES];
     size_t n_devices;
-    uint64_t n_events;        /* objects of the trace's list */
     size_t depth, list_depth; /* of braces: now, and where an event begins */
     bool is_text, is_escaped; /* inside of a text */
     size_t n_event;           /* bytes of the current one, also those without room */
@@ -107,7 +106,6 @@ static void add_memory(device *to, const char *event) {
 static void read_event(trace *of) {
     const char *event = of->event;
     of->event[of->n_event < EVENT_BYTES ? of->n_event : EVENT_BYTES] = '\0';
-    of->n_events++;
     bool is_memory = strstr(event, "\"[memory]\"") != NULL;
     bool is_failure = strstr(event, "\"[OutOfMemory]\"") != NULL;
     if (!is_memory && !is_failure) {
@@ -237,11 +235,11 @@ tide_status tide_file_answer_trace(tide_file_answer *answer, const tide_source *
     tide_status status = read_trace(of, source, error);
     if (status == TIDE_OK && of->n_devices == 0) {
         status = tide_fail(error, TIDE_FORMAT,
-                           "'%s' is a trace of a profiler, and none of its %" PRIu64
-                           " events is about memory: torch.profiler.profile(profile_memory=True) "
-                           "records allocations and totals; for call stacks, record the program "
+                           "'%s' is a trace of a profiler without events about memory: "
+                           "torch.profiler.profile(profile_memory=True) records allocations and "
+                           "totals; for call stacks, record the program "
                            "with `tidemark run`",
-                           path, of->n_events);
+                           path);
     } else if (status == TIDE_OK) {
         say_trace(answer, of);
     }

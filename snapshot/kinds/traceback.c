@@ -57,12 +57,13 @@ static bool read_cell(const char *line, tide_trace_frame *frame) {
     if (!starts_with(line, "Cell In") && !starts_with(line, "Input In")) {
         return false;
     }
-    const char *end = strchr(line, ']');
+    const char *begin = strchr(line, '[');
+    const char *end = begin != NULL ? strchr(begin, ']') : NULL;
     if (end == NULL) {
         return false;
     }
-    (void)snprintf(frame->file, sizeof(frame->file), "<ipython-input%.*s>",
-                   (int)(end + 1 - strchr(line, '[')), strchr(line, '['));
+    (void)snprintf(frame->file, sizeof(frame->file), "<ipython-input%.*s>", (int)(end + 1 - begin),
+                   begin);
     const char *number = strstr(end, "line ");
     number = number != NULL ? number + 5 : strstr(end, "line: ");
     frame->line = number != NULL ? strtoll(number + strspn(number, "line: "), NULL, 10) : 0;

@@ -57,8 +57,9 @@ class Tensor:
 class Made:
     """What a node knows of its result."""
 
-    def __init__(self, *shape, dtype=FLOAT):
+    def __init__(self, *shape, dtype=FLOAT, kind="cuda"):
         self.shape, self.dtype = shape, dtype
+        self.device = type("device", (), {"type": kind, "index": 0})
 
 
 class Saved:

@@ -135,22 +135,33 @@ static tide_status take_graph(aligner *of, size_t first, size_t last) {
     return TIDE_OK;
 }
 
+/* Rows are counted by device, and the names of devices alternate. */
+static void skip_others(const aligner *of, size_t *at) {
+    const tide_left *left = of->document->left;
+    while (*at < left->n_names && left->names[*at].device != of->device) {
+        ++*at;
+    }
+}
+
 /* Takes the graphs that were read before a row; *at: the first name that was not taken. */
 static tide_status take_graphs(aligner *of, int64_t row, size_t *at) {
     const tide_left *left = of->document->left;
-    while (*at < left->n_names && left->names[*at].row <= row) {
+    for (;;) {
+        skip_others(of, at);
+        if (*at == left->n_names || left->names[*at].row > row) {
+            return TIDE_OK;
+        }
         size_t first = *at;
         bool is_graph = false;
         while (*at < left->n_names && left->names[*at].row == left->names[first].row) {
-            is_graph = is_graph || (tide_document_is_kept(&left->names[*at]) &&
-                                    left->names[*at].device == of->device);
+            is_graph = is_graph || tide_document_is_kept(&left->names[*at]);
             ++*at;
+            skip_others(of, at);
         }
         if (is_graph) {
             TIDE_TRY(take_graph(of, first, *at));
         }
     }
-    return TIDE_OK;
 }
 
 static tide_status take_events(aligner *of) {

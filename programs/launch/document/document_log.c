@@ -69,7 +69,9 @@ static tide_status make_names(const tide_recover_notes *notes, tide_snapshot *sn
     for (size_t i = 0; i < notes->n_labels; i++) {
         const tide_recover_label *label = &notes->labels[i];
         count_to(&counter, label->n_before);
-        for (size_t d = 0; d < n_devices; d++) {
+        /* A result that is not kept has no address, which would show its device. */
+        size_t n_of = label->address != 0 || n_devices == 1 ? n_devices : 0;
+        for (size_t d = 0; d < n_of; d++) {
             names[n++] = (tide_left_name){
                 .device = d,
                 .row = counter.rows[d],

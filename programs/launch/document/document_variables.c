@@ -13,6 +13,7 @@
 #include "common/map.h"
 #include "programs/launch/document/assignment.h"
 #include "programs/launch/document/document_internal.h"
+#include "snapshot/document/source.h"
 #include "snapshot/explain/stack_facts.h"
 
 enum { MAX_FILES = 256, MAX_FILE_BYTES = 4 << 20, NAME_BYTES = 512 };
@@ -65,6 +66,24 @@ static const char *text_of(finder *of, uint32_t file) {
     return added->text;
 }
 
+/* Whether a line of a file is what the recording has: the file of that path may be another one. */
+static bool is_recorded(const char *text, int line, const tide_source_row *recorded) {
+    for (int i = 1; i < line && text != NULL; i++) {
+        text = strchr(text, '\n');
+        text = text != NULL ? text + 1 : NULL;
+    }
+    if (text == NULL) {
+        return false;
+    }
+    size_t n = strlen(recorded->text);
+    text += strspn(text, " \t\f");
+    if (strncmp(text, recorded->text, n) != 0) {
+        return false;
+    }
+    text += n + strspn(text + n, " \t\f\r");
+    return recorded->is_cut || text[0] == '\n' || text[0] == '\0';
+}
+
 /* The variable that a frame's line gives its value; TIDE_NONE. */
 static tide_status variable_of(finder *of, uint32_t frame, uint32_t *ret_name) {
     uint64_t known = 0;
@@ -77,7 +96,12 @@ static tide_status variable_of(finder *of, uint32_t frame, uint32_t *ret_name) {
     }
     const tide_frame_row *row = &of->document->snapshot->frames[frame];
     const char *text_of_file = row->file != TIDE_NONE ? text_of(of, row->file) : NULL;
+    const tide_source_row *recorded = tide_source_of(of->document->snapshot, frame);
     *ret_name = TIDE_NONE;
+    if (text_of_file != NULL && recorded != NULL &&
+        !is_recorded(text_of_file, row->line, recorded)) {
+        text_of_file = NULL;
+    }
     if (text_of_file != NULL && tide_assigned_name(text_of_file, row->line, &name, &n_bytes) &&
         n_bytes < NAME_BYTES / 2) {
         snprintf(text, sizeof(text), "%.*s", (int)n_bytes, name);

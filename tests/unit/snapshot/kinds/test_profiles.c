@@ -50,9 +50,10 @@ static void old_trace(void **state) {
 static void traces_without_memory(void **state) {
     (void)state;
     answer_expect("{\"traceEvents\": [{\"ph\": \"X\", \"name\": \"mm\"}, {\"ph\": \"M\"}]}",
-                  ALL("none of its 2 events is about memory", "profile_memory=True"), NO_OTHERS);
+                  ALL("a trace of a profiler without events about memory", "profile_memory=True"),
+                  NO_OTHERS);
     answer_expect("{\"traceEvents\": [{\"name\": \"[memory]\", \"args\": {\"Bytes\": nan, \"Tot",
-                  ALL("is about memory"), NO_OTHERS);
+                  ALL("without events about memory"), NO_OTHERS);
 }
 
 #define RAW(rows) "[[-1, 1, 1000, 0], [5000000, 2, 500, 4]" rows "]"
