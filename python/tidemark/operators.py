@@ -4,6 +4,7 @@ the first use and kept in the cache of compilers' output.
 Each block gets the name of the operator that made it as that operator ends, in the backward pass, too. Without a
 compiler one line says so, and the graph of autograd still gives names (graph.py).
 """
+import contextlib
 import ctypes
 import hashlib
 import os
@@ -61,11 +62,16 @@ def _build(torch, source, root, path):
     # The compiler is no part of the program, and is not recorded.
     environment = {key: value for key, value in os.environ.items()
                    if key not in ("LD_PRELOAD", "PYTHONPATH") and not key.startswith("TIDEMARK_")}
-    for standard in STANDARDS:
-        done = subprocess.run([*compiler.split(), f"-std={standard}", "-O1", "-w", "-fPIC", "-shared", abi, "-isystem", include,
-                               source, "-o", part, f"-L{root}/lib", "-ltorch_cpu", "-lc10"], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=MAX_S)
-        if done.returncode == 0:
-            os.replace(part, path)
-            return
+    try:
+        for standard in STANDARDS:
+            done = subprocess.run([*compiler.split(), f"-std={standard}", "-O1", "-w", "-fPIC", "-shared", abi, "-isystem", include,
+                                   source, "-o", part, f"-L{root}/lib", "-ltorch_cpu", "-lc10"], env=environment,
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=MAX_S)
+            if done.returncode == 0:
+                os.replace(part, path)
+                return
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(part)
     lines = [line for line in done.stderr.splitlines() if "error" in line]
     raise RuntimeError(f"{compiler}: {(lines or ['it failed'])[0]}")
