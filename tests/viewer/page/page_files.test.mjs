@@ -251,6 +251,7 @@ test('a file without a history says so, and has no timeline', async () => {
   assert.ok(await page.locator('#dock').isVisible());
   assert.match(await text(page, '#dock'), /append_loss \(metrics\.py:17\)/);
   assert.match(await text(page, '#dock'), /at the time the file was written/);
+  assert.match(await text(page, '#dock'), /alive when the file was written/);
   await closed(page);
 });
 

@@ -109,7 +109,8 @@ export function whatText({ run, what }) {
     return `${what.kind} in ${isWhole ? 'the whole run' : `events ${formatCount(Math.max(0, what.first - 1))} to ${formatCount(what.last - 2)}`}`;
   }
   const place = placeOfState(run, what.state);
-  return `alive ${what.state === 0 ? 'before the first event' : `after event ${formatCount(what.state - 1)}`}${place ? `, in ${place}` : ''}`;
+  const first = run.snapshot.events.count === 0 ? 'when the file was written' : 'before the first event';
+  return `alive ${what.state === 0 ? first : `after event ${formatCount(what.state - 1)}`}${place ? `, in ${place}` : ''}`;
 }
 
 /**
