@@ -70,7 +70,7 @@ static const char *const WORDS[] = {
     [TIDE_UNKNOWN] = "unknown kind",      [TIDE_PARAMETER] = "parameters",
     [TIDE_GRADIENT] = "gradients",        [TIDE_OPTIMIZER_STATE] = "optimizer state",
     [TIDE_ACTIVATION] = "activations",    [TIDE_TEMPORARY] = "temporaries",
-    [TIDE_WORKSPACE] = "workspace",       [TIDE_INPUT] = "inputs",
+    [TIDE_WORKSPACE] = "workspaces",      [TIDE_INPUT] = "inputs",
     [TIDE_WEIGHT_COPY] = "weight copies", [TIDE_KV_CACHE] = "KV cache",
 };
 /* A category without words does not build. */
