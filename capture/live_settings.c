@@ -29,17 +29,13 @@ static void read_settings(tide_cache_config *config, const char *text) {
 }
 
 bool tide_live_read_settings(const tide_log_tables *tables, tide_cache_config *ret_config) {
-    /* The later one counts. */
-    static const char *const KEYS[] = {"environment.PYTORCH_CUDA_ALLOC_CONF",
-                                       "environment.PYTORCH_ALLOC_CONF"};
-    bool has_any = false;
+    /* PyTorch reads the second for CUDA only if the first is not set, as the launcher of programs
+     * knows, too. */
+    const char *text = tide_log_text_of(tables, "environment.PYTORCH_CUDA_ALLOC_CONF");
+    text = text != NULL ? text : tide_log_text_of(tables, "environment.PYTORCH_ALLOC_CONF");
     tide_cache_config_init(ret_config);
-    for (size_t i = 0; i < sizeof(KEYS) / sizeof(KEYS[0]); i++) {
-        const char *text = tide_log_text_of(tables, KEYS[i]);
-        read_settings(ret_config, text);
-        has_any = has_any || (text != NULL && text[0] != '\0');
-    }
-    return has_any;
+    read_settings(ret_config, text);
+    return text != NULL && text[0] != '\0';
 }
 
 tide_status tide_live_set_settings(const tide_log_tables *tables, tide_snapshot *snapshot) {

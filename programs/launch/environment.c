@@ -224,12 +224,13 @@ static void add_sitecustomize(builder *to, const tide_launch *launch, bool is_li
     }
 }
 
-/* PyTorch reads the older variable only if the other is not set, and the last of equal settings
- * counts. */
+/* PyTorch reads PYTORCH_ALLOC_CONF for CUDA only if the other is not set (CUDAAllocatorConfig.h of
+ * 2.14), and the last of equal settings counts. */
 static void add_settings(builder *to, const char *settings) {
     char text[TIDE_LAUNCH_PATH_BYTES];
-    const char *name =
-        find(to, "PYTORCH_ALLOC_CONF") != NULL ? "PYTORCH_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF";
+    bool is_general =
+        find(to, "PYTORCH_CUDA_ALLOC_CONF") == NULL && find(to, "PYTORCH_ALLOC_CONF") != NULL;
+    const char *name = is_general ? "PYTORCH_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF";
     const char *old = find(to, name);
     bool has_old = old != NULL && old[0] != '\0';
     int n =

@@ -183,7 +183,18 @@ static tide_status take_events(aligner *of) {
     return take_graphs(of, INT64_MAX, &at);
 }
 
+static bool has_graphs(const tide_left *left, size_t device) {
+    bool has_any = false;
+    for (size_t i = 0; i < left->n_names && !has_any; i++) {
+        has_any = left->names[i].device == device && tide_document_is_kept(&left->names[i]);
+    }
+    return has_any;
+}
+
 tide_status tide_document_align_kept(tide_document *document, size_t device) {
+    if (!has_graphs(document->left, device)) {
+        return TIDE_OK;
+    }
     const tide_snapshot *snapshot = document->snapshot;
     const tide_hostmem *mem = snapshot->arena.mem;
     size_t n_names = document->left->n_names + 1;

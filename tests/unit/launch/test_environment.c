@@ -248,7 +248,8 @@ static void a_failure_is_asked_about_if_it_is_explained(void **state) {
     expect("TIDEMARK_AT_FAILURE", "1");
 }
 
-/* The user's settings stay, and the added ones count, because they are last. */
+/* The user's settings stay, and the added ones count, because they are last, in the variable that
+ * PyTorch reads. */
 static void settings_of_the_allocator(void **state) {
     (void)state;
     tide_launch_config config;
@@ -264,13 +265,16 @@ static void settings_of_the_allocator(void **state) {
     expect("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:64,expandable_segments:True");
     assert_int_equal(setenv("PYTORCH_ALLOC_CONF", "max_split_size_mb:32", 1), 0);
     make(&config);
+    expect("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:64,expandable_segments:True");
+    expect("PYTORCH_ALLOC_CONF", "max_split_size_mb:32");
+    assert_int_equal(unsetenv("PYTORCH_CUDA_ALLOC_CONF"), 0);
+    make(&config);
     expect("PYTORCH_ALLOC_CONF", "max_split_size_mb:32,expandable_segments:True");
-    expect("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:64");
+    assert_null(value_of("PYTORCH_CUDA_ALLOC_CONF"));
     config.allocator_settings = NULL;
     make(&config);
     expect("PYTORCH_ALLOC_CONF", "max_split_size_mb:32");
     assert_int_equal(unsetenv("PYTORCH_ALLOC_CONF"), 0);
-    assert_int_equal(unsetenv("PYTORCH_CUDA_ALLOC_CONF"), 0);
 }
 
 int main(void) {
