@@ -7,6 +7,7 @@
 
 #include "common/text/bytes.h"
 #include "common/text/nearest.h"
+#include "common/text/sentences.h"
 #include "report/harmless.h"
 #include "report/table_internal.h"
 
@@ -261,6 +262,36 @@ const char *tide_report_sentence(const tide_report *report, const char *key, siz
         }
     }
     return NULL;
+}
+
+size_t tide_report_count_sentences(const tide_report *report) {
+    size_t n = 0;
+    for (const tide_report_item *item = report->first; item != NULL; item = item->next) {
+        n += item->text != NULL ? tide_count_sentences(item->text) : 0;
+    }
+    return n;
+}
+
+bool tide_report_drop(tide_report *report, const char *key, size_t n_kept) {
+    tide_report_item *before = NULL;
+    tide_report_item *before_last = NULL; /* the item before the one to take out */
+    size_t n = 0;
+    for (tide_report_item *item = report->first; item != NULL; item = item->next) {
+        if (item->text != NULL && (key == NULL || strcmp(item->key, key) == 0)) {
+            before_last = before;
+            n++;
+        }
+        before = item;
+    }
+    if (n <= n_kept) {
+        return false;
+    }
+    tide_report_item **link = before_last != NULL ? &before_last->next : &report->first;
+    if (report->last == *link) {
+        report->last = before_last;
+    }
+    *link = (*link)->next;
+    return true;
 }
 
 static const char *table_at(const void *ctx, size_t i) {

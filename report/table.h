@@ -213,6 +213,13 @@ void tide_table_cells_of(tide_table *table, const tide_field *fields, size_t n, 
 const char *tide_report_table_key(const tide_report *report, size_t i);
 const char *tide_report_sentence(const tide_report *report, const char *key, size_t i);
 
+/* How many sentences the texts of the report have. */
+size_t tide_report_count_sentences(const tide_report *report);
+
+/* Takes the last text with this key out of the report if more than `n_kept` have it; NULL: the last
+ * text of all. False: there was none to take out. */
+bool tide_report_drop(tide_report *report, const char *key, size_t n_kept);
+
 /* Prints the report. With CSV, `out` gets one table, and `notes` the sentences and the names of the
  * other tables, each after "tidemark COMMAND: ". TIDE_NO_MEMORY if the report is incomplete, and
  * TIDE_INVALID if it has no table of the requested name: then nothing is printed. The caller checks

@@ -64,6 +64,7 @@ static tide_status say_all(const tide_summary_view *of, tide_error *error) {
         tide_summary_warnings(of);
         tide_say_unfinished(of->report, of->snapshot, NULL);
         tide_say_inexact(of);
+        tide_shorten_answer(of->report);
         if (of->is_for_programs) {
             tide_add_facts(of, &verdict);
         }
@@ -105,6 +106,7 @@ static tide_status report_answer(const tide_file_answer *answer, const explain_o
     for (size_t i = 0; i < answer->n_sentences; i++) {
         tide_report_say(&report, answer->sentences[i].key, "%s", answer->sentences[i].text);
     }
+    tide_shorten_answer(&report);
     return tide_report_end(&report, TIDE_OK, tide_format_chosen(&options->report), error);
 }
 

@@ -36,6 +36,9 @@ TIDE_NODISCARD tide_status tide_say_help(const tide_summary_view *of, const tide
 /* Adds `unknown`: what the file does not contain, and how to record it. */
 void tide_say_unknown(const tide_summary_view *of, const tide_verdict *verdict);
 
+/* Leaves out the least important sentences of an answer until it has at most eight. */
+void tide_shorten_answer(tide_report *report);
+
 /* Adds the facts with their evidence as tables, for programs: `causes`, `growth`, `failure`,
  * `peak_lines`, `peak_categories`, `reserved`, `loops`, and the figure `facts_version`. */
 void tide_add_facts(const tide_summary_view *of, const tide_verdict *verdict);

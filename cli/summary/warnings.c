@@ -5,6 +5,12 @@
 #include "cli/words/snapshot_words.h"
 #include "cli/summary/view.h"
 #include "common/text/plural.h"
+#include "common/text/text.h"
+
+enum {
+    MOST_INEXACT = 3, /* rows that the sentence has; a table has all */
+    INEXACT_BYTES = 2048
+};
 
 bool tide_summary_is_of_pytorch(const tide_summary_view *of) {
     return strcmp(of->snapshot->origin.format, "pytorch") == 0;
@@ -30,7 +36,7 @@ void tide_say_cut(const tide_summary_view *of) {
     }
     tide_report_say(of->report, "cut",
                     "The history was cut%s: %" PRIu64 " %s the call stack of %s allocation, which "
-                    "was recorded, but the events of that are missing. The peak is not known. To "
+                    "was recorded, but the events of that are missing, and the peak is not known. To "
                     "keep all events, record with "
                     "torch.cuda.memory._record_memory_history(max_entries=%" PRIu64
                     ") and start it only once.",
@@ -88,13 +94,22 @@ void tide_summary_warnings(const tide_summary_view *of) {
 }
 
 void tide_say_inexact(const tide_summary_view *of) {
-    for (size_t i = 0; i < of->snapshot->n_inexact; i++) {
+    char words[INEXACT_BYTES];
+    tide_text text = tide_text_in(words, sizeof(words));
+    size_t n = of->snapshot->n_inexact;
+    for (size_t i = 0; i < n && i < MOST_INEXACT; i++) {
         const tide_snapshot_inexact *row = &of->snapshot->inexact[i];
         const char *bound = row->bound_bytes >= 0
                                 ? tide_report_text(of->report, " (at most %s)",
                                                    tide_report_bytes(of->report, row->bound_bytes))
                                 : "";
-        tide_report_say(of->report, "inexact", "not exact: %s%s%s: %s", row->call, bound,
-                        row->is_refused ? ", which was refused" : "", row->what);
+        tide_text_add_item(&text, "; ", "%s%s%s: %s", row->call, bound,
+                           row->is_refused ? ", which was refused" : "", row->what);
+    }
+    if (n > MOST_INEXACT) {
+        tide_text_add(&text, "; and %zu more, which tidemark summary lists", n - MOST_INEXACT);
+    }
+    if (n > 0) {
+        tide_report_say(of->report, "inexact", "not exact: %s", words);
     }
 }

@@ -57,6 +57,7 @@ static void write_device(tide_json_writer *json, const tide_snapshot *snapshot,
     tide_json_begin_array(json);
     if (is_shown(snapshot, lifetimes, device) &&
         say(snapshot, lifetimes, device, &report) == TIDE_OK && !report.no_memory) {
+        tide_shorten_answer(&report);
         write_sentences(json, &report);
     }
     tide_json_end_array(json);

@@ -130,6 +130,16 @@ bool tide_cause_is_bucket(const tide_facts *facts, const tide_lifetime *block) {
     return is_called || (tide_facts_traits(facts, block) & TIDE_IN_DDP) != 0;
 }
 
+uint8_t tide_cause_mode(const tide_facts *facts, const tide_lifetime *block) {
+    const uint8_t *modes = facts->snapshot->event_mode;
+    return modes != NULL && block->born > 0 ? modes[block->born - 1] : TIDE_AUTOGRAD_UNKNOWN;
+}
+
+bool tide_cause_is_pooled(const tide_facts *facts, const tide_lifetime *block) {
+    const uint16_t *pools = facts->snapshot->event_pool;
+    return pools != NULL && block->born > 0 && pools[block->born - 1] != 0;
+}
+
 /* ---- names of functions and of nodes ---- */
 
 static const char *function_of(const tide_facts *facts, uint32_t node) {

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/autograd_mode.h"
 #include "snapshot/explain/causes/causes_friend.h"
 
 /* A set of blocks, by birth. */
@@ -52,6 +53,12 @@ bool tide_cause_is_weight(const tide_facts *facts, const tide_lifetime *block);
 
 /* Buckets of DistributedDataParallel. */
 bool tide_cause_is_bucket(const tide_facts *facts, const tide_lifetime *block);
+
+/* Whether autograd recorded where the block was made; TIDE_AUTOGRAD_UNKNOWN. */
+uint8_t tide_cause_mode(const tide_facts *facts, const tide_lifetime *block);
+
+/* Whether the block is in a private pool. */
+bool tide_cause_is_pooled(const tide_facts *facts, const tide_lifetime *block);
 
 /* Whether a node of autograd whose name contains `part` made the block. */
 bool tide_cause_is_node(const tide_facts *facts, const tide_lifetime *block, const char *part);

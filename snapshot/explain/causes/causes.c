@@ -19,6 +19,9 @@ static tide_cause_rule *const RULES[] = {
     /* the peak */
     tide_cause_rebuilt,
     tide_cause_loaded,
+    tide_cause_untrained,
+    tide_cause_one_hot,
+    tide_cause_jacobian,
     tide_cause_logits,
     tide_cause_attention_weights,
     tide_cause_attention_by_hand,
@@ -31,6 +34,7 @@ static tide_cause_rule *const RULES[] = {
     tide_cause_unused_gradients,
     tide_cause_recomputed,
     tide_cause_copy,
+    tide_cause_weight_copies,
     tide_cause_gradients_in_forward,
     /* reserved memory */
     tide_cause_reserved,
@@ -160,10 +164,11 @@ void tide_causes_fini(tide_causes *causes) {
 }
 
 void tide_cause_add_text(const tide_cause *cause, bool is_first, tide_text *to) {
-    tide_text_add(to, "%s%s Cure: %s.", is_first ? "" : "Also: ", cause->words, cause->cure);
+    tide_text_add(to, "%s%s Cure: %s", is_first ? "" : "Also: ", cause->words, cause->cure);
     if (cause->cost[0] != '\0') {
-        tide_text_add(to, " Cost: %s.", cause->cost);
+        tide_text_add(to, " (cost: %s)", cause->cost);
     }
+    tide_text_add(to, ".");
 }
 
 const tide_cause *tide_causes_find(const tide_causes *causes, const char *id) {

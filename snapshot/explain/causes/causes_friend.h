@@ -49,6 +49,18 @@ int64_t tide_growth_largest(const tide_facts *facts, const tide_growth_fact *fac
 TIDE_NODISCARD tide_status tide_cause_filled(const tide_facts *facts, const tide_growth_fact *fact,
                                              tide_causes *to);
 
+/* summed.c. A loop without a backward pass, whose graphs one backward pass after it uses. */
+TIDE_NODISCARD tide_status tide_cause_summed(const tide_facts *facts, const tide_growth_fact *fact,
+                                             tide_causes *to);
+/* A line of the loop that adds to a list or a sum, by its text, as a node; TIDE_NONE. */
+uint32_t tide_cause_collecting_line(const tide_facts *facts, const tide_loop *loop);
+/* Adds `before` and that line, unless the growth names it already. */
+void tide_cause_add_collecting_line(const tide_facts *facts, const tide_growth_fact *fact,
+                                    const char *before, tide_text *to);
+
+/* weight_copies.c. Whether the text of a line copies the weights of a model. */
+bool tide_cause_copies_state(const tide_facts *facts, uint32_t line);
+
 /* The patterns, by what they look at. */
 tide_cause_rule tide_cause_card;          /* another owner, a limit, sheer size, weights */
 tide_cause_rule tide_cause_exception;     /* an exception that holds the failed call */
@@ -63,6 +75,9 @@ tide_cause_rule tide_cause_activations;
 tide_cause_rule tide_cause_models;
 tide_cause_rule tide_cause_spare;
 tide_cause_rule tide_cause_loaded;
+tide_cause_rule tide_cause_untrained; /* after growth, which may name the graph */
+tide_cause_rule tide_cause_one_hot;
+tide_cause_rule tide_cause_jacobian;
 tide_cause_rule tide_cause_logits;
 tide_cause_rule tide_cause_attention_weights;
 tide_cause_rule tide_cause_attention_by_hand;
@@ -76,6 +91,7 @@ tide_cause_rule tide_cause_unused_gradients;
 tide_cause_rule tide_cause_recomputed;
 tide_cause_rule tide_cause_double;
 tide_cause_rule tide_cause_copy; /* after growth, which may name the copies */
+tide_cause_rule tide_cause_weight_copies; /* after growth and copy, which may name them */
 tide_cause_rule tide_cause_gradients_in_forward;
 
 #endif

@@ -42,19 +42,9 @@ typedef struct kept {
 
 /* ---- what the blocks are ---- */
 
-static bool is_in_pool(const tide_facts *facts, const tide_lifetime *block) {
-    const uint16_t *pools = facts->snapshot->event_pool;
-    return pools != NULL && block->born > 0 && pools[block->born - 1] != 0;
-}
-
-static uint8_t mode_of(const tide_facts *facts, const tide_lifetime *block) {
-    const uint8_t *modes = facts->snapshot->event_mode;
-    return modes != NULL && block->born > 0 ? modes[block->born - 1] : TIDE_AUTOGRAD_UNKNOWN;
-}
-
 static void look_at_mode(const tide_facts *facts, const tide_lifetime *block, bool is_backward,
                          kept *ret) {
-    uint8_t mode = mode_of(facts, block);
+    uint8_t mode = tide_cause_mode(facts, block);
     bool is_gradient = is_backward && tide_module_of(&facts->scopes, block->scope) == TIDE_NONE;
     int64_t bytes = is_gradient ? (int64_t)block->block_bytes : 0;
     ret->has_modes = ret->has_modes || mode != TIDE_AUTOGRAD_UNKNOWN;
@@ -83,7 +73,8 @@ static const char *copier_of(const tide_facts *facts, uint32_t stack) {
 static void look_at_block(const tide_facts *facts, const tide_lifetime *block, kept *ret) {
     uint32_t traits = tide_facts_traits(facts, block);
     bool is_forward = (traits & TIDE_IN_FORWARD) != 0;
-    bool is_copy = (traits & (TIDE_IN_DEEPCOPY | TIDE_IN_CONVERSION)) != 0;
+    bool is_copy = (traits & (TIDE_IN_DEEPCOPY | TIDE_IN_CONVERSION)) != 0 ||
+                   tide_cause_copies_state(facts, tide_stack_program(&facts->stacks, block->stack));
     bool is_backward = tide_block_is_backward(&facts->lines, block);
     uint32_t python = block->stack != TIDE_NONE ? facts->stacks.python[block->stack] : TIDE_NONE;
     bool is_inside = is_forward && !is_backward && python != TIDE_NONE &&
@@ -95,7 +86,7 @@ static void look_at_block(const tide_facts *facts, const tide_lifetime *block, k
     ret->n_other += !is_forward;
     ret->n_inside += is_inside;
     look_at_mode(facts, block, is_backward, ret);
-    ret->has_pool = ret->has_pool || is_in_pool(facts, block);
+    ret->has_pool = ret->has_pool || tide_cause_is_pooled(facts, block);
     ret->is_captured = ret->is_captured || (traits & TIDE_IN_CAPTURE) != 0;
     if (is_copy && ret->copier[0] == '\0') {
         ret->copier = copier_of(facts, block->stack);
@@ -272,7 +263,9 @@ static tide_status say_forward(const tide_facts *facts, const tide_growth_fact *
         return TIDE_OK;
     }
     if (is_graph(fact, of)) {
-        return say_graph(facts, fact, of, to);
+        size_t n = to->n_causes;
+        TIDE_TRY(tide_cause_summed(facts, fact, to));
+        return to->n_causes > n ? TIDE_OK : say_graph(facts, fact, of, to);
     }
     bool has_graphs = of->is_captured || facts->reserved.parts[TIDE_RESERVED_POOLS].n_owners > 0;
     return has_graphs ? TIDE_OK : say_results(facts, fact, of, to);

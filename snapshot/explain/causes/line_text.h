@@ -19,6 +19,12 @@ typedef enum tide_line_kind {
 /* Of a node of the stack tree; TIDE_NONE: unknown. */
 tide_line_kind tide_cause_line_kind(const tide_facts *facts, uint32_t node);
 
+/* Whether its text was recorded and contains `part`. */
+bool tide_cause_line_has(const tide_facts *facts, uint32_t node, const char *part);
+
+/* Whether its text pairs, broadcasts or gathers: `x[:, None] - x[None]`, `x[edges[0]]`. */
+bool tide_cause_line_expands(const tide_facts *facts, uint32_t node);
+
 /* Whether its text has a product of matrices. */
 bool tide_cause_line_multiplies(const tide_facts *facts, uint32_t node);
 

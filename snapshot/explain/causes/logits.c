@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "snapshot/explain/causes/blocks.h"
+#include "snapshot/explain/causes/line_text.h"
 
 #define LEAST_LARGE 0.10   /* of the peak: of a tensor that is looked at; there are at most ten */
 #define LEAST_LOGITS 0.30  /* of the peak: of all copies */
@@ -259,12 +260,13 @@ tide_status tide_cause_logits(const tide_facts *facts, tide_causes *to) {
 
 /* ---- one line that makes far larger tensors than the rest ---- */
 
-/* The program's line of a tensor that its own operator makes in a module's code, not a layer that
- * it calls; TIDE_NONE. */
+/* The program's line of a tensor that its own operator makes in a module's code, or where the text
+ * of the line shows that it expands its inputs, not a layer that it calls; TIDE_NONE. */
 static uint32_t line_of_large(const tide_facts *facts, const tide_lifetime *block) {
     uint32_t line = tide_stack_program(&facts->stacks, block->stack);
     uint32_t at = block->stack != TIDE_NONE ? facts->stacks.python[block->stack] : TIDE_NONE;
-    bool is_below = (tide_stack_traits(&facts->stacks, line) & TIDE_IN_FORWARD) != 0;
+    bool is_below = (tide_stack_traits(&facts->stacks, line) & TIDE_IN_FORWARD) != 0 ||
+                    (block->category != TIDE_INPUT && tide_cause_line_expands(facts, line));
     bool is_counted = (tide_facts_traits(facts, block) & TIDE_IN_ATTENTION) != 0;
     while (is_below && at != line && at != TIDE_NONE) { /* functions between line and operator */
         const tide_frame_row *row = &facts->snapshot->frames[facts->snapshot->stacks[at].frame];
@@ -286,14 +288,26 @@ static bool is_own_of(const tide_facts *facts, const tide_lifetime *block, uint3
                : is_frame(facts, line_of_large(facts, block), frame);
 }
 
-/* The largest block until the peak that others made. */
-static uint64_t largest_other(const tide_facts *facts, uint32_t frame) {
+/* The large tensors of one line. */
+typedef struct blow_up {
+    uint32_t node; /* the line */
+    size_t n;
+    int64_t bytes;
+    uint64_t smallest, other; /* bytes: of them, and the largest of other lines */
+} blow_up;
+
+/* The largest block until the peak that others made. What is as large as a tensor of a line that
+ * expands its inputs was computed from it. */
+static uint64_t largest_other(const tide_facts *facts, const blow_up *of) {
     uint64_t largest = 0;
+    uint32_t frame = facts->snapshot->stacks[of->node].frame;
+    bool is_expanding = tide_cause_line_expands(facts, of->node);
     for (size_t i = 0; i < facts->lifetimes->n_lifetimes; i++) {
         const tide_lifetime *block = tide_facts_block(facts, (uint32_t)i);
         bool is_looked_at = block->device == facts->device &&
                             (int64_t)block->born <= facts->peak_event + 1 &&
-                            block->block_bytes > largest;
+                            block->block_bytes > largest &&
+                            !(is_expanding && is_as_large(block->block_bytes, of->smallest));
         if (is_looked_at && block->category != TIDE_WORKSPACE && !is_own_of(facts, block, frame)) {
             largest = block->block_bytes;
         }
@@ -311,13 +325,20 @@ static bool is_replaced(const tide_facts *facts, uint32_t frame) {
     return false;
 }
 
-/* The large tensors of one line. */
-typedef struct blow_up {
-    uint32_t node; /* the line */
-    size_t n;
-    int64_t bytes;
-    uint64_t smallest, other; /* bytes: of them, and the largest of other lines */
-} blow_up;
+static const char *cure_of(const tide_facts *facts, uint32_t node) {
+    bool is_gather = tide_cause_line_has(facts, node, "[edge") ||
+                     tide_cause_line_has(facts, node, "[src") ||
+                     tide_cause_line_has(facts, node, "index_select(");
+    bool is_distance = tide_cause_line_has(facts, node, "None") &&
+                       tide_cause_line_has(facts, node, " - ");
+    return is_gather ? "gather and sum in one step, as a product with a sparse matrix "
+                       "(`torch.sparse.mm(adjacency, x)`), or in chunks of the indices"
+           : is_distance
+               ? "for distances, `torch.cdist(x, y)` makes no tensor of differences; otherwise "
+                 "compute in chunks over one dimension"
+               : "look at the shapes in this line: it broadcasts or pairs its inputs, or expands a "
+                 "mask; do it in chunks over one dimension, or keep the dimension of size 1";
+}
 
 static tide_status say_blow_up(const tide_facts *facts, const blow_up *of, tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
@@ -336,9 +357,7 @@ static tide_status say_blow_up(const tide_facts *facts, const blow_up *of, tide_
                   ". %s at least %" PRIu64 " times as large as any other tensor of the program.",
                   of->n == 1 ? "It is" : "Each is", of->smallest / of->other);
     cause.words = words;
-    cause.cure = "look at the shapes in this line. It broadcasts or pairs its inputs, or "
-                 "expands a mask: do it in chunks over one dimension, or keep the "
-                 "dimension of size 1";
+    cause.cure = cure_of(facts, of->node);
     cause.cost = "a loop over the chunks";
     return tide_causes_add(to, &cause);
 }
@@ -377,7 +396,7 @@ tide_status tide_cause_blow_up(const tide_facts *facts, tide_causes *to) {
             is_replaced(facts, frame)) {
             continue;
         }
-        found.other = largest_other(facts, frame);
+        found.other = largest_other(facts, &found);
         if (found.other > 0 && found.smallest >= LARGER * found.other) {
             return say_blow_up(facts, &found, to);
         }

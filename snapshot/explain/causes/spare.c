@@ -52,7 +52,8 @@ static tide_status say(const tide_facts *facts, int64_t row, const tide_reserved
         tide_stayers_add_words(of, facts, &text);
     }
     const tide_cause cause = {.id = "reserved_in_pieces",
-                              .tier = TIDE_TIER_PEAK,
+                              .tier = tide_causes_find(to, "blow_up") != NULL ? TIDE_TIER_ADVICE
+                                                                              : TIDE_TIER_PEAK,
                               .share = (double)part->free_bytes / (double)facts->reserved.bytes,
                               .is_of_reserved = true,
                               .bytes = part->free_bytes,

@@ -1,0 +1,24 @@
+/* An answer of at most eight sentences. */
+#include "cli/summary/verdict.h"
+
+enum { MOST_SENTENCES = 8 };
+
+/* What is left out first, and how many texts of that key stay. The failure, its first cause, the
+ * setting that helps, and warnings that bytes may be wrong are never in this list. */
+static const struct {
+    const char *key;
+    size_t n_kept;
+} ORDER[] = {{"kinds", 0},     {"cause", 2},   {"reserved", 0}, {"retries", 0}, {"emulated", 0},
+             {"oom_cause", 0}, {"unknown", 0}, {"cause", 1},    {"inexact", 0}, {"filled", 0}};
+
+void tide_shorten_answer(tide_report *report) {
+    size_t n = sizeof(ORDER) / sizeof(ORDER[0]);
+    bool has_more = true;
+    for (size_t i = 0; has_more && tide_report_count_sentences(report) > MOST_SENTENCES;) {
+        if (i < n) {
+            i += !tide_report_drop(report, ORDER[i].key, ORDER[i].n_kept);
+        } else {
+            has_more = tide_report_drop(report, NULL, 1);
+        }
+    }
+}
