@@ -54,12 +54,40 @@ static uint64_t rows_of(uint64_t bytes) {
     return 0;
 }
 
-/* The whole basis that was made last, of those that are allocated at the peak; NULL. */
+/* Whether the function that is differentiated made the block: a line of the program, or a module. */
+static bool is_of_function(const tide_facts *facts, const tide_lifetime *block) {
+    uint32_t at = block->stack != TIDE_NONE ? facts->stacks.python[block->stack] : TIDE_NONE;
+    if (at == TIDE_NONE) {
+        return false;
+    }
+    const tide_frame_row *row = &facts->snapshot->frames[facts->snapshot->stacks[at].frame];
+    return strstr(tide_snapshot_text(facts->snapshot, row->file), "torch/_functorch/") == NULL;
+}
+
+/* Whether another basis of that size follows without a call of the function in between: then both
+ * are parts of one. Their sizes do not show it, because 64 x 4096 numbers are as many as 512 x 512.
+ */
+static bool is_part(const tide_facts *facts, const tide_lifetime *basis) {
+    bool has_last = false; /* a basis, and no call of the function since */
+    for (size_t i = 0; i < facts->lifetimes->n_lifetimes; i++) {
+        const tide_lifetime *block = tide_facts_block(facts, (uint32_t)i);
+        bool is_like = block->device == facts->device && block->stack == basis->stack &&
+                       block->requested_bytes == basis->requested_bytes;
+        if (is_like && has_last) {
+            return true;
+        }
+        has_last = is_like || (has_last && !is_of_function(facts, block));
+    }
+    return false;
+}
+
+/* The first whole basis of those that are allocated at the peak; NULL. What autograd made from it is
+ * younger. */
 static const tide_lifetime *find_basis(const tide_facts *facts) {
-    for (size_t i = facts->n_peak; i-- > 0;) {
+    for (size_t i = 0; i < facts->n_peak; i++) {
         const tide_lifetime *block = tide_facts_block(facts, facts->peak[i]);
         if (is_basis(facts, block->stack) && rows_of(block->requested_bytes) > 0) {
-            return block;
+            return is_part(facts, block) ? NULL : block;
         }
     }
     return NULL;
@@ -91,10 +119,10 @@ static tide_status say(const tide_facts *facts, uint32_t line, uint64_t n_rows, 
                   " rows are computed together, each with tensors of its own.",
                   tide_cause_quoted(facts, line, "", place), n_rows);
     cause->words = text->bytes;
-    cause->cure = "compute some rows at a time, `torch.func.jacrev(f, chunk_size=64)(x)`; "
-                  "`jacfwd` needs fewer passes if `f` has fewer inputs than outputs; if only "
-                  "products with the Jacobian are used, `vjp` or `jvp`";
-    cause->cost = "a pass for each chunk; the result itself stays";
+    cause->cure = "compute some rows at a time, `torch.func.jacrev(f, chunk_size=64)(x)`, under "
+                  "`torch.no_grad()` unless you train through the result; if each output depends "
+                  "on its own sample alone, `torch.func.vmap(torch.func.jacrev(f))(x)`";
+    cause->cost = "a pass for each chunk";
     return tide_causes_add(to, cause);
 }
 

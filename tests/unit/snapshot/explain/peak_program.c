@@ -68,7 +68,8 @@ static tide_event *add(peak_program *to, tide_action action, uint64_t address, u
     assert_true(to->n_events < PEAK_ROWS);
     tide_event *row = &to->events[to->n_events];
     *row = made_event(action, address, bytes, bytes);
-    row->time_ns = (int64_t)to->n_events++;
+    row->time_ns = (int64_t)to->n_events;
+    to->modes[to->n_events++] = action == TIDE_ACTION_ALLOC ? to->mode : TIDE_AUTOGRAD_UNKNOWN;
     return row;
 }
 
@@ -82,10 +83,19 @@ uint64_t peak_alloc(peak_program *to, const peak_block *block) {
     return address;
 }
 
-void peak_free(peak_program *to, uint64_t address) {
+void peak_free_in(peak_program *to, uint64_t address, uint32_t scope) {
     uint64_t bytes = to->events[(address >> 40) - 1].block_bytes;
-    add(to, TIDE_ACTION_FREE_REQUESTED, address, bytes);
-    add(to, TIDE_ACTION_FREE_COMPLETED, address, bytes);
+    add(to, TIDE_ACTION_FREE_REQUESTED, address, bytes)->scope = scope;
+    add(to, TIDE_ACTION_FREE_COMPLETED, address, bytes)->scope = scope;
+}
+
+void peak_free(peak_program *to, uint64_t address) {
+    peak_free_in(to, address, TIDE_NONE);
+}
+
+void peak_text(peak_program *to, int line, const char *text) {
+    assert_true(to->n_source < PEAK_ROWS);
+    to->source[to->n_source++] = (tide_source_row){string_of(to, USER), (uint64_t)line, text, false};
 }
 
 /* The facts of a program. */
@@ -107,6 +117,9 @@ static void derive(const peak_program *of, derived *to) {
                                 .n_devices = 1};
     to->snapshot = made_snapshot(NULL, &tables, of->events, of->n_events);
     to->snapshot->origin.format = of->is_pickle ? "pytorch" : "";
+    to->snapshot->event_mode = of->mode != TIDE_AUTOGRAD_UNKNOWN ? of->modes : NULL;
+    to->snapshot->source = of->source;
+    to->snapshot->n_source = of->n_source;
     assert_int_equal(
         tide_lifetimes_init(&to->lifetimes, to->snapshot, tide_hostmem_default(), NULL), TIDE_OK);
     assert_int_equal(tide_facts_init(&to->facts, to->snapshot, &to->lifetimes, 0), TIDE_OK);

@@ -29,6 +29,10 @@ typedef struct peak_program {
     size_t n_scopes;
     tide_event events[PEAK_ROWS];
     size_t n_events;
+    uint8_t modes[PEAK_ROWS]; /* of the events */
+    uint8_t mode;             /* of the events that follow: tide_autograd_mode */
+    tide_source_row source[PEAK_ROWS];
+    size_t n_source;
     bool is_pickle;
 } peak_program;
 
@@ -56,6 +60,11 @@ typedef struct peak_block {
 /* Allocates a block, and returns its address. */
 uint64_t peak_alloc(peak_program *to, const peak_block *block);
 void peak_free(peak_program *to, uint64_t address);
+/* The same in a scope. */
+void peak_free_in(peak_program *to, uint64_t address, uint32_t scope);
+
+/* The text of a line of USER. Lines in ascending order. */
+void peak_text(peak_program *to, int line, const char *text);
 
 /* A line of main, and a block of so many MiB without a name. */
 uint32_t peak_at(peak_program *to, int line);

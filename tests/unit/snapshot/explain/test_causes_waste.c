@@ -1,0 +1,197 @@
+/* test_causes_waste.c - the patterns of memory that the program does not need: graphs that no
+ * backward pass uses, wide masks, Jacobians in one pass, copies of the weights. Each fires on the
+ * facts of its program and is silent on those of programs that resemble it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "peak_program.h"
+
+static peak_program program;
+
+static int clear(void **state) {
+    (void)state;
+    memset(&program, 0, sizeof(program));
+    program.mode = TIDE_AUTOGRAD_ON;
+    return 0;
+}
+
+/* ---- a graph that no backward pass uses ---- */
+
+enum { N_LAYERS = 10 };
+
+/* What the layers of a teacher keep at line 18, and how it ends. The peak is in between. */
+static void teach(int n_layers, bool is_trained) {
+    uint64_t blocks[N_LAYERS];
+    uint32_t phase = peak_scope(&program, NONE, TIDE_SCOPE_PHASE, "backward");
+    peak_text(&program, 18, "t = teacher(x)");
+    peak_put(&program, 100, peak_at(&program, 3), NONE, TIDE_PARAMETER);
+    for (int i = 0; i < n_layers; i++) {
+        uint32_t line = peak_module(&program, peak_at(&program, 18), "Net.forward", USER, 40 + i);
+        blocks[i] = peak_put(&program, 50, line, NONE, TIDE_ACTIVATION);
+    }
+    for (int i = 0; i < n_layers; i++) {
+        peak_free_in(&program, blocks[i], is_trained ? phase : NONE);
+    }
+}
+
+static void untrained_fires(void **state) {
+    (void)state;
+    teach(N_LAYERS, false);
+    peak_has(&program, "untrained_graph",
+             "500.00 MiB of the peak (83 %) is the autograd graph of the forward pass at main "
+             "(train.py:18), `t = teacher(x)`: 10 tensors");
+}
+
+static void untrained_is_silent_if_trained(void **state) {
+    (void)state;
+    teach(N_LAYERS, true);
+    peak_lacks(&program, "untrained_graph");
+}
+
+/* With gradients disabled there is no graph, and a recording that lacks the mode shows none. */
+static void untrained_is_silent_without_gradients(void **state) {
+    (void)state;
+    program.mode = TIDE_AUTOGRAD_OFF;
+    teach(N_LAYERS, false);
+    peak_lacks(&program, "untrained_graph");
+    clear(NULL);
+    program.mode = TIDE_AUTOGRAD_UNKNOWN;
+    teach(N_LAYERS, false);
+    peak_lacks(&program, "untrained_graph");
+}
+
+/* Results that a variable holds until the next pass are few. */
+static void untrained_is_silent_on_results(void **state) {
+    (void)state;
+    teach(5, false);
+    peak_lacks(&program, "untrained_graph");
+}
+
+/* ---- one_hot ---- */
+
+/* A line that makes `first` MiB, then `second` MiB. */
+static void mask(const char *text, uint64_t first, uint64_t second) {
+    uint32_t line = peak_at(&program, 10);
+    peak_text(&program, 10, text);
+    peak_put(&program, 200, peak_at(&program, 3), NONE, TIDE_PARAMETER);
+    peak_put(&program, first, line, NONE, TIDE_TEMPORARY);
+    peak_put(&program, second, line, NONE, TIDE_TEMPORARY);
+}
+
+static void one_hot_fires(void **state) {
+    (void)state;
+    mask("m = F.one_hot(y, 150).float()", 400, 200);
+    peak_has(&program, "one_hot",
+             "400.00 MiB of the peak (50 %) is the result of one_hot at main (train.py:10), `m = "
+             "F.one_hot(y, 150).float()`: it is int64");
+}
+
+/* A mask of one byte; and a line whose large tensor is made from the result. */
+static void one_hot_is_silent_on_others(void **state) {
+    (void)state;
+    mask("m = torch.zeros(n, 150, dtype=torch.bool).scatter_(1, y, True)", 400, 200);
+    peak_lacks(&program, "one_hot");
+    clear(NULL);
+    mask("m = x[:, None] * F.one_hot(y, 150)", 200, 400);
+    peak_lacks(&program, "one_hot");
+}
+
+/* ---- a Jacobian in one pass ---- */
+
+/* The basis has 4096 columns of four bytes. */
+static void differentiate(uint64_t n_rows, uint64_t result_mib) {
+    uint32_t phase = peak_scope(&program, NONE, TIDE_SCOPE_PHASE, "backward");
+    uint32_t call = peak_call(&program, peak_at(&program, 9), "jacrev.<locals>.wrapper_fn",
+                              TORCH "_functorch/eager_transforms.py", 776);
+    uint32_t make = peak_call(&program, call, "_chunked_standard_basis_for_",
+                              TORCH "_functorch/eager_transforms.py", 907);
+    const peak_block basis = {n_rows * 4096 * 4, make, NONE, TIDE_TEMPORARY, NULL};
+    peak_put(&program, 50, peak_at(&program, 3), NONE, TIDE_PARAMETER);
+    for (uint64_t made = 0; made < 4096; made += n_rows) {
+        (void)peak_alloc(&program, &basis);
+    }
+    for (int i = 0; i < 4; i++) {
+        peak_put(&program, 100, NONE, phase, TIDE_TEMPORARY);
+    }
+    peak_put(&program, result_mib, NONE, phase, TIDE_TEMPORARY);
+}
+
+static void jacobian_fires(void **state) {
+    (void)state;
+    differentiate(4096, 100);
+    peak_has(&program, "jacobian_together",
+             "564.00 MiB of the peak (92 %) was allocated for the Jacobian at main (train.py:9): "
+             "all its 4096 rows are computed together");
+}
+
+/* With chunk_size=64; and a result that is nearly all of it. */
+static void jacobian_is_silent_in_chunks(void **state) {
+    (void)state;
+    differentiate(64, 100);
+    peak_lacks(&program, "jacobian_together");
+    clear(NULL);
+    differentiate(4096, 4000);
+    peak_lacks(&program, "jacobian_together");
+}
+
+/* ---- copies of the weights ---- */
+
+/* Four weights of 40 and 60 MiB, and `n` copies of blocks of `first` and 60 MiB at line 11. */
+static void keep(const char *text, int n, uint64_t first) {
+    peak_text(&program, 11, text);
+    for (int i = 0; i < 2; i++) {
+        peak_put(&program, 40, peak_at(&program, 3), NONE, TIDE_PARAMETER);
+        peak_put(&program, 60, peak_at(&program, 3), NONE, TIDE_PARAMETER);
+    }
+    for (int i = 0; i < 2 * n; i++) {
+        peak_put(&program, first, peak_at(&program, 11), NONE, TIDE_UNKNOWN);
+        peak_put(&program, 60, peak_at(&program, 11), NONE, TIDE_UNKNOWN);
+    }
+}
+
+static void copies_fire(void **state) {
+    (void)state;
+    keep("best = {k: v.clone() for k, v in net.state_dict().items()}", 2, 40);
+    peak_has(&program, "weight_copies",
+             "400.00 MiB of the peak (67 %) is 2 copies of the weights on the card, made at main "
+             "(train.py:11), `best = {k: v.clone() for k, v in net.state_dict().items()}`: the old "
+             "copy is still there while the new one is made.");
+    clear(NULL);
+    keep("saved.append([p.clone() for p in net.parameters()])", 1, 40);
+    peak_has(&program, "weight_copies", "is a copy of the weights on the card");
+}
+
+/* Other sizes, another operator, and gradients. */
+static void copies_are_silent_on_others(void **state) {
+    (void)state;
+    keep("x = y.clone()", 2, 41);
+    peak_lacks(&program, "weight_copies");
+    clear(NULL);
+    keep("x = net(y)", 2, 40);
+    peak_lacks(&program, "weight_copies");
+    clear(NULL);
+    keep("old = [p.grad.clone() for p in net.parameters()]", 2, 40);
+    peak_lacks(&program, "weight_copies");
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, clear)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(untrained_fires),
+        TEST(untrained_is_silent_if_trained),
+        TEST(untrained_is_silent_without_gradients),
+        TEST(untrained_is_silent_on_results),
+        TEST(one_hot_fires),
+        TEST(one_hot_is_silent_on_others),
+        TEST(jacobian_fires),
+        TEST(jacobian_is_silent_in_chunks),
+        TEST(copies_fire),
+        TEST(copies_are_silent_on_others),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
