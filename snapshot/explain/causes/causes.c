@@ -20,6 +20,8 @@ static tide_cause_rule *const RULES[] = {
     tide_cause_rebuilt,
     tide_cause_loaded,
     tide_cause_untrained,
+    tide_cause_summed,
+    tide_cause_collected,
     tide_cause_one_hot,
     tide_cause_jacobian,
     tide_cause_logits,

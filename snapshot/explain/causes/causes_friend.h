@@ -49,12 +49,8 @@ int64_t tide_growth_largest(const tide_facts *facts, const tide_growth_fact *fac
 TIDE_NODISCARD tide_status tide_cause_filled(const tide_facts *facts, const tide_growth_fact *fact,
                                              tide_causes *to);
 
-/* summed.c. A loop without a backward pass, whose graphs one backward pass after it uses. */
-TIDE_NODISCARD tide_status tide_cause_summed(const tide_facts *facts, const tide_growth_fact *fact,
-                                             tide_causes *to);
-/* A line of the loop that adds to a list or a sum, by its text, as a node; TIDE_NONE. */
-uint32_t tide_cause_collecting_line(const tide_facts *facts, const tide_loop *loop);
-/* Adds `before` and that line, unless the growth names it already. */
+/* summed.c. Adds `before` and the line of the growth's loop that adds to a list, by its text, unless
+ * the growth names it already. */
 void tide_cause_add_collecting_line(const tide_facts *facts, const tide_growth_fact *fact,
                                     const char *before, tide_text *to);
 
@@ -76,6 +72,8 @@ tide_cause_rule tide_cause_models;
 tide_cause_rule tide_cause_spare;
 tide_cause_rule tide_cause_loaded;
 tide_cause_rule tide_cause_untrained; /* after growth, which may name the graph */
+tide_cause_rule tide_cause_summed;
+tide_cause_rule tide_cause_collected; /* after growth, which may name them */
 tide_cause_rule tide_cause_one_hot;
 tide_cause_rule tide_cause_jacobian;
 tide_cause_rule tide_cause_logits;

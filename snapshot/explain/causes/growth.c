@@ -246,6 +246,7 @@ static tide_status say_results(const tide_facts *facts, const tide_growth_fact *
     size_t n = (fact->n_blocks + fact->n_keeping / 2) / fact->n_keeping;
     tide_growth_add_kept(facts, fact, &text);
     tide_growth_add_line(facts, fact, &text);
+    tide_cause_add_collecting_line(facts, fact, ", kept at ", &text);
     tide_text_add(&text, ": %zu %s each time%s. Results are collected on the card, not graphs%s.",
                   n > 0 ? n : 1, tide_plural(n > 1 ? n : 1, "tensor", "tensors"),
                   is_off(of) || is_plain_gradients(of) ? "" : ", fewer than a graph would have",
@@ -263,9 +264,7 @@ static tide_status say_forward(const tide_facts *facts, const tide_growth_fact *
         return TIDE_OK;
     }
     if (is_graph(fact, of)) {
-        size_t n = to->n_causes;
-        TIDE_TRY(tide_cause_summed(facts, fact, to));
-        return to->n_causes > n ? TIDE_OK : say_graph(facts, fact, of, to);
+        return say_graph(facts, fact, of, to);
     }
     bool has_graphs = of->is_captured || facts->reserved.parts[TIDE_RESERVED_POOLS].n_owners > 0;
     return has_graphs ? TIDE_OK : say_results(facts, fact, of, to);

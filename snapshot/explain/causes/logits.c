@@ -362,7 +362,8 @@ static tide_status say_blow_up(const tide_facts *facts, const blow_up *of, tide_
     return tide_causes_add(to, &cause);
 }
 
-/* The large tensors of a line: those of its operators, and of their backward pass. */
+/* The large tensors of a line: those of its operators, and of their backward pass. If the line
+ * expands its inputs, others of that size were computed from its tensors. */
 static blow_up gather(const tide_facts *facts, const large_tensors *from, uint32_t node) {
     blow_up found = {.node = node, .smallest = UINT64_MAX};
     uint32_t frame = facts->snapshot->stacks[node].frame;
@@ -372,6 +373,13 @@ static blow_up gather(const tide_facts *facts, const large_tensors *from, uint32
             found.n++;
             found.bytes += (int64_t)bytes;
             found.smallest = bytes < found.smallest ? bytes : found.smallest;
+        }
+    }
+    for (size_t i = 0; i < from->n && tide_cause_line_expands(facts, node); i++) {
+        uint64_t bytes = from->blocks[i]->block_bytes;
+        if (!is_own_of(facts, from->blocks[i], frame) && is_as_large(bytes, found.smallest)) {
+            found.n++;
+            found.bytes += (int64_t)bytes;
         }
     }
     return found;

@@ -10,111 +10,142 @@
 enum {
     LEAST_BLOCKS = 8, /* of the graph; fewer may be results that a variable holds */
     LEAST_PLACES = 3, /* of the graph */
-    MOST_CALLS = 16   /* lines that call models, that are looked at */
+    MOST_CALLS = 64   /* lines and their callers, that are looked at */
 };
 
-/* A result that a forward call of a module made while autograd recorded. */
+/* What the program made while autograd recorded, outside of the optimizer and of CUDA graphs. */
 static bool is_recorded(const tide_facts *facts, const tide_lifetime *block) {
-    const uint32_t other = TIDE_IN_CAPTURE | TIDE_IN_RECOMPUTE;
-    return block->device == facts->device && block->category != TIDE_WORKSPACE &&
+    const uint32_t other = TIDE_IN_CAPTURE | TIDE_IN_RECOMPUTE | TIDE_IN_OPTIMIZER;
+    return block->category != TIDE_WORKSPACE &&
            tide_cause_mode(facts, block) == TIDE_AUTOGRAD_ON &&
-           tide_block_is_forward(&facts->lines, block) && !tide_cause_is_state(facts, block) &&
+           !tide_block_is_backward(&facts->lines, block) && !tide_cause_is_state(facts, block) &&
            !tide_cause_is_pooled(facts, block) && (tide_facts_traits(facts, block) & other) == 0;
 }
 
-/* What one line that calls models keeps at the peak. */
+/* What is alive at the peak below one line of the program. */
 typedef struct call {
-    uint32_t node; /* the line */
-    size_t n_blocks, n_places;
-    int64_t bytes;      /* of places that no backward pass frees */
-    int64_t used_bytes; /* of the others */
+    uint32_t node;             /* the line */
+    size_t n_blocks, n_places; /* of calls of modules, that no backward pass frees */
+    int64_t graph_bytes;       /* of these */
+    int64_t bytes;             /* of all that no backward pass frees */
+    int64_t used_bytes;        /* of what a backward pass frees */
 } call;
 
 typedef struct calls {
     call calls[MOST_CALLS];
     size_t n;
+    tide_map seen; /* a line and a place -> 1 */
 } calls;
 
-static call *call_of(const tide_facts *facts, uint32_t stack, calls *of) {
-    uint32_t node = facts->stacks.visible[stack];
+static call *call_of(uint32_t node, calls *of) {
     for (size_t i = 0; i < of->n; i++) {
         if (of->calls[i].node == node) {
             return &of->calls[i];
         }
     }
-    if (node == TIDE_NONE || of->n == MOST_CALLS) {
+    if (of->n == MOST_CALLS) {
         return NULL;
     }
     of->calls[of->n] = (call){.node = node};
     return &of->calls[of->n++];
 }
 
+static tide_status add(const tide_facts *facts, const tide_lifetime *block, bool is_used,
+                       calls *to, call *at) {
+    const uint64_t place = tide_place_key(&facts->scopes, block->stack, block->scope);
+    const uint64_t key = place ^ ((uint64_t)at->node * UINT64_C(0x9E3779B97F4A7C15));
+    uint64_t n = 0;
+    int64_t bytes = (int64_t)block->block_bytes;
+    at->used_bytes += is_used ? bytes : 0;
+    at->bytes += is_used ? 0 : bytes;
+    if (is_used || !tide_block_is_forward(&facts->lines, block)) {
+        return TIDE_OK;
+    }
+    at->graph_bytes += bytes;
+    at->n_blocks++;
+    at->n_places += !tide_map_find(&to->seen, key, &n);
+    return tide_map_put(&to->seen, key, 1);
+}
+
 static tide_status find_calls(const tide_facts *facts, const tide_cause_blocks *of,
                               const tide_cause_ends *ends, calls *to) {
-    tide_map seen; /* places that are counted */
-    tide_status status = TIDE_OK;
-    tide_map_init(&seen, facts->mem);
-    for (size_t i = 0; i < of->n_blocks && status == TIDE_OK; i++) {
+    for (size_t i = 0; i < of->n_blocks; i++) {
         const tide_lifetime *block = tide_facts_block(facts, of->blocks[i]);
-        uint64_t key = tide_place_key(&facts->scopes, block->stack, block->scope);
-        uint64_t n = 0;
-        call *at = block->stack != TIDE_NONE ? call_of(facts, block->stack, to) : NULL;
-        if (at == NULL) {
-            continue;
-        }
-        if (tide_cause_ends_of(ends, block) != TIDE_END_ELSEWHERE) {
-            at->used_bytes += (int64_t)block->block_bytes;
-            continue;
-        }
-        at->bytes += (int64_t)block->block_bytes;
-        at->n_blocks++;
-        if (!tide_map_find(&seen, key, &n)) {
-            at->n_places++;
-            status = tide_map_put(&seen, key, 1);
+        bool is_used = tide_cause_ends_of(ends, block) != TIDE_END_ELSEWHERE;
+        uint32_t node = block->stack != TIDE_NONE ? facts->stacks.visible[block->stack] : TIDE_NONE;
+        for (; node != TIDE_NONE; node = tide_stack_visible_caller(&facts->stacks, node)) {
+            call *at = call_of(node, to);
+            if (at != NULL) {
+                TIDE_TRY(add(facts, block, is_used, to, at));
+            }
         }
     }
-    tide_map_fini(&seen);
-    return status;
+    return TIDE_OK;
+}
+
+static bool is_pure(const call *of) {
+    return (double)of->bytes >= LEAST_UNTRAINED * (double)(of->bytes + of->used_bytes);
 }
 
 static bool is_untrained(const tide_facts *facts, const call *of) {
-    return (double)of->bytes >= LEAST_GRAPH * (double)facts->peak_bytes &&
-           (double)of->bytes >= LEAST_UNTRAINED * (double)(of->bytes + of->used_bytes) &&
+    return (double)of->graph_bytes >= LEAST_GRAPH * (double)facts->peak_bytes && is_pure(of) &&
            of->n_blocks >= LEAST_BLOCKS && of->n_places >= LEAST_PLACES;
 }
 
-static tide_status say(const tide_facts *facts, const call *of, tide_causes *to) {
+/* The innermost line with the most bytes, and its outermost caller below which a backward pass
+ * frees nothing either: NULL: none. */
+static const call *find_most(const tide_facts *facts, calls *of, uint32_t *ret_inner) {
+    const call *most = NULL;
+    for (size_t i = 0; i < of->n; i++) { /* a line comes before its callers */
+        const call *at = &of->calls[i];
+        bool is_more = most == NULL || at->graph_bytes > most->graph_bytes;
+        most = is_more && is_untrained(facts, at) ? at : most;
+    }
+    *ret_inner = most != NULL ? most->node : TIDE_NONE;
+    for (uint32_t node = *ret_inner; node != TIDE_NONE;) {
+        node = tide_stack_visible_caller(&facts->stacks, node);
+        const call *outer = node != TIDE_NONE ? call_of(node, of) : NULL;
+        if (outer == NULL || !is_pure(outer)) {
+            break;
+        }
+        most = outer;
+    }
+    return most;
+}
+
+static tide_status say(const tide_facts *facts, const call *of, uint32_t inner, tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
     char place[TIDE_PLACE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
     tide_cause cause = tide_cause_of_peak(facts, "untrained_graph", of->bytes);
     tide_cause_add_bytes(facts, of->bytes, &text);
-    tide_text_add(&text,
-                  " is the autograd graph of the forward pass at %s: %zu tensors, kept because "
-                  "gradients are enabled there, and no backward pass uses them.",
-                  tide_cause_quoted(facts, of->node, "", place), of->n_blocks);
+    tide_text_add(&text, " is the autograd graph of the forward pass at %s",
+                  tide_cause_quoted(facts, inner, "", place));
+    if (of->node != inner) {
+        tide_text_add(&text, ", called at %s", tide_cause_quoted(facts, of->node, "", place));
+    }
+    tide_text_add(&text, ": gradients are enabled there, and no backward pass uses it.");
     cause.words = words;
     cause.share += WASTE;
-    cause.cure = "call it under `with torch.no_grad():`, as a teacher, a reference model, log "
-                 "probabilities that are only compared, or an evaluation need";
+    cause.cure = "make this call under `with torch.no_grad():`, as for a teacher, a reference "
+                 "model, log probabilities that are only compared, or an evaluation";
     return tide_causes_add(to, &cause);
 }
 
 static tide_status look(const tide_facts *facts, tide_cause_blocks *of, tide_cause_ends *ends,
                         tide_causes *to) {
-    calls found = {.n = 0};
-    const call *most = NULL;
     TIDE_TRY(tide_cause_blocks_init(of, facts, is_recorded));
     if (!tide_cause_blocks_reach(of, facts, LEAST_GRAPH)) {
         return TIDE_OK;
     }
     TIDE_TRY(tide_cause_ends_init(ends, facts, is_recorded));
-    TIDE_TRY(find_calls(facts, of, ends, &found));
-    for (size_t i = 0; i < found.n; i++) {
-        bool is_more = most == NULL || found.calls[i].bytes > most->bytes;
-        most = is_more && is_untrained(facts, &found.calls[i]) ? &found.calls[i] : most;
-    }
-    return most != NULL ? say(facts, most, to) : TIDE_OK;
+    calls found = {.n = 0};
+    uint32_t inner = TIDE_NONE;
+    tide_map_init(&found.seen, facts->mem);
+    tide_status status = find_calls(facts, of, ends, &found);
+    tide_map_fini(&found.seen);
+    const call *most = status == TIDE_OK ? find_most(facts, &found, &inner) : NULL;
+    return most != NULL ? say(facts, most, inner, to) : status;
 }
 
 tide_status tide_cause_untrained(const tide_facts *facts, tide_causes *to) {

@@ -39,8 +39,7 @@ static void add_rhythm(const tide_facts *facts, const tide_growth_fact *fact, ti
     }
 }
 
-/* "validate (c01.py:13-15)" */
-static void add_loop(const tide_facts *facts, const tide_loop *loop, tide_text *to) {
+void tide_growth_add_loop(const tide_facts *facts, const tide_loop *loop, tide_text *to) {
     const char *function = tide_snapshot_text(facts->snapshot, loop->function);
     const char *file = tide_snapshot_text(facts->snapshot, loop->file);
     const char *slash = strrchr(file, '/');
@@ -63,7 +62,7 @@ void tide_growth_add_kept(const tide_facts *facts, const tide_growth_fact *fact,
         tide_text_add(to, "The program");
     } else {
         tide_text_add(to, "The loop at ");
-        add_loop(facts, fact->loop, to);
+        tide_growth_add_loop(facts, fact->loop, to);
     }
     tide_text_add(to, " keeps %s ", tide_bytes_format(fact->rate_bytes, rate));
     add_rhythm(facts, fact, to);
@@ -94,7 +93,7 @@ void tide_growth_add_words(const tide_facts *facts, const tide_growth_fact *fact
     add_rhythm(facts, fact, to);
     if (!fact->loop->is_steps) {
         tide_text_add(to, " of the loop at ");
-        add_loop(facts, fact->loop, to);
+        tide_growth_add_loop(facts, fact->loop, to);
     }
     tide_text_add(to, ", in %zu so far", fact->n_keeping);
     tide_growth_add_line(facts, fact, to);

@@ -15,6 +15,9 @@ extern "C" {
 /* "iteration"; "pass" of a loop on one line; "step" of steps that the program names. */
 const char *tide_growth_round(const tide_growth_fact *fact);
 
+/* Adds "validate (c01.py:13-15)". */
+void tide_growth_add_loop(const tide_facts *facts, const tide_loop *loop, tide_text *to);
+
 /* Adds "The loop at validate (c01.py:13-15) keeps 1.29 GiB on each iteration, 7.75 GiB in 6 so
  * far". */
 void tide_growth_add_kept(const tide_facts *facts, const tide_growth_fact *fact, tide_text *to);
