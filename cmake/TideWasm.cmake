@@ -28,7 +28,7 @@ if(TIDEMARK_ASSERTS)
     list(APPEND TIDE_WASM_FLAGS -DTIDEMARK_ASSERTS)
 endif()
 # The stack is below all data: an overflow traps instead of overwriting data.
-set(TIDE_WASM_LINK_FLAGS --gc-sections --strip-all --stack-first -z stack-size=1048576 --max-memory=4294967296
+set(TIDE_WASM_LINK_FLAGS -O2 --gc-sections --strip-all --stack-first -z stack-size=1048576 --max-memory=4294967296
     --entry=_initialize "${TIDE_WASM_LIB}/crt1-reactor.o")
 
 # tide_wasm_objects(RET_OBJECTS SOURCES...): compiles files, given by their paths from the root of the project.
@@ -38,8 +38,12 @@ function(tide_wasm_objects ret_objects)
         set(object "${CMAKE_CURRENT_BINARY_DIR}/objects/${source}.o")
         cmake_path(GET object PARENT_PATH folder)
         file(MAKE_DIRECTORY "${folder}")
+        set(size "")
+        if(source MATCHES "^(snapshot/explain|cli/summary|cli/words|report)/")
+            set(size -Oz) # sentences, made once for a file
+        endif()
         add_custom_command(OUTPUT "${object}"
-            COMMAND "${TIDE_WASM_CLANG}" ${TIDE_WASM_FLAGS} -MD -MT "${object}" -MF "${object}.d" -c "${PROJECT_SOURCE_DIR}/${source}" -o "${object}"
+            COMMAND "${TIDE_WASM_CLANG}" ${TIDE_WASM_FLAGS} ${size} -MD -MT "${object}" -MF "${object}.d" -c "${PROJECT_SOURCE_DIR}/${source}" -o "${object}"
             DEPENDS "${PROJECT_SOURCE_DIR}/${source}" DEPFILE "${object}.d"
             COMMENT "Building WebAssembly ${source}" VERBATIM)
         list(APPEND objects "${object}")

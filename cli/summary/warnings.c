@@ -34,15 +34,15 @@ void tide_say_cut(const tide_summary_view *of) {
     if (n == 0 || !tide_summary_is_of_pytorch(of)) {
         return;
     }
-    tide_report_say(of->report, "cut",
-                    "The history was cut%s: %" PRIu64 " %s the call stack of %s allocation, which "
-                    "was recorded, but the events of that are missing, and the peak is not known. To "
-                    "keep all events, record with "
-                    "torch.cuda.memory._record_memory_history(max_entries=%" PRIu64
-                    ") and start it only once.",
-                    n_events == 1 ? " (_record_memory_history(True) keeps one event)" : "", n,
-                    tide_plural(n, "block has", "blocks have"), tide_plural(n, "its", "their"),
-                    enough_entries(n_events));
+    tide_report_say(
+        of->report, "cut",
+        "The history was cut%s: %" PRIu64 " %s the call stack of %s allocation, which "
+        "was recorded, but the events of that are missing, and the peak is not known. To "
+        "keep all events, record with "
+        "torch.cuda.memory._record_memory_history(max_entries=%" PRIu64 ") and start it only once.",
+        n_events == 1 ? " (_record_memory_history(True) keeps one event)" : "", n,
+        tide_plural(n, "block has", "blocks have"), tide_plural(n, "its", "their"),
+        enough_entries(n_events));
 }
 
 /* ---- warnings ---- */

@@ -62,7 +62,7 @@ tide_status tide_cause_activations(const tide_facts *facts, tide_causes *to) {
         .words = words,
         .cure = "a smaller batch, with the gradients of several summed before each step; bfloat16 "
                 "(`torch.autocast(\"cuda\", torch.bfloat16)`); or `torch.utils.checkpoint` around "
-                "each block. If you do not train here, use `torch.no_grad()`",
+                "each block; if you do not train here, use `torch.no_grad()`",
         .cost = "checkpoint computes the forward pass twice"};
     return tide_causes_add(to, &cause);
 }

@@ -73,7 +73,7 @@ static tide_status say_weights(const tide_facts *facts, const tide_cause_blocks 
     tide_text_add(&text, ". With `need_weights=True`, the default, it keeps softmax(QK^T) in full: "
                          "length x length for each head.");
     cause.words = words;
-    cause.cure = "pass `need_weights=False` to it. Then it calls scaled_dot_product_attention, "
+    cause.cure = "pass `need_weights=False` to it; then it calls scaled_dot_product_attention, "
                  "whose fused kernels keep only the output";
     cause.cost = "it returns no attention weights";
     return tide_causes_add(to, &cause);

@@ -49,8 +49,8 @@ int64_t tide_growth_largest(const tide_facts *facts, const tide_growth_fact *fac
 TIDE_NODISCARD tide_status tide_cause_filled(const tide_facts *facts, const tide_growth_fact *fact,
                                              tide_causes *to);
 
-/* summed.c. Adds `before` and the line of the growth's loop that adds to a list, by its text, unless
- * the growth names it already. */
+/* summed.c. Adds `before` and the line of the growth's loop that adds to a list, by its text,
+ * unless the growth names it already. */
 void tide_cause_add_collecting_line(const tide_facts *facts, const tide_growth_fact *fact,
                                     const char *before, tide_text *to);
 
@@ -88,7 +88,7 @@ tide_cause_rule tide_cause_dense;
 tide_cause_rule tide_cause_unused_gradients;
 tide_cause_rule tide_cause_recomputed;
 tide_cause_rule tide_cause_double;
-tide_cause_rule tide_cause_copy; /* after growth, which may name the copies */
+tide_cause_rule tide_cause_copy;          /* after growth, which may name the copies */
 tide_cause_rule tide_cause_weight_copies; /* after growth and copy, which may name them */
 tide_cause_rule tide_cause_gradients_in_forward;
 

@@ -190,7 +190,7 @@ tide_status tide_cause_gradients_in_forward(const tide_facts *facts, tide_causes
     tide_cause cause = tide_cause_of_peak(facts, "gradients_in_forward", bytes);
     tide_text_add(&text, "Gradients of the last step make up ");
     tide_cause_add_bytes(facts, bytes, &text);
-    tide_text_add(&text, ". The forward pass does not need them.");
+    tide_text_add(&text, ": the forward pass does not need them.");
     cause.tier = TIDE_TIER_ADVICE;
     cause.words = words;
     cause.cure = "call `optimizer.zero_grad(set_to_none=True)` right after `optimizer.step()`, not "

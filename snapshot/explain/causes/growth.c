@@ -219,11 +219,11 @@ static tide_status say_graph(const tide_facts *facts, const tide_growth_fact *fa
     cause.words = words;
 #define CURE                                                                                       \
     "run an evaluation under `with torch.no_grad():`, keep numbers instead of tensors (`total += " \
-    "loss.item()`), and `.detach()` a state that is carried over. If you train on what is kept, "  \
+    "loss.item()`), and `.detach()` a state that is carried over; if you train on what is kept, "  \
     "call `backward()` on each part of it"
     cause.cure = is_on ? CURE
                        : CURE
-                     ". If gradients are disabled already, clear the list, cache or hook "
+                     "; if gradients are disabled already, clear the list, cache or hook "
                      "that keeps the tensors, or move what you keep to the host (`.cpu()`)";
 #undef CURE
     return tide_causes_add(to, &cause);
@@ -252,7 +252,7 @@ static tide_status say_results(const tide_facts *facts, const tide_growth_fact *
                   is_off(of) || is_plain_gradients(of) ? "" : ", fewer than a graph would have",
                   is_off(of) ? ": gradients are disabled there" : "");
     cause.words = words;
-    cause.cure = "move what you keep to the host (`.cpu()`). If you keep a slice such as "
+    cause.cure = "move what you keep to the host (`.cpu()`); if you keep a slice such as "
                  "`h[:, 0]`, copy it (`.clone()`), because a slice holds the whole tensor";
     cause.cost = "one copy to the host each time";
     return tide_causes_add(to, &cause);

@@ -54,7 +54,8 @@ static uint64_t rows_of(uint64_t bytes) {
     return 0;
 }
 
-/* Whether the function that is differentiated made the block: a line of the program, or a module. */
+/* Whether the function that is differentiated made the block: a line of the program, or a module.
+ */
 static bool is_of_function(const tide_facts *facts, const tide_lifetime *block) {
     uint32_t at = block->stack != TIDE_NONE ? facts->stacks.python[block->stack] : TIDE_NONE;
     if (at == TIDE_NONE) {
@@ -81,8 +82,8 @@ static bool is_part(const tide_facts *facts, const tide_lifetime *basis) {
     return false;
 }
 
-/* The first whole basis of those that are allocated at the peak; NULL. What autograd made from it is
- * younger. */
+/* The first whole basis of those that are allocated at the peak; NULL. What autograd made from it
+ * is younger. */
 static const tide_lifetime *find_basis(const tide_facts *facts) {
     for (size_t i = 0; i < facts->n_peak; i++) {
         const tide_lifetime *block = tide_facts_block(facts, facts->peak[i]);

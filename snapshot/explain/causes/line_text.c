@@ -59,8 +59,8 @@ bool tide_cause_line_has(const tide_facts *facts, uint32_t node, const char *par
 
 bool tide_cause_line_expands(const tide_facts *facts, uint32_t node) {
     static const char *const SIGNS[] = {
-        "[:, None", "[None", "None]",  "None,", ".unsqueeze(", ".expand(", "repeat_interleave(",
-        "[edge",    "[src",  "[dst",   "[row",  "[col",        "[idx",     "index_select(",
+        "[:, None", "[None",  "None]",  "None,", ".unsqueeze(", ".expand(", "repeat_interleave(",
+        "[edge",    "[src",   "[dst",   "[row",  "[col",        "[idx",     "index_select(",
         "[index",   "cdist(", "gather("};
     const tide_source_row *row = row_of(facts, node);
     return row != NULL && has_any(row->text, SIGNS, sizeof(SIGNS) / sizeof(SIGNS[0]));

@@ -329,8 +329,8 @@ static const char *cure_of(const tide_facts *facts, uint32_t node) {
     bool is_gather = tide_cause_line_has(facts, node, "[edge") ||
                      tide_cause_line_has(facts, node, "[src") ||
                      tide_cause_line_has(facts, node, "index_select(");
-    bool is_distance = tide_cause_line_has(facts, node, "None") &&
-                       tide_cause_line_has(facts, node, " - ");
+    bool is_distance =
+        tide_cause_line_has(facts, node, "None") && tide_cause_line_has(facts, node, " - ");
     return is_gather ? "gather and sum in one step, as a product with a sparse matrix "
                        "(`torch.sparse.mm(adjacency, x)`), or in chunks of the indices"
            : is_distance
@@ -354,8 +354,8 @@ static tide_status say_blow_up(const tide_facts *facts, const blow_up *of, tide_
                   of->n == 1 ? "s" : "");
     tide_cause_add_bytes(facts, of->bytes, &text);
     tide_text_add(&text,
-                  ". %s at least %" PRIu64 " times as large as any other tensor of the program.",
-                  of->n == 1 ? "It is" : "Each is", of->smallest / of->other);
+                  ", %s at least %" PRIu64 " times as large as any other tensor of the program.",
+                  of->n == 1 ? "and it is" : "and each is", of->smallest / of->other);
     cause.words = words;
     cause.cure = cure_of(facts, of->node);
     cause.cost = "a loop over the chunks";

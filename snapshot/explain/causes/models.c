@@ -146,7 +146,7 @@ static const char *cure_of(bool is_collected, bool is_bare) {
                      "refers to it (a list, a cache, a closure) at the end of each round, or keep "
                      "it on the host (`model.cpu()`)"
                    : "`del` the model, the optimizer and what refers to them (a list, a cache, a "
-                     "closure) at the end of each round. If they refer to each other, as a "
+                     "closure) at the end of each round; if they refer to each other, as a "
                      "scheduler and its optimizer do, call `gc.collect()` then";
 }
 

@@ -1,4 +1,5 @@
-/* A pattern of the peak, and of a failed request: the int64 result of torch.nn.functional.one_hot. */
+/* A pattern of the peak, and of a failed request: the int64 result of torch.nn.functional.one_hot.
+ */
 #include "snapshot/explain/causes/blocks.h"
 #include "snapshot/explain/causes/line_text.h"
 
@@ -87,8 +88,7 @@ tide_status tide_cause_one_hot(const tide_facts *facts, tide_causes *to) {
     size_t n = to->n_causes;
     TIDE_TRY(look_at_failure(facts, to));
     const tide_lifetime *block = to->n_causes > n ? NULL : find_largest(facts);
-    uint32_t line =
-        block != NULL ? tide_stack_program(&facts->stacks, block->stack) : TIDE_NONE;
+    uint32_t line = block != NULL ? tide_stack_program(&facts->stacks, block->stack) : TIDE_NONE;
     if (line == TIDE_NONE || first_of_line(facts, facts->snapshot->stacks[line].frame,
                                            block->requested_bytes) != block->requested_bytes) {
         return TIDE_OK;

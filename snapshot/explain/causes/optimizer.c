@@ -81,7 +81,7 @@ static tide_status say_foreach(const tide_facts *facts, const tide_cause_blocks 
     if (line != TIDE_NONE) {
         tide_text_add(&text, ", at %s", tide_cause_quoted(facts, line, "", place));
     }
-    tide_text_add(&text, ". The default implementation, foreach, updates all parameters together "
+    tide_text_add(&text, ": the default implementation, foreach, updates all parameters together "
                          "and makes lists of tensors as large as the parameters.");
     cause.words = words;
     cause.cure = is_fused ? "pass `fused=True` to the optimizer, which needs no such tensors, or "

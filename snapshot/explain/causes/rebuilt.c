@@ -78,7 +78,7 @@ tide_status tide_cause_rebuilt(const tide_facts *facts, tide_causes *to) {
         .share = 2 * (double)largest->block_bytes / (double)facts->peak_bytes,
         .bytes = (int64_t)largest->block_bytes,
         .words = words,
-        .cure = "`del` the old one before making the new one. If a call raised an exception in a "
+        .cure = "`del` the old one before making the new one; if a call raised an exception in a "
                 "console or a notebook, `del` does not help, because the exception holds the "
                 "frames of the call: set `sys.last_value = sys.last_traceback = sys.last_exc = "
                 "None` first"};

@@ -51,17 +51,16 @@ static tide_status say(const tide_facts *facts, int64_t row, const tide_reserved
     } else {
         tide_stayers_add_words(of, facts, &text);
     }
-    const tide_cause cause = {.id = "reserved_in_pieces",
-                              .tier = tide_causes_find(to, "blow_up") != NULL ? TIDE_TIER_ADVICE
-                                                                              : TIDE_TIER_PEAK,
-                              .share = (double)part->free_bytes / (double)facts->reserved.bytes,
-                              .is_of_reserved = true,
-                              .bytes = part->free_bytes,
-                              .words = words,
-                              .cure =
-                                  varies ? "pad the batches to a few lengths"
-                                         : "allocate what stays before the large temporary tensors",
-                              .cost = varies ? "padding computes more" : ""};
+    const tide_cause cause = {
+        .id = "reserved_in_pieces",
+        .tier = tide_causes_find(to, "blow_up") != NULL ? TIDE_TIER_ADVICE : TIDE_TIER_PEAK,
+        .share = (double)part->free_bytes / (double)facts->reserved.bytes,
+        .is_of_reserved = true,
+        .bytes = part->free_bytes,
+        .words = words,
+        .cure = varies ? "pad the batches to a few lengths"
+                       : "allocate what stays before the large temporary tensors",
+        .cost = varies ? "padding computes more" : ""};
     return tide_causes_add(to, &cause);
 }
 

@@ -28,8 +28,7 @@ static bool is_in_loop(const tide_facts *facts, uint32_t node, const tide_loop *
 
 static bool is_collecting(const tide_facts *facts, uint32_t node) {
     return tide_cause_line_has(facts, node, ".append(") ||
-           tide_cause_line_has(facts, node, ".extend(") ||
-           tide_cause_line_has(facts, node, " += ");
+           tide_cause_line_has(facts, node, ".extend(") || tide_cause_line_has(facts, node, " += ");
 }
 
 void tide_cause_add_collecting_line(const tide_facts *facts, const tide_growth_fact *fact,
@@ -44,8 +43,8 @@ void tide_cause_add_collecting_line(const tide_facts *facts, const tide_growth_f
             found = i;
         }
     }
-    bool is_named = found == TIDE_NONE || (fact->line != TIDE_NONE &&
-                                           stacks[fact->line].frame == stacks[found].frame);
+    bool is_named = found == TIDE_NONE ||
+                    (fact->line != TIDE_NONE && stacks[fact->line].frame == stacks[found].frame);
     if (!is_named) {
         tide_text_add(to, "%s", before);
         tide_user_line_add_frame(facts->snapshot, stacks[found].frame, to);
@@ -103,9 +102,9 @@ static uint32_t find_sum(const tide_facts *facts, const tide_loop *loop) {
         uint32_t node = TIDE_NONE;
         const tide_lifetime *block = tide_facts_block(facts, (uint32_t)i);
         const tide_source_row *row = text_of(facts, block, loop, &node);
-        bool is_loss =
-            row != NULL && block->requested_bytes <= SCALAR_BYTES &&
-            (is_collecting(facts, node) || strstr(row->text, "loss") != NULL || is_carried(row->text));
+        bool is_loss = row != NULL && block->requested_bytes <= SCALAR_BYTES &&
+                       (is_collecting(facts, node) || strstr(row->text, "loss") != NULL ||
+                        is_carried(row->text));
         found = is_loss && (found == TIDE_NONE || is_collecting(facts, node)) ? node : found;
     }
     return found;
@@ -174,8 +173,9 @@ static tide_status say(const tide_facts *facts, const tide_loop *loop, const gra
     tide_cause_add_bytes(facts, of->bytes, &text);
     tide_text_add(&text, " is the graphs of %zu passes of the loop at ", of->n_passes);
     tide_growth_add_loop(facts, loop, &text);
-    tide_text_add(&text, ": their losses are added up at %s one backward pass after the loop "
-                         "uses all of them.",
+    tide_text_add(&text,
+                  ": their losses are added up at %s one backward pass after the loop "
+                  "uses all of them.",
                   tide_cause_quoted(facts, sum, ", and", place));
     cause.words = words;
     cause.cure = "if no pass depends on an earlier one, call `loss.backward()` inside the loop and "

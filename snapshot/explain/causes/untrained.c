@@ -16,8 +16,7 @@ enum {
 /* What the program made while autograd recorded, outside of the optimizer and of CUDA graphs. */
 static bool is_recorded(const tide_facts *facts, const tide_lifetime *block) {
     const uint32_t other = TIDE_IN_CAPTURE | TIDE_IN_RECOMPUTE | TIDE_IN_OPTIMIZER;
-    return block->category != TIDE_WORKSPACE &&
-           tide_cause_mode(facts, block) == TIDE_AUTOGRAD_ON &&
+    return block->category != TIDE_WORKSPACE && tide_cause_mode(facts, block) == TIDE_AUTOGRAD_ON &&
            !tide_block_is_backward(&facts->lines, block) && !tide_cause_is_state(facts, block) &&
            !tide_cause_is_pooled(facts, block) && (tide_facts_traits(facts, block) & other) == 0;
 }
@@ -50,8 +49,8 @@ static call *call_of(uint32_t node, calls *of) {
     return &of->calls[of->n++];
 }
 
-static tide_status add(const tide_facts *facts, const tide_lifetime *block, bool is_used,
-                       calls *to, call *at) {
+static tide_status add(const tide_facts *facts, const tide_lifetime *block, bool is_used, calls *to,
+                       call *at) {
     const uint64_t place = tide_place_key(&facts->scopes, block->stack, block->scope);
     const uint64_t key = place ^ ((uint64_t)at->node * UINT64_C(0x9E3779B97F4A7C15));
     uint64_t n = 0;
@@ -151,8 +150,8 @@ static tide_status look(const tide_facts *facts, tide_cause_blocks *of, tide_cau
 tide_status tide_cause_untrained(const tide_facts *facts, tide_causes *to) {
     tide_cause_blocks of = {0};
     tide_cause_ends ends = {0};
-    bool is_silent = facts->snapshot->event_mode == NULL ||
-                     tide_causes_find(to, "graph_kept") != NULL;
+    bool is_silent =
+        facts->snapshot->event_mode == NULL || tide_causes_find(to, "graph_kept") != NULL;
     tide_status status = is_silent ? TIDE_OK : look(facts, &of, &ends, to);
     tide_cause_blocks_fini(&of);
     tide_cause_ends_fini(&ends);

@@ -1,4 +1,5 @@
-/* A pattern of the peak: copies of the weights, such as of a `state_dict`, that stay on the card. */
+/* A pattern of the peak: copies of the weights, such as of a `state_dict`, that stay on the card.
+ */
 #include "common/map.h"
 #include "snapshot/explain/causes/blocks.h"
 #include "snapshot/explain/causes/line_text.h"

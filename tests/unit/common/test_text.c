@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "common/text/milliseconds.h"
+#include "common/text/sentences.h"
 #include "common/text/text.h"
 
 static void pieces_are_joined(void **state) {
@@ -109,11 +110,21 @@ static void times_have_three_digits(void **state) {
     }
 }
 
+static void sentences_are_counted(void **state) {
+    (void)state;
+    assert_int_equal(tide_count_sentences(""), 0);
+    assert_int_equal(tide_count_sentences("The peak is 1.5 GiB at train.py:3."), 1);
+    assert_int_equal(tide_count_sentences("note: the run was stopped"), 1);
+    assert_int_equal(tide_count_sentences("One. Two? `x = f(a). B`, and so on. not exact: three"),
+                     2);
+    assert_int_equal(tide_count_sentences("Cure: `x.cpu()`. Also: 3 tensors (..) remain."), 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces_are_joined),      cmocka_unit_test(items_are_separated),
-        cmocka_unit_test(text_may_fill_its_room), cmocka_unit_test(cut_text_takes_no_more),
-        cmocka_unit_test(characters_stay_whole),  cmocka_unit_test(small_rooms_are_kept),
-        cmocka_unit_test(times_have_three_digits)};
+        cmocka_unit_test(pieces_are_joined),       cmocka_unit_test(items_are_separated),
+        cmocka_unit_test(text_may_fill_its_room),  cmocka_unit_test(cut_text_takes_no_more),
+        cmocka_unit_test(characters_stay_whole),   cmocka_unit_test(small_rooms_are_kept),
+        cmocka_unit_test(times_have_three_digits), cmocka_unit_test(sentences_are_counted)};
     return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }

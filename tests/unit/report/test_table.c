@@ -192,6 +192,31 @@ static void an_empty_table_says_so(void **state) {
     tide_report_fini(&report);
 }
 
+static void sentences_are_dropped(void **state) {
+    (void)state;
+    tide_report report;
+    tide_report_init(&report, "test");
+    tide_report_say(&report, "a", "One. Two.");
+    tide_report_say(&report, "b", "Three.");
+    tide_report_say(&report, "a", "Four.");
+    assert_int_equal(tide_report_count_sentences(&report), 4);
+    assert_true(tide_report_drop(&report, "a", 1)); /* the last one of that key */
+    assert_null(tide_report_sentence(&report, "a", 1));
+    assert_string_equal(tide_report_sentence(&report, "a", 0), "One. Two.");
+    assert_false(tide_report_drop(&report, "a", 1));
+    assert_false(tide_report_drop(&report, "c", 0));
+    tide_report_say(&report, "d", "Five."); /* the end of the list is right */
+    assert_true(tide_report_drop(&report, "a", 0));
+    assert_int_equal(tide_report_count_sentences(&report), 2);
+    assert_true(tide_report_drop(&report, NULL, 0));
+    assert_true(tide_report_drop(&report, NULL, 0));
+    assert_false(tide_report_drop(&report, NULL, 0));
+    assert_int_equal(tide_report_count_sentences(&report), 0);
+    tide_report_say(&report, "e", "Six.");
+    assert_int_equal(tide_report_count_sentences(&report), 1);
+    tide_report_fini(&report);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_is_aligned),
@@ -203,6 +228,7 @@ int main(void) {
         cmocka_unit_test(formats_have_names),
         cmocka_unit_test(texts_are_cut_between_characters),
         cmocka_unit_test(an_empty_table_says_so),
+        cmocka_unit_test(sentences_are_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,7 +95,8 @@ void peak_free(peak_program *to, uint64_t address) {
 
 void peak_text(peak_program *to, int line, const char *text) {
     assert_true(to->n_source < PEAK_ROWS);
-    to->source[to->n_source++] = (tide_source_row){string_of(to, USER), (uint64_t)line, text, false};
+    to->source[to->n_source++] =
+        (tide_source_row){string_of(to, USER), (uint64_t)line, text, false};
 }
 
 /* The facts of a program. */
