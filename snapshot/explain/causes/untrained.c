@@ -131,6 +131,20 @@ static tide_status say(const tide_facts *facts, const call *of, uint32_t inner, 
     return tide_causes_add(to, &cause);
 }
 
+/* Whether the forward pass at the line also made something while gradients were disabled. Autocast
+ * enables them for its copies of weights, which are not a graph. */
+static bool is_disabled(const tide_facts *facts, uint32_t line) {
+    for (size_t i = 0; i < facts->lifetimes->n_lifetimes; i++) {
+        const tide_lifetime *block = tide_facts_block(facts, (uint32_t)i);
+        uint32_t node = block->stack != TIDE_NONE ? facts->stacks.visible[block->stack] : TIDE_NONE;
+        if (node == line && tide_cause_mode(facts, block) > TIDE_AUTOGRAD_ON &&
+            tide_block_is_forward(&facts->lines, block)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static tide_status look(const tide_facts *facts, tide_cause_blocks *of, tide_cause_ends *ends,
                         tide_causes *to) {
     TIDE_TRY(tide_cause_blocks_init(of, facts, is_recorded));
@@ -144,7 +158,7 @@ static tide_status look(const tide_facts *facts, tide_cause_blocks *of, tide_cau
     tide_status status = find_calls(facts, of, ends, &found);
     tide_map_fini(&found.seen);
     const call *most = status == TIDE_OK ? find_most(facts, &found, &inner) : NULL;
-    return most != NULL ? say(facts, most, inner, to) : status;
+    return most != NULL && !is_disabled(facts, inner) ? say(facts, most, inner, to) : status;
 }
 
 tide_status tide_cause_untrained(const tide_facts *facts, tide_causes *to) {

@@ -65,6 +65,17 @@ static void untrained_is_silent_without_gradients(void **state) {
     peak_lacks(&program, "untrained_graph");
 }
 
+/* Autocast makes its copies of weights with gradients enabled, also where they are disabled. */
+static void untrained_is_silent_on_copies_of_autocast(void **state) {
+    (void)state;
+    uint32_t line = peak_module(&program, peak_at(&program, 18), "Net.forward", USER, 40);
+    program.mode = TIDE_AUTOGRAD_OFF;
+    peak_free(&program, peak_put(&program, 1, line, NONE, TIDE_ACTIVATION));
+    program.mode = TIDE_AUTOGRAD_ON;
+    teach(N_LAYERS, false);
+    peak_lacks(&program, "untrained_graph");
+}
+
 /* Results that a variable holds until the next pass are few. */
 static void untrained_is_silent_on_results(void **state) {
     (void)state;
@@ -186,6 +197,7 @@ int main(void) {
         TEST(untrained_fires),
         TEST(untrained_is_silent_if_trained),
         TEST(untrained_is_silent_without_gradients),
+        TEST(untrained_is_silent_on_copies_of_autocast),
         TEST(untrained_is_silent_on_results),
         TEST(one_hot_fires),
         TEST(one_hot_is_silent_on_others),
