@@ -116,7 +116,7 @@ static void sentences_are_counted(void **state) {
     assert_int_equal(tide_count_sentences("The peak is 1.5 GiB at train.py:3."), 1);
     assert_int_equal(tide_count_sentences("note: the run was stopped"), 1);
     assert_int_equal(tide_count_sentences("One. Two? `x = f(a). B`, and so on. not exact: three"),
-                     2);
+                     3);
     assert_int_equal(tide_count_sentences("Cure: `x.cpu()`. Also: 3 tensors (..) remain."), 2);
 }
 
