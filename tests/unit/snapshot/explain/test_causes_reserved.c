@@ -78,6 +78,34 @@ static void reserved_for_blocks_that_stay(void **state) {
     assert_silent(&made, "reserved_in_pieces");
 }
 
+/* Tensors of one line that are far larger than all others come first, though less memory is theirs
+ * than is free in pieces. */
+static void pieces_after_a_blow_up(void **state) {
+    (void)state;
+    static const tide_source_row line = {FIXTURE_TRAIN, 10, "d = x[:, None] - x[None]", false};
+    begin_recording(&made);
+    for (uint64_t i = 0; i < 6; i++) {
+        buy(&made, FIRST + i * NEXT, 6 * GIB, AT_RUN);
+        alloc(&made, FIRST + i * NEXT, 800 * MIB, AT_RUN);
+    }
+    for (uint64_t i = 0; i < 40; i++) {
+        alloc(&made, FIRST + GIB, MIB, AT_RUN);
+        drop(&made, FIRST + GIB, MIB);
+    }
+    alloc_alone(&made, FIRST + 6 * NEXT, 7 * GIB, AT_MAIN);
+    made.source = &line;
+    made.n_source = 1;
+    explained of;
+    explain(&made, &of);
+    assert_string_equal(of.causes.causes[0].id, "blow_up");
+    assert_non_null(strstr(of.causes.causes[0].cure, "torch.cdist"));
+    assert_string_equal(of.causes.causes[1].id, "reserved_in_pieces");
+    assert_true(of.causes.causes[1].share > of.causes.causes[0].share);
+    end_explained(&of);
+    made.n_source = 0; /* outside of modules, the text of the line is the evidence */
+    assert_silent(&made, "blow_up");
+}
+
 /* ---- side streams ---- */
 
 static void cache_of_stream(uint64_t main_bytes, uint64_t side_bytes) {
@@ -436,6 +464,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(reserved_for_varying_sizes, start),
         cmocka_unit_test_setup(reserved_for_blocks_that_stay, start),
+        cmocka_unit_test_setup(pieces_after_a_blow_up, start),
         cmocka_unit_test_setup(side_stream, start),
         cmocka_unit_test_setup(side_stream_at_failure, start),
         cmocka_unit_test_setup(graph_pools, start),

@@ -83,6 +83,86 @@ static void untrained_is_silent_on_results(void **state) {
     peak_lacks(&program, "untrained_graph");
 }
 
+/* ---- losses that are added up ---- */
+
+/* A loop of `n` passes over lines 7 and 8, and one backward pass after it. A pass carries a state
+ * if `call` says that, and `sum_bytes` are what line 8 makes. */
+static void add_up(int n, const char *call, const char *sum, uint64_t sum_bytes, bool is_trained) {
+    uint64_t blocks[16];
+    uint32_t forward = peak_module(&program, peak_at(&program, 7), "Net.forward", USER, 40);
+    uint32_t phase = peak_scope(&program, NONE, TIDE_SCOPE_PHASE, "backward");
+    const peak_block part = {sum_bytes, peak_at(&program, 8), NONE, TIDE_TEMPORARY, NULL};
+    peak_text(&program, 7, call);
+    peak_text(&program, 8, sum);
+    peak_put(&program, 50, peak_at(&program, 3), NONE, TIDE_PARAMETER);
+    for (int i = 0; i < n; i++) {
+        blocks[i] = peak_put(&program, 100, forward, NONE, TIDE_ACTIVATION);
+        (void)peak_alloc(&program, &part);
+    }
+    peak_put(&program, 10, peak_at(&program, 12), NONE, TIDE_TEMPORARY);
+    for (int i = 0; i < n; i++) {
+        peak_free_in(&program, blocks[i], is_trained ? phase : NONE);
+    }
+}
+
+static void summed_fires(void **state) {
+    (void)state;
+    add_up(8, "out = net(x)", "losses.append(f(out))", 4, true);
+    peak_has(&program, "summed_losses",
+             "800.00 MiB of the peak (93 %) is the graphs of 8 passes of the loop at main "
+             "(train.py:7-8): their losses are added up at main (train.py:8), "
+             "`losses.append(f(out))`, and one backward pass after the loop uses all of them.");
+}
+
+static void summed_is_silent_on_others(void **state) {
+    (void)state;
+    add_up(8, "h = cell(x, h)", "losses.append(f(h))", 4, true); /* passes depend on one another */
+    peak_lacks(&program, "summed_losses");
+    clear(NULL);
+    add_up(8, "out = net(x)", "outs.append(f(out))", 4096, true); /* no losses: they are joined */
+    peak_lacks(&program, "summed_losses");
+    clear(NULL);
+    add_up(8, "out = net(x)", "losses.append(f(out))", 4, false); /* no backward pass */
+    peak_lacks(&program, "summed_losses");
+    clear(NULL);
+    add_up(3, "out = net(x)", "losses.append(f(out))", 4, true); /* few passes */
+    peak_lacks(&program, "summed_losses");
+}
+
+/* ---- results that a list collects ---- */
+
+static void collect(int n, const char *text) {
+    uint32_t forward = peak_module(&program, peak_at(&program, 9), "Net.forward", USER, 40);
+    peak_text(&program, 9, text);
+    peak_put(&program, 50, peak_at(&program, 3), NONE, TIDE_PARAMETER);
+    for (int i = 0; i < n; i++) {
+        peak_put(&program, 100, forward, NONE, TIDE_ACTIVATION);
+    }
+}
+
+static void collected_fires(void **state) {
+    (void)state;
+    program.mode = TIDE_AUTOGRAD_OFF;
+    collect(9, "parts.append(net(x))");
+    peak_has(&program, "results_collected",
+             "900.00 MiB of the peak (95 %) is 9 results that a list collects on the card, at main "
+             "(train.py:9), `parts.append(net(x))`.");
+}
+
+static void collected_is_silent_on_others(void **state) {
+    (void)state;
+    collect(9, "parts.append(net(x))"); /* gradients are enabled: a graph */
+    peak_lacks(&program, "results_collected");
+    clear(NULL);
+    program.mode = TIDE_AUTOGRAD_OFF;
+    collect(9, "y = net(x)");
+    peak_lacks(&program, "results_collected");
+    clear(NULL);
+    program.mode = TIDE_AUTOGRAD_OFF;
+    collect(5, "parts.append(net(x))");
+    peak_lacks(&program, "results_collected");
+}
+
 /* ---- one_hot ---- */
 
 /* A line that makes `first` MiB, then `second` MiB. */
@@ -199,6 +279,10 @@ int main(void) {
         TEST(untrained_is_silent_without_gradients),
         TEST(untrained_is_silent_on_copies_of_autocast),
         TEST(untrained_is_silent_on_results),
+        TEST(summed_fires),
+        TEST(summed_is_silent_on_others),
+        TEST(collected_fires),
+        TEST(collected_is_silent_on_others),
         TEST(one_hot_fires),
         TEST(one_hot_is_silent_on_others),
         TEST(jacobian_fires),
