@@ -77,6 +77,50 @@ static tide_status add_call(tide_block_lines *lines, const tide_lifetime *block)
     return TIDE_OK;
 }
 
+/* ---- what the backward pass frees next ---- */
+
+/* Walks from the last row to the first. A block that is no part of the backward pass ends it. */
+static void look_ahead(tide_block_lines *lines, uint32_t *freed) {
+    const tide_lifetime *all = lines->lifetimes->lifetimes;
+    size_t next = lines->lifetimes->n_lifetimes;
+    uint32_t last = TIDE_NONE;
+    for (size_t row = lines->n_rows; row-- > 0;) {
+        uint32_t block = freed[row];
+        if (block != TIDE_NONE && !tide_block_is_backward(lines, &all[block])) {
+            uint32_t scope = tide_event_at(lines->stacks->snapshot, row).scope;
+            bool is_in = tide_phase_of(lines->scopes, scope) == TIDE_PHASE_BACKWARD;
+            last = is_in ? block : TIDE_NONE;
+        }
+        for (; next > 0 && all[next - 1].born > row; next--) {
+            if (!tide_block_is_backward(lines, &all[next - 1])) {
+                last = TIDE_NONE;
+            }
+        }
+        lines->next_freed[row] = last;
+    }
+}
+
+static tide_status find_next_freed(tide_block_lines *lines, const tide_lifetimes *lifetimes) {
+    const tide_hostmem *mem = lines->stacks->mem;
+    lines->lifetimes = lifetimes;
+    lines->n_rows = lines->stacks->snapshot->n_events;
+    lines->next_freed = tide_hostmem_array(mem, lines->n_rows, sizeof(*lines->next_freed));
+    uint32_t *freed = tide_hostmem_array(mem, lines->n_rows, sizeof(*freed));
+    tide_status status = lines->next_freed != NULL && freed != NULL ? TIDE_OK : TIDE_NO_MEMORY;
+    if (status == TIDE_OK) {
+        memset(freed, 0xff, lines->n_rows * sizeof(*freed)); /* TIDE_NONE */
+        for (size_t i = 0; i < lifetimes->n_lifetimes; i++) {
+            uint32_t row = lifetimes->lifetimes[i].freed;
+            if (row > 0 && row <= lines->n_rows) {
+                freed[row - 1] = (uint32_t)i;
+            }
+        }
+        look_ahead(lines, freed);
+    }
+    mem->release(mem->ctx, freed);
+    return status;
+}
+
 tide_status tide_block_lines_init(tide_block_lines *lines, const tide_stack_facts *stacks,
                                   const tide_scope_facts *scopes, const tide_lifetimes *lifetimes) {
     const tide_hostmem *mem = stacks->mem;
@@ -91,6 +135,7 @@ tide_status tide_block_lines_init(tide_block_lines *lines, const tide_stack_fact
     }
     if (lines->n_calls > 0) {
         qsort(lines->calls, lines->n_calls, sizeof(*lines->calls), by_module);
+        return find_next_freed(lines, lifetimes);
     }
     return TIDE_OK;
 }
@@ -98,6 +143,7 @@ tide_status tide_block_lines_init(tide_block_lines *lines, const tide_stack_fact
 void tide_block_lines_fini(tide_block_lines *lines) {
     if (lines->stacks != NULL) {
         lines->stacks->mem->release(lines->stacks->mem->ctx, lines->calls);
+        lines->stacks->mem->release(lines->stacks->mem->ctx, lines->next_freed);
         tide_map_fini(&lines->module_of);
         *lines = (tide_block_lines){0};
     }
@@ -105,8 +151,9 @@ void tide_block_lines_fini(tide_block_lines *lines) {
 
 /* ---- the line of a block ---- */
 
-/* The line of the module's last forward allocation before an instant; TIDE_NONE. */
-static uint32_t last_call(const tide_block_lines *lines, uint32_t module, uint32_t born) {
+/* The module's last forward allocation before an instant; NULL. */
+static const tide_module_call *last_call(const tide_block_lines *lines, uint32_t module,
+                                         uint32_t born) {
     size_t low = 0;
     size_t high = lines->n_calls;
     while (low < high) { /* the first call that comes later */
@@ -118,8 +165,24 @@ static uint32_t last_call(const tide_block_lines *lines, uint32_t module, uint32
             high = middle;
         }
     }
-    return low > 0 && lines->calls[low - 1].module == module ? lines->calls[low - 1].node
-                                                             : TIDE_NONE;
+    return low > 0 && lines->calls[low - 1].module == module ? &lines->calls[low - 1] : NULL;
+}
+
+/* The line of the activation that is freed next, if code outside of modules made it after that
+ * call. TIDE_NONE. */
+static uint32_t line_outside(const tide_block_lines *lines, const tide_lifetime *block,
+                             const tide_module_call *call) {
+    bool has_row = lines->next_freed != NULL && block->born > 0 && block->born <= lines->n_rows;
+    uint32_t next = has_row ? lines->next_freed[block->born - 1] : TIDE_NONE;
+    if (next == TIDE_NONE) {
+        return TIDE_NONE;
+    }
+    const tide_lifetime *freed = &lines->lifetimes->lifetimes[next];
+    uint32_t traits = tide_stack_traits(lines->stacks, freed->stack);
+    bool is_outside = freed->device == block->device && freed->born > call->born &&
+                      freed->born < block->born && freed->category == TIDE_ACTIVATION &&
+                      (traits & (TIDE_IN_FORWARD | TIDE_IN_OPTIMIZER)) == 0;
+    return is_outside ? tide_stack_program(lines->stacks, freed->stack) : TIDE_NONE;
 }
 
 static uint32_t forward_line(const tide_block_lines *lines, const tide_lifetime *block) {
@@ -132,11 +195,12 @@ static uint32_t forward_line(const tide_block_lines *lines, const tide_lifetime 
     while (n > 0) {
         uint64_t key = 0;
         uint32_t module = TIDE_NONE;
-        uint32_t node = find_module(lines, name, n, &key, &module)
-                            ? last_call(lines, module, block->born)
-                            : TIDE_NONE;
-        if (node != TIDE_NONE) {
-            return node;
+        const tide_module_call *call = find_module(lines, name, n, &key, &module)
+                                           ? last_call(lines, module, block->born)
+                                           : NULL;
+        if (call != NULL) {
+            uint32_t outside = line_outside(lines, block, call);
+            return outside != TIDE_NONE ? outside : call->node;
         }
         do { /* the module around it */
             n--;

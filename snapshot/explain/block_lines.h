@@ -4,7 +4,10 @@
  * A block that the forward pass or other code of the program made belongs to the innermost line of
  * the program in its call stack. A block of the backward pass has no line of its own, because
  * autograd's threads run no code of the program: it belongs to the line of its module's last
- * forward allocation before it, or of the nearest enclosing module that allocated.
+ * forward allocation before it, or of the nearest enclosing module that allocated. The recorder
+ * counts operators after a module's call as the module's. The activations that the backward pass
+ * frees next show them: if code outside of all modules made the next one, after the module's last
+ * call, the block belongs to that code.
  */
 #ifndef TIDE_SNAPSHOT_BLOCK_LINES_H
 #define TIDE_SNAPSHOT_BLOCK_LINES_H
@@ -35,7 +38,11 @@ typedef struct tide_block_lines {
     const tide_scope_facts *scopes; /* borrowed */
     tide_module_call *calls;        /* owned; by module, then by birth */
     size_t n_calls;
-    tide_map module_of; /* hash of a module's name -> string */
+    tide_map module_of;   /* hash of a module's name -> string */
+    uint32_t *next_freed; /* owned; of each row: the lifetime of the activation that the backward
+                             pass frees next; TIDE_NONE */
+    const tide_lifetimes *lifetimes; /* borrowed */
+    size_t n_rows;
 } tide_block_lines;
 
 /* The caller calls fini, also after a failure. */

@@ -84,4 +84,9 @@ void tide_cause_add_bytes(const tide_facts *facts, int64_t bytes, tide_text *to)
 /* A cause of the tier of the peak that holds these bytes. */
 tide_cause tide_cause_of_peak(const tide_facts *facts, const char *id, int64_t bytes);
 
+/* logits_cure.c. Adds what DataParallel does with the logits, if it made any of the blocks, and
+ * sets the cure and its cost. */
+void tide_cause_cure_logits(const tide_facts *facts, const tide_lifetime *const *blocks, size_t n,
+                            tide_text *to, tide_cause *cause);
+
 #endif

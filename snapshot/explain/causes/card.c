@@ -6,6 +6,7 @@
 #include "snapshot/document/owners.h"
 #include "snapshot/explain/causes/blocks.h"
 #include "snapshot/explain/causes/line_text.h"
+#include "snapshot/explain/words/user_line.h"
 
 enum {
     OTHERS_PERCENT = 10,     /* of the card, at least, that others hold */
@@ -252,11 +253,22 @@ static beside look_beside(const tide_facts *facts) {
     return found;
 }
 
+/* The program's line that called the model in which the request failed; TIDE_NONE. */
+static uint32_t call_of_model(const tide_facts *facts) {
+    uint32_t line = tide_stack_program(&facts->stacks, facts->failure.stack);
+    bool is_in = (tide_stack_traits(&facts->stacks, line) & TIDE_IN_FORWARD) != 0;
+    while (line != TIDE_NONE && (tide_stack_traits(&facts->stacks, line) & TIDE_IN_FORWARD) != 0) {
+        line = tide_stack_program_caller(&facts->stacks, line);
+    }
+    return is_in ? line : TIDE_NONE;
+}
+
 static void add_too_large(const tide_facts *facts, const beside *of, bool is_cdist, tide_text *to) {
     const tide_failure *failure = &facts->failure;
     char asked[TIDE_BYTES_TEXT];
     char own[TIDE_BYTES_TEXT];
     char largest[TIDE_BYTES_TEXT];
+    char place[TIDE_PLACE_TEXT];
     uint32_t line = tide_stack_program(&facts->stacks, failure->stack);
     int64_t times = failure->asked_bytes / of->largest_bytes;
     const char *why = is_cdist ? "`cdist` makes a distance for every pair of rows"
@@ -264,7 +276,12 @@ static void add_too_large(const tide_facts *facts, const beside *of, bool is_cdi
                           ? "operators that pair, broadcast, repeat or resize their inputs make "
                             "such results"
                           : "";
-    tide_text_add(to, "One request is for %s, %s%" PRId64 " times as much as the largest tensor ",
+    tide_text_add(to, "One request");
+    if (line != TIDE_NONE) {
+        tide_user_line_add_quote(facts->snapshot, facts->snapshot->stacks[line].frame, ", of ", ",",
+                                 to);
+    }
+    tide_text_add(to, " is for %s, %s%" PRId64 " times as much as the largest tensor ",
                   tide_bytes_format(failure->asked_bytes, asked), times > MOST_TIMES ? "over " : "",
                   times > MOST_TIMES ? (int64_t)MOST_TIMES : times);
     if (of->n_own > 0) {
@@ -277,6 +294,11 @@ static void add_too_large(const tide_facts *facts, const beside *of, bool is_cdi
         tide_text_add(to, "that existed (%s)", tide_bytes_format(of->largest_bytes, largest));
     }
     tide_text_add(to, "%s%s.", why[0] != '\0' ? ": " : "", why);
+    uint32_t call = call_of_model(facts);
+    if (call != TIDE_NONE) {
+        tide_text_add(to, " The model was called at %s.",
+                      tide_cause_quoted(facts, call, "", place));
+    }
 }
 
 static const char *cure_of_large(const tide_facts *facts, bool is_cdist, size_t n_own) {
@@ -297,6 +319,16 @@ static const char *cure_of_large(const tide_facts *facts, bool is_cdist, size_t 
     if (tide_cause_is_attention(facts, line)) {
         return "if these are attention scores, `scaled_dot_product_attention` does not make them; "
                "else compute in chunks along one dimension, keeping of each what is needed";
+    }
+    if (tide_cause_line_subtracts_pairs(facts, line)) {
+        return "for distances, `torch.cdist(x, y)` or `|x|^2 + |y|^2 - 2 * x @ y.T` makes no "
+               "tensor of differences. Chunks help only under `no_grad`, or with a `backward()` "
+               "for each, because autograd keeps them until then";
+    }
+    if (n_own == 0 && call_of_model(facts) != TIDE_NONE &&
+        !tide_cause_line_multiplies(facts, line)) {
+        return "call the model on parts of its input (under `no_grad`, or with a `backward()` for "
+               "each), or look at the shapes of that request";
     }
     return n_own == 0 && tide_cause_line_multiplies(facts, line)
                ? "look at the shapes on that line, and compute in chunks along one dimension. "

@@ -22,6 +22,7 @@ static tide_cause_rule *const RULES[] = {
     tide_cause_untrained,
     tide_cause_summed,
     tide_cause_collected,
+    tide_cause_overlap,
     tide_cause_one_hot,
     tide_cause_jacobian,
     tide_cause_logits,
@@ -43,6 +44,8 @@ static tide_cause_rule *const RULES[] = {
     tide_cause_spare,
     /* only if nothing else fired */
     tide_cause_results,
+    tide_cause_equals,
+    tide_cause_data,
     tide_cause_activations,
 };
 

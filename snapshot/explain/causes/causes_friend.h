@@ -66,7 +66,9 @@ tide_cause_rule tide_cause_garbage;       /* reference cycles; after growth, whi
 tide_cause_rule tide_cause_fragmentation; /* free memory in pieces */
 tide_cause_rule tide_cause_rebuilt;       /* an old model beside the new one */
 tide_cause_rule tide_cause_reserved;      /* side streams, CUDA graphs, an emptied cache */
-tide_cause_rule tide_cause_results;       /* only if nothing else fired, as is the next */
+tide_cause_rule tide_cause_results;       /* only if nothing else fired, as are the next three */
+tide_cause_rule tide_cause_equals;
+tide_cause_rule tide_cause_data;
 tide_cause_rule tide_cause_activations;
 tide_cause_rule tide_cause_models;
 tide_cause_rule tide_cause_spare;
@@ -74,6 +76,7 @@ tide_cause_rule tide_cause_loaded;
 tide_cause_rule tide_cause_untrained; /* after growth, which may name the graph */
 tide_cause_rule tide_cause_summed;
 tide_cause_rule tide_cause_collected; /* after growth, which may name them */
+tide_cause_rule tide_cause_overlap;   /* after growth, which may name the results */
 tide_cause_rule tide_cause_one_hot;
 tide_cause_rule tide_cause_jacobian;
 tide_cause_rule tide_cause_logits;

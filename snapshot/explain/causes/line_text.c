@@ -71,3 +71,9 @@ bool tide_cause_line_multiplies(const tide_facts *facts, uint32_t node) {
     const tide_source_row *row = row_of(facts, node);
     return row != NULL && has_any(row->text, PRODUCTS, sizeof(PRODUCTS) / sizeof(PRODUCTS[0]));
 }
+
+bool tide_cause_line_subtracts_pairs(const tide_facts *facts, uint32_t node) {
+    bool is_pairing =
+        tide_cause_line_has(facts, node, "None") || tide_cause_line_has(facts, node, ".unsqueeze(");
+    return is_pairing && tide_cause_line_has(facts, node, " - ");
+}

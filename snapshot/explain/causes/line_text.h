@@ -28,4 +28,7 @@ bool tide_cause_line_expands(const tide_facts *facts, uint32_t node);
 /* Whether its text has a product of matrices. */
 bool tide_cause_line_multiplies(const tide_facts *facts, uint32_t node);
 
+/* Whether its text subtracts rows of pairs: `x[:, None] - y`, `x.unsqueeze(1) - y.unsqueeze(0)`. */
+bool tide_cause_line_subtracts_pairs(const tide_facts *facts, uint32_t node);
+
 #endif

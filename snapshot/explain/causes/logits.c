@@ -11,6 +11,8 @@
 #define LEAST_LARGE 0.10   /* of the peak: of a tensor that is looked at; there are at most ten */
 #define LEAST_LOGITS 0.30  /* of the peak: of all copies */
 #define EQUAL 0.01         /* sizes within this share count as equal */
+#define NEAR 0.05          /* sizes within this share are of one family, as [T, U] and [T, U - 1] */
+#define LEAST_ASKED 0.50   /* of the capacity: of the failed request and the family */
 #define LEAST_WIDE 0.20    /* of the peak: of a tensor in double width */
 #define LEAST_NARROW 0.05  /* of the peak: of the tensor that it was converted from */
 #define LEAST_BLOW_UP 0.50 /* of the peak: of one line's large tensors */
@@ -147,27 +149,80 @@ static void add_places(const tide_facts *facts, const tide_lifetime *const *bloc
     }
 }
 
+static int64_t bytes_of(const tide_lifetime *const *blocks, size_t n) {
+    int64_t bytes = 0;
+    for (size_t i = 0; i < n; i++) {
+        bytes += (int64_t)blocks[i]->block_bytes;
+    }
+    return bytes;
+}
+
 static tide_status say_logits(const tide_facts *facts, const tide_lifetime *const *blocks, size_t n,
                               tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
     char each[TIDE_BYTES_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
-    int64_t bytes = 0;
-    for (size_t i = 0; i < n; i++) {
-        bytes += (int64_t)blocks[i]->block_bytes;
-    }
+    int64_t bytes = bytes_of(blocks, n);
     tide_cause cause = tide_cause_of_peak(facts, "logits", bytes);
     tide_text_add(&text, "%zu tensors of %s make up ", n,
                   tide_bytes_format((int64_t)blocks[0]->block_bytes, each));
     tide_cause_add_bytes(facts, bytes, &text);
     tide_text_add(&text, ", of the size of the logits: the loss and its backward pass make them.");
     add_places(facts, blocks, n, &text);
+    tide_cause_cure_logits(facts, blocks, n, &text, &cause);
     cause.words = words;
     cause.share += 0.2; /* it names the tensors that a pattern of one line counts, and more */
-    cause.cure = "compute the loss in chunks of tokens: a fused linear cross-entropy such as "
-                 "Liger's, or `checkpoint` around head and loss of 1,024 tokens at a time";
-    cause.cost = "head and loss are computed twice";
     return tide_causes_add(to, &cause);
+}
+
+/* ---- a failed request of the size of the logits ---- */
+
+/* It comes before fragmentation, which such requests meet in any layout a little later. */
+static tide_status say_asked(const tide_facts *facts, const large_tensors *of, tide_causes *to) {
+    const tide_failure *failure = &facts->failure;
+    char words[TIDE_CAUSE_TEXT];
+    char asked[TIDE_BYTES_TEXT];
+    char held[TIDE_BYTES_TEXT];
+    char all[TIDE_BYTES_TEXT];
+    tide_text text = tide_text_in(words, sizeof(words));
+    int64_t bytes = bytes_of(of->blocks, of->n);
+    tide_cause cause = tide_cause_of_peak(facts, "logits", bytes);
+    tide_text_add(&text,
+                  "The request for %s has the size of the logits, and %zu tensors of about this "
+                  "size hold %s of the %s allocated: the loss and its backward pass make them.",
+                  tide_bytes_format(failure->asked_bytes, asked), of->n,
+                  tide_bytes_format(bytes, held), tide_bytes_format(failure->allocated_bytes, all));
+    add_places(facts, of->blocks, of->n, &text);
+    tide_cause_cure_logits(facts, of->blocks, of->n, &text, &cause);
+    cause.words = words;
+    cause.tier = TIDE_TIER_GROWTH;
+    cause.share = 0.9;
+    return tide_causes_add(to, &cause);
+}
+
+static tide_status find_asked(const tide_facts *facts, tide_causes *to) {
+    const tide_failure *failure = &facts->failure;
+    large_tensors of = {.n = 0};
+    bool is_pass = failure->event >= 0 &&
+                   ((tide_stack_traits(&facts->stacks, failure->stack) & TIDE_IN_FORWARD) != 0 ||
+                    tide_phase_of(&facts->scopes, failure->scope) == TIDE_PHASE_BACKWARD);
+    if (!is_pass || facts->is_pickle ||
+        (double)failure->asked_bytes < LEAST_LARGE * (double)failure->capacity_bytes) {
+        return TIDE_OK;
+    }
+    for (size_t i = 0; i < facts->lifetimes->n_lifetimes && of.n < MOST_LARGE; i++) {
+        const tide_lifetime *block = tide_facts_block(facts, (uint32_t)i);
+        double off = (double)block->requested_bytes / (double)failure->asked_bytes - 1;
+        if (block->device == facts->device && off <= NEAR && off >= -NEAR &&
+            tide_lifetime_is_allocated(block, failure->event) && is_tensor(facts, block)) {
+            of.blocks[of.n++] = block;
+        }
+    }
+    double all = (double)(bytes_of(of.blocks, of.n) + failure->asked_bytes);
+    return of.n > 1 && are_logits(facts, of.blocks, of.n) &&
+                   all >= LEAST_ASKED * (double)failure->capacity_bytes
+               ? say_asked(facts, &of, to)
+               : TIDE_OK;
 }
 
 /* ---- a tensor converted to double width ---- */
@@ -248,7 +303,9 @@ static tide_status find_wide(const tide_facts *facts, const large_tensors *of, t
 
 tide_status tide_cause_logits(const tide_facts *facts, tide_causes *to) {
     large_tensors of = find_large(facts);
-    for (size_t i = 0; i < of.n;) {
+    size_t n_before = to->n_causes;
+    TIDE_TRY(find_asked(facts, to));
+    for (size_t i = 0; i < of.n && to->n_causes == n_before;) {
         size_t n = count_equal(&of, i);
         if (n > 1 && are_logits(facts, &of.blocks[i], n)) {
             return say_logits(facts, &of.blocks[i], n, to);
@@ -329,11 +386,12 @@ static const char *cure_of(const tide_facts *facts, uint32_t node) {
     bool is_gather = tide_cause_line_has(facts, node, "[edge") ||
                      tide_cause_line_has(facts, node, "[src") ||
                      tide_cause_line_has(facts, node, "index_select(");
-    bool is_distance =
-        tide_cause_line_has(facts, node, "None") && tide_cause_line_has(facts, node, " - ");
-    return is_gather ? "gather and sum in one step, as a product with a sparse matrix "
-                       "(`torch.sparse.mm(adjacency, x)`), or in chunks of the indices"
-           : is_distance
+    bool is_repeat = tide_cause_line_has(facts, node, ".repeat(");
+    return is_repeat ? "`.expand` instead of `.repeat`: its result is a view that needs no memory, "
+                       "if it is the last operator on the line, after conversions and products"
+           : is_gather ? "gather and sum in one step, as a product with a sparse matrix "
+                         "(`torch.sparse.mm(adjacency, x)`), or in chunks of the indices"
+           : tide_cause_line_subtracts_pairs(facts, node)
                ? "for distances, `torch.cdist(x, y)` makes no tensor of differences; otherwise "
                  "compute in chunks over one dimension"
                : "look at the shapes in this line: it broadcasts or pairs its inputs, or expands a "
@@ -358,7 +416,7 @@ static tide_status say_blow_up(const tide_facts *facts, const blow_up *of, tide_
                   of->n == 1 ? "and it is" : "and each is", of->smallest / of->other);
     cause.words = words;
     cause.cure = cure_of(facts, of->node);
-    cause.cost = "a loop over the chunks";
+    cause.cost = tide_cause_line_has(facts, of->node, ".repeat(") ? "" : "a loop over the chunks";
     return tide_causes_add(to, &cause);
 }
 

@@ -1,5 +1,10 @@
-/* A pattern of the peak: an old model is still allocated while the new one is made. */
-#include "snapshot/explain/causes/causes_friend.h"
+/* Patterns of the peak: an old model is still allocated while the new one is made, or so are the
+ * results of a pass of a training loop while the next pass makes its own. */
+#include "common/map.h"
+#include "snapshot/explain/causes/blocks.h"
+
+#define LEAST_OVERLAP 0.15                /* of the peak, in results of the pass before .. */
+#define LEAST_BYTES ((int64_t)(64 << 20)) /* .. and at least so many */
 
 enum {
     LEAST_PERCENT = 25,  /* of the peak, each of the two blocks */
@@ -83,4 +88,143 @@ tide_status tide_cause_rebuilt(const tide_facts *facts, tide_causes *to) {
                 "frames of the call: set `sys.last_value = sys.last_traceback = sys.last_exc = "
                 "None` first"};
     return tide_causes_add(to, &cause);
+}
+
+/* ---- results of the pass before ---- */
+
+/* The pass of a loop that the peak is in. */
+typedef struct passes {
+    const tide_loop *loop;
+    uint32_t first, begin, end; /* rows: of the pass before, of this one, of the next */
+} passes;
+
+static bool find_passes(const tide_facts *facts, const tide_loop *loop, passes *ret) {
+    for (size_t i = 1; i < loop->n_starts; i++) {
+        size_t end = i + 1 < loop->n_starts ? loop->starts[i + 1] : loop->end;
+        if ((int64_t)loop->starts[i] <= facts->peak_event && facts->peak_event < (int64_t)end) {
+            *ret = (passes){loop, loop->starts[i - 1], loop->starts[i], (uint32_t)end};
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Births count from 1. */
+static bool is_born_in(const tide_lifetime *block, uint32_t begin, uint32_t end) {
+    return block->born > begin && block->born <= end;
+}
+
+static bool is_result(const tide_facts *facts, const tide_lifetime *block) {
+    return block->device == facts->device && block->category != TIDE_WORKSPACE &&
+           tide_block_is_forward(&facts->lines, block) && !tide_cause_is_state(facts, block) &&
+           !tide_cause_is_pooled(facts, block);
+}
+
+/* The place of a block, and its size. */
+static uint64_t key_of(const tide_facts *facts, const tide_lifetime *block) {
+    return tide_hash_u64(tide_place_key(&facts->scopes, block->stack, block->scope) ^
+                         tide_hash_u64(block->requested_bytes));
+}
+
+/* What this pass had made at the peak, by place; and whether the pass before trained. */
+static tide_status find_twins(const tide_facts *facts, const passes *of, tide_map *twins,
+                              bool *ret_trains) {
+    *ret_trains = false;
+    for (size_t i = 0; i < facts->lifetimes->n_lifetimes; i++) {
+        const tide_lifetime *block = tide_facts_block(facts, (uint32_t)i);
+        *ret_trains = *ret_trains || (is_born_in(block, of->first, of->begin) &&
+                                      tide_block_is_backward(&facts->lines, block));
+        if (is_born_in(block, of->begin, of->end) &&
+            tide_lifetime_is_allocated(block, facts->peak_event) && is_result(facts, block)) {
+            TIDE_TRY(tide_map_put(twins, key_of(facts, block), 1));
+        }
+    }
+    return TIDE_OK;
+}
+
+/* Adds the results of the pass before whose twins this pass has made, and that end with it. */
+static tide_status find_old(const tide_facts *facts, const passes *of, tide_cause_blocks *to) {
+    tide_map twins;
+    bool trains = false;
+    tide_map_init(&twins, facts->mem);
+    tide_status status = find_twins(facts, of, &twins, &trains);
+    to->n_blocks = 0;
+    to->bytes = 0;
+    for (size_t i = 0; status == TIDE_OK && trains && i < facts->n_peak; i++) {
+        const tide_lifetime *block = tide_facts_block(facts, facts->peak[i]);
+        uint64_t one = 0;
+        if (is_born_in(block, of->first, of->begin) && is_result(facts, block) &&
+            block->freed != TIDE_LIFETIME_FOREVER && block->freed <= of->end + 1 &&
+            tide_map_find(&twins, key_of(facts, block), &one)) {
+            to->blocks[to->n_blocks++] = facts->peak[i];
+            to->bytes += (int64_t)block->block_bytes;
+        }
+    }
+    tide_map_fini(&twins);
+    return status;
+}
+
+/* The node of the loop's own function in a stack; TIDE_NONE. */
+static uint32_t node_of_loop(const tide_facts *facts, uint32_t stack, const tide_loop *loop) {
+    for (; stack != TIDE_NONE; stack = facts->snapshot->stacks[stack].parent) {
+        const tide_frame_row *row = &facts->snapshot->frames[facts->snapshot->stacks[stack].frame];
+        if (row->function == loop->function && row->file == loop->file) {
+            return stack;
+        }
+    }
+    return TIDE_NONE;
+}
+
+static tide_status say_overlap(const tide_facts *facts, const tide_cause_blocks *of,
+                               const tide_loop *loop, tide_causes *to) {
+    char words[TIDE_CAUSE_TEXT];
+    char place[TIDE_PLACE_TEXT];
+    uint32_t line = TIDE_NONE;
+    tide_text text = tide_text_in(words, sizeof(words));
+    tide_cause cause = tide_cause_of_peak(facts, "old_results_alive", of->bytes);
+    uint32_t caller = node_of_loop(facts, tide_facts_block(facts, of->blocks[0])->stack, loop);
+    TIDE_TRY(tide_cause_blocks_line(of, facts, &line));
+    tide_cause_add_bytes(facts, of->bytes, &text);
+    tide_text_add(&text, " are results of the pass before, which stay alive until this pass has "
+                         "made its own");
+    if (line != TIDE_NONE && line != caller) {
+        tide_text_add(&text, ", at %s", tide_cause_quoted(facts, line, "", place));
+    }
+    if (caller != TIDE_NONE) {
+        tide_text_add(&text, ": the loop still holds what it got at %s",
+                      tide_cause_quoted(facts, caller, "", place));
+    }
+    tide_text_add(&text, ".");
+    cause.words = words;
+    cause.cure = "`del` these results (outputs, loss) at the end of the loop's body, or return "
+                 "only what is needed: numbers (`loss.item()`)";
+    return tide_causes_add(to, &cause);
+}
+
+tide_status tide_cause_overlap(const tide_facts *facts, tide_causes *to) {
+    tide_cause_blocks of = {.mem = facts->mem};
+    const tide_loop *best = NULL;
+    int64_t most = 0;
+    tide_status status = TIDE_OK;
+    of.blocks = tide_hostmem_array(facts->mem, facts->n_peak, sizeof(*of.blocks));
+    if (of.blocks == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < facts->loops.n_loops && status == TIDE_OK; i++) {
+        passes found;
+        if (find_passes(facts, &facts->loops.loops[i], &found)) {
+            status = find_old(facts, &found, &of);
+            best = of.bytes > most ? found.loop : best;
+            most = of.bytes > most ? of.bytes : most;
+        }
+    }
+    if (status == TIDE_OK && most >= LEAST_BYTES &&
+        (double)most >= LEAST_OVERLAP * (double)facts->peak_bytes) {
+        passes found;
+        (void)find_passes(facts, best, &found);
+        status = find_old(facts, &found, &of);
+        status = status == TIDE_OK ? say_overlap(facts, &of, best, to) : status;
+    }
+    tide_cause_blocks_fini(&of);
+    return status;
 }

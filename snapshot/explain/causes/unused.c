@@ -109,6 +109,19 @@ static tide_status say_unused(const tide_facts *facts, int64_t bytes, int64_t st
     return tide_causes_add(to, &cause);
 }
 
+/* Bytes of gradients at the peak that have the size of a weight of their own. Others are no
+ * weight's gradient, such as those of each sample, which a hook of the backward pass makes. */
+static tide_status count_of_weights(const tide_facts *facts, const tide_cause_blocks *at_peak,
+                                    int64_t *ret_bytes) {
+    tide_cause_blocks weights;
+    tide_status status = tide_cause_blocks_init(&weights, facts, tide_cause_is_weight);
+    if (status == TIDE_OK) {
+        status = tide_cause_blocks_twins(at_peak, &weights, facts, ret_bytes);
+    }
+    tide_cause_blocks_fini(&weights);
+    return status;
+}
+
 /* An optimizer with state has one or two tensors of the size of each gradient. One that factors
  * or quantizes its state has others, and one without any shows nothing. */
 static tide_status find_unused(const tide_facts *facts, const tide_cause_blocks *states,
@@ -116,14 +129,18 @@ static tide_status find_unused(const tide_facts *facts, const tide_cause_blocks 
     tide_cause_blocks at_peak;
     int64_t of_state = 0;
     int64_t used = 0;
+    int64_t of_weights = 0;
     tide_status status = tide_cause_blocks_init(&at_peak, facts, is_gradient);
+    if (status == TIDE_OK) {
+        status = count_of_weights(facts, &at_peak, &of_weights);
+    }
     if (status == TIDE_OK) {
         status = tide_cause_blocks_twins(states, gradients, facts, &of_state);
     }
     if (status == TIDE_OK) {
         status = tide_cause_blocks_twins(&at_peak, states, facts, &used);
     }
-    int64_t unused = at_peak.bytes - used;
+    int64_t unused = of_weights - used;
     bool is_plain = states->bytes > 0 && (double)of_state >= OF_STATE * (double)states->bytes;
     bool is_much = (double)unused >= LEAST_UNUSED * (double)facts->peak_bytes &&
                    (double)unused >= OF_GRADIENTS * (double)at_peak.bytes;

@@ -71,7 +71,8 @@ static const tide_stack_row STACKS[] = {
     [STACK_FIRST + AT_EMPTY_CACHE] = {STACK_FIRST + AT_EXCEPT, F_EMPTY},
     [STACK_FIRST + AT_LIBRARY] = {STACK_FIRST + AT_EXCEPT, F_CALL},
     [STACK_FIRST + AT_TEARDOWN] = {STACK_FIRST + AT_LIBRARY, F_EMPTY},
-    [STACK_FIRST + AT_BACKWARD] = {TIDE_NONE, F_ENGINE}};
+    [STACK_FIRST + AT_BACKWARD] = {TIDE_NONE, F_ENGINE},
+    [STACK_FIRST + AT_OPERATOR] = {STACK_FIRST + AT_FORWARD, F_RUN}};
 
 static const tide_snapshot_pool POOLS[] = {{{1, 0}}, {{2, 0}}, {{3, 0}}, {{4, 0}}, {{0, 1}}};
 

@@ -32,7 +32,8 @@ enum {
     AT_EMPTY_CACHE, /* main (train.py:14) > empty_cache */
     AT_LIBRARY,     /* main (train.py:14) > a module's call */
     AT_TEARDOWN,    /* the same > empty_cache */
-    AT_BACKWARD     /* autograd's engine */
+    AT_BACKWARD,    /* autograd's engine */
+    AT_OPERATOR     /* main (train.py:10) > run (model.py:5) > a module's call > run (model.py:5) */
 };
 
 /* A recording while it is made. */

@@ -93,6 +93,14 @@ void peak_free(peak_program *to, uint64_t address) {
     peak_free_in(to, address, TIDE_NONE);
 }
 
+void peak_fail(peak_program *to, uint64_t bytes, uint64_t free_bytes, uint32_t stack,
+               uint32_t scope) {
+    tide_event *row = add(to, TIDE_ACTION_OOM, 0, bytes);
+    row->block_bytes = free_bytes;
+    row->stack = stack;
+    row->scope = scope;
+}
+
 void peak_text(peak_program *to, int line, const char *text) {
     assert_true(to->n_source < PEAK_ROWS);
     to->source[to->n_source++] =
@@ -132,19 +140,26 @@ static void end(derived *of) {
     tide_snapshot_destroy(of->snapshot);
 }
 
-static void find_cause(const peak_program *of, const char *id, char words[PEAK_TEXT]) {
+/* The sentence of a cause and its cure; both "" if it does not fire. */
+static void find_cause(const peak_program *of, const char *id, char words[PEAK_TEXT],
+                       char cure[PEAK_TEXT]) {
     derived from;
     tide_causes causes;
     derive(of, &from);
     assert_int_equal(tide_causes_init(&causes, &from.facts), TIDE_OK);
     const tide_cause *found = tide_causes_find(&causes, id);
-    words[0] = '\0';
-    if (found != NULL) {
-        (void)snprintf(words, PEAK_TEXT, "%s", found->words);
-        assert_true(found->cure[0] != '\0');
-    }
+    (void)snprintf(words, PEAK_TEXT, "%s", found != NULL ? found->words : "");
+    (void)snprintf(cure, PEAK_TEXT, "%s", found != NULL ? found->cure : "");
+    assert_true(found == NULL || found->cure[0] != '\0');
     tide_causes_fini(&causes);
     end(&from);
+}
+
+static void assert_has(const char *id, const char *text, const char *part) {
+    if (strstr(text, part) == NULL) {
+        print_error("%s: \"%s\" has no \"%s\"\n", id, text, part);
+    }
+    assert_non_null(strstr(text, part));
 }
 
 uint32_t peak_at(peak_program *to, int line) {
@@ -159,16 +174,22 @@ uint64_t peak_put(peak_program *to, uint64_t mib, uint32_t stack, uint32_t scope
 
 void peak_has(const peak_program *of, const char *id, const char *part) {
     char words[PEAK_TEXT];
-    find_cause(of, id, words);
-    if (strstr(words, part) == NULL) {
-        print_error("%s: \"%s\" has no \"%s\"\n", id, words, part);
-    }
-    assert_non_null(strstr(words, part));
+    char cure[PEAK_TEXT];
+    find_cause(of, id, words, cure);
+    assert_has(id, words, part);
+}
+
+void peak_cured_by(const peak_program *of, const char *id, const char *part) {
+    char words[PEAK_TEXT];
+    char cure[PEAK_TEXT];
+    find_cause(of, id, words, cure);
+    assert_has(id, cure, part);
 }
 
 void peak_lacks(const peak_program *of, const char *id) {
     char words[PEAK_TEXT];
-    find_cause(of, id, words);
+    char cure[PEAK_TEXT];
+    find_cause(of, id, words, cure);
     assert_string_equal(words, "");
 }
 

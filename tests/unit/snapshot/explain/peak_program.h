@@ -63,6 +63,10 @@ void peak_free(peak_program *to, uint64_t address);
 /* The same in a scope. */
 void peak_free_in(peak_program *to, uint64_t address, uint32_t scope);
 
+/* A request that fails while the device has so many bytes free. */
+void peak_fail(peak_program *to, uint64_t bytes, uint64_t free_bytes, uint32_t stack,
+               uint32_t scope);
+
 /* The text of a line of USER. Lines in ascending order. */
 void peak_text(peak_program *to, int line, const char *text);
 
@@ -74,6 +78,8 @@ uint64_t peak_put(peak_program *to, uint64_t mib, uint32_t stack, uint32_t scope
 /* Asserts that the cause fires with a sentence that contains `part`, or that it does not fire. */
 void peak_has(const peak_program *of, const char *id, const char *part);
 void peak_lacks(const peak_program *of, const char *id);
+/* Asserts that the cause fires, and that its cure contains `part`. */
+void peak_cured_by(const peak_program *of, const char *id, const char *part);
 
 /* The sentence of the peak, and that of its kinds. */
 void peak_sentences(const peak_program *of, char lines[PEAK_TEXT], char kinds[PEAK_TEXT]);

@@ -295,6 +295,9 @@ static void used_gradients_are_silent(void **state) {
     peak_lacks(&program, "unused_gradients");
     adapt(1, ADAM, 2); /* the first step of the first of several optimizers */
     peak_lacks(&program, "unused_gradients");
+    adapt(2, ADAM, 2); /* of each sample: no weight has this size */
+    program.events[0].requested_bytes = program.events[0].block_bytes = 90 * MIB;
+    peak_lacks(&program, "unused_gradients");
 }
 
 /* Steps of a forward pass with 100 MiB of older gradients; `n_backward` backward passes each. */

@@ -102,6 +102,30 @@ static void a_large_buffer(void **state) {
     }
 }
 
+/* By the text of the line, and by the call of the model. */
+static void cures_of_a_large_request(void **state) {
+    (void)state;
+    static const tide_source_row PAIRS = {FIXTURE_MODEL, 5, "d = (a.unsqueeze(1) - b).pow(2)",
+                                          false};
+    static const tide_source_row CAT = {FIXTURE_MODEL, 5, "return torch.cat(parts, -1)", false};
+    for (size_t i = 0; i < 2; i++) {
+        begin_recording(&made);
+        made.source = i == 0 ? &PAIRS : &CAT;
+        made.n_source = 1;
+        alloc_alone(&made, FIRST, MIB, AT_MAIN);
+        fail_request(&made, 40 * GIB, 23 * GIB, i == 0 ? AT_RUN : AT_OPERATOR);
+        explained of;
+        explain(&made, &of);
+        const tide_cause *cause = cause_of(&of, "too_large_request");
+        assert_non_null(
+            strstr(cause->words, i == 0 ? "One request, of `d = (a.unsqueeze(1) - b).pow(2)`, is"
+                                        : " The model was called at run (model.py:5)"));
+        assert_non_null(strstr(cause->cure, i == 0 ? "`torch.cdist(x, y)` or `|x|^2"
+                                                   : "call the model on parts of its input"));
+        end_explained(&of);
+    }
+}
+
 /* Layers of a model, each with a result that waits for the backward pass. */
 static void layers(uint64_t n_layers, uint64_t n_bytes, uint32_t stack) {
     begin_recording(&made);
@@ -141,6 +165,105 @@ static void activations_of_a_batch(void **state) {
     made.scopes = scopes;
     made.n_scopes = 10;
     assert_silent(&made, "activations");
+}
+
+/* Small results of ten layers, and large ones of the operators of one function. */
+static void few_large_results_are_no_batch(void **state) {
+    (void)state;
+    static tide_scope_row scopes[10];
+    for (uint32_t i = 0; i < 10; i++) {
+        scopes[i] = (tide_scope_row){.parent = TIDE_NONE, .kind = TIDE_SCOPE_LAYER, .name = i};
+    }
+    for (size_t n_operators = 0; n_operators < 2; n_operators++) {
+        layers(10, 512 * MIB, AT_FORWARD);
+        made.scopes = scopes;
+        made.n_scopes = 10;
+        made.n--;
+        for (uint64_t i = 1; i <= 6; i++) {
+            alloc_alone(&made, FIRST + (20 + i) * NEXT, 3 * GIB,
+                        n_operators > 0 ? AT_OPERATOR : AT_FORWARD);
+        }
+        fail_request(&made, GIB, 0, AT_FORWARD);
+        if (n_operators > 0) {
+            assert_silent(&made, "activations");
+        } else {
+            explained of;
+            explain(&made, &of);
+            assert_non_null(cause_of(&of, "activations"));
+            end_explained(&of);
+        }
+    }
+}
+
+/* Two tensors and a request. */
+static void ask_for_more(uint64_t asked_bytes, uint32_t first, uint32_t stack) {
+    begin_recording(&made);
+    alloc_alone(&made, FIRST, 8 * GIB, first);
+    alloc_alone(&made, FIRST + NEXT, 8 * GIB, stack);
+    fail_request(&made, asked_bytes, 7 * GIB, stack);
+}
+
+static void equal_tensors(void **state) {
+    (void)state;
+    ask_for_more(8 * GIB, AT_MAIN, AT_RUN);
+    explained of;
+    explain(&made, &of);
+    assert_string_equal(cause_of(&of, "equal_tensors")->words,
+                        "2 tensors of 8.00 GiB hold 16.00 GiB of the 16.00 GiB allocated, and "
+                        "another one of that size was asked for at run (model.py:5). They were "
+                        "made at main (train.py:10) and on that line.");
+    end_explained(&of);
+    ask_for_more(6 * GIB, AT_MAIN, AT_RUN); /* another size */
+    assert_silent(&made, "equal_tensors");
+    ask_for_more(8 * GIB, AT_MAIN, AT_BUILD); /* weights */
+    assert_silent(&made, "equal_tensors");
+    ask_for_more(8 * GIB, AT_MAIN, AT_RUN);
+    made.rows[1].category = made.rows[3].category = TIDE_PARAMETER;
+    assert_silent(&made, "equal_tensors");
+    ask_for_more(8 * GIB, AT_MAIN, AT_RUN); /* it would have fitted in one piece */
+    made.rows[made.n - 1].block_bytes = 10 * GIB;
+    assert_silent(&made, "equal_tensors");
+}
+
+/* By the text of the line, one tensor has a value for each pair of rows. */
+static void equal_tensors_of_pairs(void **state) {
+    (void)state;
+    static const char *const TEXTS[] = {"lt = torch.max(a[:, None], b)", "lt = torch.max(a, b)"};
+    for (size_t i = 0; i < 2; i++) {
+        ask_for_more(8 * GIB, AT_FORWARD, AT_FORWARD);
+        write_line(TEXTS[i]);
+        explained of;
+        explain(&made, &of);
+        const tide_cause *cause = cause_of(&of, "equal_tensors");
+        assert_true((strstr(cause->words, " each pair of rows.") != NULL) == (i == 0));
+        assert_true((strstr(cause->cure, "`backward()` on each part") != NULL) == (i == 0));
+        end_explained(&of);
+    }
+}
+
+/* Data, and a request of other code. */
+static void move_data(const char *text, tide_category category) {
+    begin_recording(&made);
+    write_line(text);
+    alloc_alone(&made, FIRST, 12 * GIB, AT_RUN)->category = (uint8_t)category;
+    alloc_alone(&made, FIRST + NEXT, 8 * GIB, AT_MAIN);
+    fail_request(&made, 5 * GIB, 3 * GIB, AT_MAIN);
+}
+
+static void data_moved_as_a_whole(void **state) {
+    (void)state;
+    move_data("rays = rays.to(device)", TIDE_INPUT);
+    explained of;
+    explain(&made, &of);
+    assert_string_equal(cause_of(&of, "data_on_card")->words,
+                        "12.00 GiB of the 20.00 GiB allocated are data that the program moved to "
+                        "the card as a whole, 12.00 GiB of it at run (model.py:5), `rays = "
+                        "rays.to(device)`.");
+    end_explained(&of);
+    move_data("rays = torch.zeros(n, 6)", TIDE_INPUT); /* made there */
+    assert_silent(&made, "data_on_card");
+    move_data("rays = rays.to(device)", TIDE_TEMPORARY);
+    assert_silent(&made, "data_on_card");
 }
 
 /* Iterations that keep tensors of one layer, from the forward and from the backward pass. */
@@ -207,7 +330,12 @@ int main(void) {
         cmocka_unit_test_setup(conversion_of_all_data, start),
         cmocka_unit_test_setup(steps_of_full_size, start),
         cmocka_unit_test_setup(a_large_buffer, start),
+        cmocka_unit_test_setup(cures_of_a_large_request, start),
         cmocka_unit_test_setup(activations_of_a_batch, start),
+        cmocka_unit_test_setup(few_large_results_are_no_batch, start),
+        cmocka_unit_test_setup(equal_tensors, start),
+        cmocka_unit_test_setup(equal_tensors_of_pairs, start),
+        cmocka_unit_test_setup(data_moved_as_a_whole, start),
         cmocka_unit_test_setup(graphs_of_second_order, start),
         cmocka_unit_test_setup(a_cache_is_no_graph, start),
     };

@@ -45,6 +45,50 @@ static void logits_are_silent_without_a_loss(void **state) {
     peak_lacks(&program, "logits");
 }
 
+/* The cure of logits depends on who makes them. */
+static void logits_of_a_transducer_and_of_data_parallel(void **state) {
+    (void)state;
+    head("LogSoftmaxBackward0");
+    peak_cured_by(&program, "logits", "a fused linear cross-entropy");
+    uint32_t line = peak_module(&program, peak_at(&program, 9), "LM.forward", USER, 15);
+    const peak_block named = {200 * MIB, line, NONE, TIDE_ACTIVATION, "lp [32, 9, 8, 42] float32"};
+    (void)peak_alloc(&program, &named);
+    peak_cured_by(&program, "logits", "`torchaudio.functional.rnnt_loss`");
+    clear(NULL);
+    head("LogSoftmaxBackward0");
+    uint32_t gather = peak_call(&program, peak_at(&program, 9), "gather",
+                                TORCH "nn/parallel/scatter_gather.py", 130);
+    peak_put(&program, 200, gather, NONE, TIDE_ACTIVATION);
+    peak_has(&program, "logits", "DataParallel gathers the outputs of all cards on this one.");
+    peak_cured_by(&program, "logits", "compute the loss in `forward` of the wrapped module");
+}
+
+/* The forward pass has a log_softmax, the backward pass one more tensor and a request. */
+static void ask_for_logits(const char *function, uint64_t asked_mib) {
+    uint32_t line = peak_module(&program, peak_at(&program, 9), "LM.forward", USER, 15);
+    uint32_t loss = peak_call(&program, line, function, TORCH "nn/functional.py", 2321);
+    uint32_t phase = peak_scope(&program, NONE, TIDE_SCOPE_PHASE, "backward");
+    uint32_t gather = peak_scope(&program, phase, TIDE_SCOPE_OPERATOR, "GatherBackward0");
+    peak_put(&program, 50, peak_at(&program, 3), NONE, TIDE_PARAMETER);
+    peak_put(&program, 200, loss, NONE, TIDE_ACTIVATION);
+    peak_put(&program, 195, NONE, gather, TIDE_TEMPORARY);
+    peak_fail(&program, asked_mib * MIB, 10 * MIB, NONE, gather);
+}
+
+static void logits_that_are_asked_for(void **state) {
+    (void)state;
+    ask_for_logits("log_softmax", 200);
+    peak_has(&program, "logits",
+             "The request for 200.00 MiB has the size of the logits, and 2 tensors of about this "
+             "size hold 395.00 MiB of the 445.00 MiB allocated");
+    clear(NULL);
+    ask_for_logits("log_softmax", 100);
+    peak_lacks(&program, "logits");
+    clear(NULL);
+    ask_for_logits("gelu", 200);
+    peak_lacks(&program, "logits");
+}
+
 /* A tensor that a line makes twice as large as the result of `module`; `n_halves` of it exist. */
 static void widen(const char *module, int n_halves) {
     uint32_t call = peak_module(&program, peak_at(&program, 9), "LM.forward", USER, 15);
@@ -94,6 +138,17 @@ static void blow_up_fires(void **state) {
     peak_has(&program, "blow_up", "2 tensors of pairwise (train.py:500) make up 400.00 MiB");
 }
 
+static void blow_up_names_repeat(void **state) {
+    (void)state;
+    peak_text(&program, 500, "m = m[None].repeat(n, 1, 1)");
+    pair("pairwise", USER, 2);
+    peak_cured_by(&program, "blow_up", "`.expand` instead of `.repeat`");
+    clear(NULL);
+    peak_text(&program, 500, "d = x.unsqueeze(1) - y.unsqueeze(0)");
+    pair("pairwise", USER, 2);
+    peak_cured_by(&program, "blow_up", "`torch.cdist(x, y)`");
+}
+
 /* The backward pass of the line's operator makes more of them. */
 static void blow_up_counts_the_backward_pass(void **state) {
     (void)state;
@@ -120,6 +175,53 @@ static void blow_up_is_silent_among_large_tensors(void **state) {
     (void)state;
     pair("pairwise", USER, 40); /* the peak has the first of them: a fifth of the line's tensors */
     peak_lacks(&program, "blow_up");
+}
+
+/* ---- results of the pass before ---- */
+
+enum { N_PASSES = 6 };
+
+/* A training loop at lines 20 to 22, whose results live until the next pass has made its own if
+ * `is_held`. */
+static void train(bool is_held, bool has_backward) {
+    uint32_t phase = peak_scope(&program, NONE, TIDE_SCOPE_PHASE, "backward");
+    uint64_t old = 0;
+    peak_text(&program, 21, "out = net(x)");
+    peak_put(&program, 200, peak_at(&program, 3), NONE, TIDE_PARAMETER);
+    for (int i = 0; i < N_PASSES; i++) {
+        uint32_t line = peak_module(&program, peak_at(&program, 21), "Net.forward", USER, 40);
+        peak_free(&program, peak_put(&program, 1, peak_at(&program, 20), NONE, TIDE_INPUT));
+        uint64_t made = peak_put(&program, 100, line, NONE, TIDE_ACTIVATION);
+        if (old != 0) {
+            peak_free(&program, old);
+        }
+        peak_free_in(&program,
+                     peak_put(&program, 10, NONE, has_backward ? phase : NONE, TIDE_TEMPORARY),
+                     NONE);
+        peak_free(&program, peak_put(&program, 1, peak_at(&program, 22), NONE, TIDE_TEMPORARY));
+        if (!is_held) {
+            peak_free(&program, made);
+        }
+        old = is_held ? made : 0;
+    }
+}
+
+static void old_results_fire(void **state) {
+    (void)state;
+    train(true, true);
+    peak_has(&program, "old_results_alive",
+             "100.00 MiB of the peak (25 %) are results of the pass before, which stay alive until "
+             "this pass has made its own, at Net.forward (train.py:40): the loop still holds what "
+             "it got at main (train.py:21), `out = net(x)`.");
+}
+
+static void old_results_are_silent_if_freed(void **state) {
+    (void)state;
+    train(false, true);
+    peak_lacks(&program, "old_results_alive");
+    clear(NULL);
+    train(true, false); /* a state that each pass needs, as in sampling */
+    peak_lacks(&program, "old_results_alive");
 }
 
 /* ---- attention ---- */
@@ -211,9 +313,14 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(logits_fire),
         TEST(logits_are_silent_without_a_loss),
+        TEST(logits_of_a_transducer_and_of_data_parallel),
+        TEST(logits_that_are_asked_for),
         TEST(double_width_fires),
         TEST(double_width_is_silent_on_joined_halves),
         TEST(blow_up_fires),
+        TEST(blow_up_names_repeat),
+        TEST(old_results_fire),
+        TEST(old_results_are_silent_if_freed),
         TEST(blow_up_counts_the_backward_pass),
         TEST(blow_up_is_silent_on_layers),
         TEST(blow_up_is_silent_among_large_tensors),

@@ -51,6 +51,34 @@ static void backward_belongs_to_its_line(void **state) {
                                "mostly its backward pass.");
 }
 
+/* The recorder counts operators after a module's call as the module's. Activations of such an
+ * operator that the backward pass frees later show where its blocks belong; others do not. */
+static void backward_of_operators_after_the_module(void **state) {
+    char lines[PEAK_TEXT];
+    char kinds[PEAK_TEXT];
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        clear(NULL);
+        uint32_t line = peak_module(&program, peak_at(&program, 9), "Net.forward", USER, 30);
+        uint32_t layer = peak_scope(&program, NONE, TIDE_SCOPE_LAYER, "net");
+        uint32_t phase = peak_scope(&program, NONE, TIDE_SCOPE_PHASE, "backward");
+        uint32_t module = peak_scope(&program, phase, TIDE_SCOPE_LAYER, "net");
+        uint64_t inner = peak_put(&program, 10, line, layer, TIDE_ACTIVATION);
+        uint64_t outer = peak_put(&program, 20, peak_at(&program, 12), NONE, TIDE_ACTIVATION);
+        peak_put(&program, 90, NONE, module, TIDE_TEMPORARY);
+        peak_free_in(&program, outer, i == 0 ? phase : NONE); /* NONE: a variable held it */
+        peak_put(&program, 80, NONE, module, TIDE_TEMPORARY);
+        peak_free_in(&program, inner, phase);
+        peak_sentences(&program, lines, kinds);
+        assert_string_equal(
+            lines, i == 0 ? "The peak, 180.00 MiB, is 90.00 MiB at Net.forward (train.py:30), "
+                            "mostly its backward pass; 90.00 MiB of temporaries at main "
+                            "(train.py:12), mostly its backward pass."
+                          : "All of the peak, 180.00 MiB, is at Net.forward (train.py:30), mostly "
+                            "its backward pass.");
+    }
+}
+
 /* A thread of autograd in a file of PyTorch has frames of C++ alone. */
 static void operation_is_named_by_its_frame(void **state) {
     char lines[PEAK_TEXT];
@@ -172,6 +200,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(peak_is_by_line),
         TEST(backward_belongs_to_its_line),
+        TEST(backward_of_operators_after_the_module),
         TEST(operation_is_named_by_its_frame),
         TEST(pytorch_is_never_named),
         TEST(launcher_swallows_no_lines),
