@@ -3,8 +3,8 @@
 #include "common/map.h"
 #include "snapshot/explain/causes/blocks.h"
 
-#define LEAST_OVERLAP 0.15                /* of the peak, in results of the pass before .. */
-#define LEAST_BYTES ((int64_t)(64 << 20)) /* .. and at least so many */
+#define LEAST_OVERLAP 0.15                /* of the peak, that falls without old results */
+#define LEAST_BYTES ((int64_t)(64 << 20)) /* of these, at least */
 
 enum {
     LEAST_PERCENT = 25,  /* of the peak, each of the two blocks */
@@ -164,6 +164,39 @@ static tide_status find_old(const tide_facts *facts, const passes *of, tide_caus
     return status;
 }
 
+/* Most bytes of this pass without the old results: a later instant may be nearly as full. */
+static tide_status peak_without(const tide_facts *facts, const passes *of,
+                                const tide_cause_blocks *old, int64_t *ret_bytes) {
+    size_t n_rows = of->end - of->begin + 1;
+    int64_t *changes = tide_hostmem_zeroed(facts->mem, n_rows, sizeof(*changes));
+    int64_t bytes = 0;
+    size_t next = 0;
+    if (changes == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < facts->lifetimes->n_lifetimes; i++) {
+        const tide_lifetime *block = tide_facts_block(facts, (uint32_t)i);
+        bool is_old = next < old->n_blocks && old->blocks[next] == i;
+        next += is_old;
+        if (is_old || block->device != facts->device || block->born > of->end ||
+            block->freed <= of->begin) {
+            continue;
+        }
+        changes[block->born > of->begin ? block->born - of->begin : 0] +=
+            (int64_t)block->block_bytes;
+        if (block->freed <= of->end) {
+            changes[block->freed - of->begin] -= (int64_t)block->block_bytes;
+        }
+    }
+    *ret_bytes = 0;
+    for (size_t i = 0; i < n_rows; i++) {
+        bytes += changes[i];
+        *ret_bytes = bytes > *ret_bytes ? bytes : *ret_bytes;
+    }
+    facts->mem->release(facts->mem->ctx, changes);
+    return TIDE_OK;
+}
+
 /* The node of the loop's own function in a stack; TIDE_NONE. */
 static uint32_t node_of_loop(const tide_facts *facts, uint32_t stack, const tide_loop *loop) {
     for (; stack != TIDE_NONE; stack = facts->snapshot->stacks[stack].parent) {
@@ -203,9 +236,12 @@ static tide_status say_overlap(const tide_facts *facts, const tide_cause_blocks 
 
 tide_status tide_cause_overlap(const tide_facts *facts, tide_causes *to) {
     tide_cause_blocks of = {.mem = facts->mem};
-    const tide_loop *best = NULL;
+    passes best = {.loop = NULL};
     int64_t most = 0;
     tide_status status = TIDE_OK;
+    if (tide_causes_find(to, "untrained_graph") != NULL) {
+        return TIDE_OK; /* its cure frees such results as well */
+    }
     of.blocks = tide_hostmem_array(facts->mem, facts->n_peak, sizeof(*of.blocks));
     if (of.blocks == NULL) {
         return TIDE_NO_MEMORY;
@@ -214,16 +250,17 @@ tide_status tide_cause_overlap(const tide_facts *facts, tide_causes *to) {
         passes found;
         if (find_passes(facts, &facts->loops.loops[i], &found)) {
             status = find_old(facts, &found, &of);
-            best = of.bytes > most ? found.loop : best;
+            best = of.bytes > most ? found : best;
             most = of.bytes > most ? of.bytes : most;
         }
     }
-    if (status == TIDE_OK && most >= LEAST_BYTES &&
-        (double)most >= LEAST_OVERLAP * (double)facts->peak_bytes) {
-        passes found;
-        (void)find_passes(facts, best, &found);
-        status = find_old(facts, &found, &of);
-        status = status == TIDE_OK ? say_overlap(facts, &of, best, to) : status;
+    if (status == TIDE_OK && most >= LEAST_BYTES) {
+        int64_t rest = 0;
+        status = find_old(facts, &best, &of);
+        status = status == TIDE_OK ? peak_without(facts, &best, &of, &rest) : status;
+        bool is_much =
+            (double)(facts->peak_bytes - rest) >= LEAST_OVERLAP * (double)facts->peak_bytes;
+        status = status == TIDE_OK && is_much ? say_overlap(facts, &of, best.loop, to) : status;
     }
     tide_cause_blocks_fini(&of);
     return status;

@@ -220,8 +220,11 @@ static void equal_tensors(void **state) {
     ask_for_more(8 * GIB, AT_MAIN, AT_RUN);
     made.rows[1].category = made.rows[3].category = TIDE_PARAMETER;
     assert_silent(&made, "equal_tensors");
-    ask_for_more(8 * GIB, AT_MAIN, AT_RUN); /* it would have fitted in one piece */
-    made.rows[made.n - 1].block_bytes = 10 * GIB;
+    begin_recording(&made); /* it would have fitted in one piece */
+    alloc_alone(&made, FIRST, 7 * GIB, AT_MAIN);
+    alloc_alone(&made, FIRST + NEXT, 7 * GIB, AT_RUN);
+    buy(&made, FIRST + 2 * NEXT, 2600 * MIB, AT_RUN);
+    fail_request(&made, 7 * GIB, 6 * GIB, AT_RUN);
     assert_silent(&made, "equal_tensors");
 }
 
