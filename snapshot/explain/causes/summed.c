@@ -138,22 +138,35 @@ typedef struct graphs {
     int64_t bytes;
 } graphs;
 
+/* The index of the first block that was made after a row. */
+static size_t first_after(const tide_cause_blocks *of, const tide_facts *facts, uint32_t row) {
+    size_t low = 0;
+    size_t high = of->n_blocks;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        bool is_after = tide_facts_block(facts, of->blocks[middle])->born > row;
+        low = is_after ? low : middle + 1;
+        high = is_after ? middle : high;
+    }
+    return low;
+}
+
 static graphs look_at(const tide_cause_blocks *of, const tide_cause_ends *ends,
                       const tide_loop *loop) {
     graphs found = {0, 0};
     int64_t largest = 0;
     for (int round = 0; round < 2; round++) { /* the largest pass, then those that count */
-        size_t at = 0;
+        size_t at = first_after(of, ends->facts, loop->starts[0]);
         for (size_t i = 0; i < loop->n_starts; i++) {
             int64_t bytes = 0;
             uint32_t next = i + 1 < loop->n_starts ? loop->starts[i + 1] : (uint32_t)loop->end;
             for (; at < of->n_blocks; at++) {
                 const tide_lifetime *block = tide_facts_block(ends->facts, of->blocks[at]);
-                bool is_used = (tide_cause_ends_of(ends, block) & TIDE_END_BACKWARD) != 0;
                 if (block->born > next) {
                     break;
                 }
-                bytes += block->born > loop->starts[i] && is_used ? (int64_t)block->block_bytes : 0;
+                bool is_used = (tide_cause_ends_of(ends, block) & TIDE_END_BACKWARD) != 0;
+                bytes += is_used ? (int64_t)block->block_bytes : 0;
             }
             largest = round == 0 && bytes > largest ? bytes : largest;
             bool counts = round == 1 && bytes > 0 && (double)bytes >= LEAST_PASS * (double)largest;
