@@ -184,7 +184,7 @@ static tide_status say(const tide_facts *facts, const tide_loop *loop, const gra
     tide_text text = tide_text_in(words, sizeof(words));
     tide_cause cause = tide_cause_of_peak(facts, "summed_losses", of->bytes);
     tide_cause_add_bytes(facts, of->bytes, &text);
-    tide_text_add(&text, " is the graphs of %zu passes of the loop at ", of->n_passes);
+    tide_text_add(&text, " belongs to the graphs of %zu passes of the loop at ", of->n_passes);
     tide_growth_add_loop(facts, loop, &text);
     tide_text_add(&text,
                   ": their losses are added up at %s one backward pass after the loop "
@@ -225,7 +225,7 @@ tide_status tide_cause_summed(const tide_facts *facts, tide_causes *to) {
     tide_cause_ends ends = {0};
     tide_status status = tide_cause_blocks_init(&of, facts, is_of_graph);
     if (status == TIDE_OK && tide_cause_blocks_reach(&of, facts, LEAST_SUMMED) &&
-        facts->loops.n_loops > 0) {
+        facts->snapshot->n_source > 0) { /* the text of a line is a part of the evidence */
         status = tide_cause_ends_init(&ends, facts, is_of_graph);
         status = status == TIDE_OK ? look(facts, &of, &ends, to) : status;
     }

@@ -111,7 +111,7 @@ static void summed_fires(void **state) {
     (void)state;
     add_up(8, "out = net(x)", "losses.append(f(out))", 4, true);
     peak_has(&program, "summed_losses",
-             "800.00 MiB of the peak (93 %) is the graphs of 8 passes of the loop at main "
+             "800.00 MiB of the peak (93 %) belongs to the graphs of 8 passes of the loop at main "
              "(train.py:7-8): their losses are added up at main (train.py:8), "
              "`losses.append(f(out))`, and one backward pass after the loop uses all of them.");
 }
