@@ -1,5 +1,5 @@
-/* The sentences of `tidemark explain` at the end of a run: about one process, or about the ranks of a
- * job, each sentence once. */
+/* The sentences of `tidemark explain` at the end of a run: about one process, or about the ranks of
+ * a job, each sentence once. */
 #include <string.h>
 
 #include "cli/cli.h"

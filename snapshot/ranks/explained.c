@@ -38,14 +38,14 @@ static tide_status add_failure(const tide_facts *facts, tide_arena *arena,
         return TIDE_NO_MEMORY;
     }
     to->failure = (tide_digest_failure){.event = failure->event,
-                                                  .n_failed = (int64_t)failure->n_failed,
-                                                  .requested_bytes = failure->asked_bytes,
-                                                  .free_bytes = failure->free_bytes,
-                                                  .allocated_bytes = failure->allocated_bytes,
-                                                  .reserved_bytes = failure->reserved.bytes,
-                                                  .total_bytes = failure->total_bytes,
-                                                  .margin_bytes = failure->margin_bytes,
-                                                  .line = line};
+                                        .n_failed = (int64_t)failure->n_failed,
+                                        .requested_bytes = failure->asked_bytes,
+                                        .free_bytes = failure->free_bytes,
+                                        .allocated_bytes = failure->allocated_bytes,
+                                        .reserved_bytes = failure->reserved.bytes,
+                                        .total_bytes = failure->total_bytes,
+                                        .margin_bytes = failure->margin_bytes,
+                                        .line = line};
     return TIDE_OK;
 }
 
@@ -150,10 +150,8 @@ static tide_status add_sentences(const tide_facts *facts, tide_arena *arena,
                                  const tide_causes *causes, tide_digest_explained *to) {
     tide_peak_lines lines = {0};
     tide_answer answer = {.n_sentences = 0};
-    const tide_answer_input input = {.facts = facts,
-                                     .causes = causes,
-                                     .lines = &lines,
-                                     .when = when_of(facts)};
+    const tide_answer_input input = {
+        .facts = facts, .causes = causes, .lines = &lines, .when = when_of(facts)};
     tide_status status = tide_peak_lines_init(&lines, facts);
     if (status == TIDE_OK) {
         status = tide_answer_init(&answer, &input);

@@ -55,8 +55,8 @@ void tide_rank_sentence_add_fold(const char *sentence, tide_text *to) {
 typedef struct entry {
     const tide_digest_sentence *sentence;
     const char *fold;
-    int place;   /* of its key in the answer */
-    size_t rank; /* index of the answer .. */
+    int place;       /* of its key in the answer */
+    size_t rank;     /* index of the answer .. */
     size_t position; /* .. and of the sentence in it */
 } entry;
 
@@ -116,7 +116,10 @@ static void add_who(const tide_rank_answer *answers, const tide_rank_sentence *o
     for (size_t i = 0; i < of->n_ranks; i++) {
         bool is_last = i + 1 == of->n_ranks;
         const tide_rank_answer *answer = &answers[of->ranks[i]];
-        tide_text_add(to, "%s%s", i == 0 ? "" : is_last ? " and " : ", ",
+        tide_text_add(to, "%s%s",
+                      i == 0    ? ""
+                      : is_last ? " and "
+                                : ", ",
                       i == 0 && of->n_ranks > 1 && answer->rank >= 0 ? "ranks " : "");
         add_name(answer, of->n_ranks == 1, to);
     }
@@ -179,8 +182,8 @@ static size_t same_from(const entry *entries, size_t n) {
 tide_status tide_rank_answer_make(const tide_digest_explained *explained, tide_arena *arena,
                                   tide_rank_answer *ret) {
     size_t n = 0;
-    tide_digest_sentence *rows = tide_arena_alloc(
-        arena, explained->n_causes + explained->n_sentences, sizeof(*rows));
+    tide_digest_sentence *rows =
+        tide_arena_alloc(arena, explained->n_causes + explained->n_sentences, sizeof(*rows));
     if (rows == NULL) {
         return TIDE_NO_MEMORY;
     }
@@ -210,7 +213,8 @@ static tide_status list_entries(const tide_rank_answer *answers, size_t n, tide_
             if (copy == NULL) {
                 return TIDE_NO_MEMORY;
             }
-            entries[n_entries++] = (entry){sentence, copy, tide_rank_sentence_place(sentence->key), i, s};
+            entries[n_entries++] =
+                (entry){sentence, copy, tide_rank_sentence_place(sentence->key), i, s};
         }
     }
     return TIDE_OK;

@@ -60,6 +60,44 @@ def check_options(tidemark, program):
     print("sweep: options are given on")
 
 
+# The first request fails and is caught; so is a smaller one, as of a program that halves its batch. The last one is not.
+REPEATS = """
+import sys, torch
+def ask(gib):
+    return torch.empty(int(gib * 2**30), dtype=torch.uint8, device="cuda")
+kept = ask(0.25)
+small = float(sys.argv[1]) <= 1
+for gib in (6, 5):
+    try:
+        kept = ask(0.1 if small else gib)
+    except torch.cuda.OutOfMemoryError:
+        pass
+ask(0.1 if small else 4)
+"""
+
+
+def check_first_failure(tidemark, python):
+    """Every command reports the first failed request, of 6 GiB, and not the one that ended the program."""
+    pathlib.Path("repeats.py").write_text(REPEATS, encoding="utf-8")
+    run = tell([tidemark, "run", *CARD, "--verify", "-o", "repeats.json.gz", "--", python, "repeats.py", "2"], 1)
+    assert "out of memory 3 times, first at ask (repeats.py:4)" in run.stderr, run.stderr
+    assert ": 6.00 GiB were asked for, and " in run.stderr, run.stderr
+    assert "nothing was verified" in run.stderr, run.stderr
+    explain = tell([tidemark, "explain", "repeats.json.gz"], 0).stdout
+    assert explain.startswith("Out of memory 3 times, first at ask (repeats.py:4): 6.00 GiB asked for"), explain
+    shared = [line for line in explain.splitlines()[1:] if line in run.stderr]
+    assert shared, (explain, run.stderr)
+    tell([tidemark, "sweep", *CARD, "--set", "n=2", "-o", "repeats.jsonl", "--", python, "repeats.py", "{n}"], 0)
+    [row] = [json.loads(line) for line in open("repeats.jsonl", encoding="utf-8")][1:]
+    assert row["result"]["asked_bytes"] == 6 << 30, row
+    fit = tell([tidemark, "fit", *CARD, "--vary", "n=1..2", "--", python, "repeats.py", "{n}"], 0).stdout
+    assert "6.00 GiB" in fit, fit
+    digest = tell([tidemark, "digest", "repeats.json.gz", "-o", "repeats.digest.json"], 0)
+    failure = json.load(open("repeats.digest.json", encoding="utf-8"))["devices"][0]["explained"]["failure"]
+    assert (failure["requested_bytes"], failure["failures"], failure["line"]) == (6 << 30, 3, "ask (repeats.py:4)"), (digest, failure)
+    print("run, explain, digest, sweep and fit report the first failed request")
+
+
 def main():
     tidemark, python = os.path.abspath(sys.argv[1]), sys.argv[2]
     program = [python, str(pathlib.Path(__file__).with_name("small_gpt.py").resolve()), "--batch-size"]
@@ -90,6 +128,7 @@ def main():
     assert fails["asked_bytes"] > fails["free_bytes"] >= 0, fails
     for batch in (largest, following):
         tell([tidemark, "summary", f"kept/batch{batch}.json.gz"], 0)
+    check_first_failure(tidemark, python)
     check_several(tidemark, python)
     check_options(tidemark, program)
     print(f"fit: batch {largest} fits and {following} does not, by {figures['runs']} runs; single runs say the same")
