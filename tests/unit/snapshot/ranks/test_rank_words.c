@@ -90,9 +90,9 @@ static void ranks_are_named_if_few_and_counted_otherwise(void **state) {
             say(&of, i, "oom", "Out of memory.");
         }
     }
-    static const char *const ROWS[] = {
-        "rank 3: Out of memory.", "4 of 8 ranks: Half of them.",
-        "ranks 1, 5 and 7: Three of them.", "all 8 ranks: The peak is at f (a.py:1)."};
+    static const char *const ROWS[] = {"rank 3: Out of memory.", "4 of 8 ranks: Half of them.",
+                                       "ranks 1, 5 and 7: Three of them.",
+                                       "all 8 ranks: The peak is at f (a.py:1)."};
     expect(&of, 8, 8, ROWS, 4);
     begin(&of); /* two of eight ranks are known, and one has no number */
     of.answers[1].rank = -1;
