@@ -141,9 +141,33 @@ static bool has_history(const tide_facts *facts) {
 
 /* The instant in words, as in tide_summary_view; NULL: the peak. */
 static const char *when_of(const tide_facts *facts) {
-    return !has_history(facts)               ? "when the file was written"
+    bool is_end = !has_history(facts) || tide_snapshot_lacks_peak(facts->snapshot);
+    return is_end                            ? "when the file was written"
            : facts->snapshot->n_dropped == 0 ? NULL
                                              : "at the highest point of the events that were kept";
+}
+
+/* The blocks that are allocated at the end, if the peak is not known, else those of the peak. */
+static tide_status find_lines(const tide_facts *facts, tide_peak_lines *ret) {
+    const tide_lifetimes *all = facts->lifetimes;
+    int64_t last = (int64_t)facts->snapshot->n_events - 1;
+    size_t n = 0;
+    if (!tide_snapshot_lacks_peak(facts->snapshot)) {
+        return tide_peak_lines_init(ret, facts);
+    }
+    tide_lifetime *blocks = tide_hostmem_zeroed(facts->mem, all->n_lifetimes + 1, sizeof(*blocks));
+    if (blocks == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < all->n_lifetimes; i++) {
+        const tide_lifetime *block = &all->lifetimes[i];
+        if (block->device == facts->device && tide_lifetime_is_allocated(block, last)) {
+            blocks[n++] = *block;
+        }
+    }
+    tide_status status = tide_peak_lines_init_of(ret, facts, blocks, n);
+    facts->mem->release(facts->mem->ctx, blocks);
+    return status;
 }
 
 static tide_status add_sentences(const tide_facts *facts, tide_arena *arena,
@@ -152,7 +176,7 @@ static tide_status add_sentences(const tide_facts *facts, tide_arena *arena,
     tide_answer answer = {.n_sentences = 0};
     const tide_answer_input input = {
         .facts = facts, .causes = causes, .lines = &lines, .when = when_of(facts)};
-    tide_status status = tide_peak_lines_init(&lines, facts);
+    tide_status status = find_lines(facts, &lines);
     if (status == TIDE_OK) {
         status = tide_answer_init(&answer, &input);
     }
