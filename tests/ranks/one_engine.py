@@ -91,7 +91,7 @@ def check_ranks(checks: Checks, digest: str, explained: dict) -> None:
 
 def check_compare(checks: Checks, base: str, file: str, explained: list[dict]) -> None:
     """The first difference that the sentence names is the largest one between the lines of the two answers."""
-    sentence = " ".join(report("compare", base, file)["sentences"].get("compare", []) or [tidemark("compare", base, file)])
+    sentence = " ".join(report("compare", base, file)["sentences"]["comparison"])
     found = re.search(r": (\d+(?:\.\d+)?) (B|KiB|MiB|GiB) (more|less) at ([^,]+?)(?:,|\.$|\.\n|\. |$)", sentence)
     if found is None:
         return
