@@ -122,8 +122,7 @@ static void say_explained(tide_report *report, const tide_rank_sentences *senten
         n++;
     }
     if (n_more > 0) {
-        tide_report_say(report, "more",
-                        "%zu more %s of fewer ranks: --format json has all in the table explained",
+        tide_report_say(report, "more", "%zu more %s: --format json has all in the table explained",
                         n_more, tide_plural(n_more, "sentence", "sentences"));
     }
 }
