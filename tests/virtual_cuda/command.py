@@ -489,8 +489,8 @@ def check_job(runner):
     """The sentences about a job are printed once, with their ranks; those of ranks 1 and 3 differ in figures only."""
     done = runner.run(["--device", "virtual:h100-80x4", "--world", "64", "--ranks", "0-3"], JOB)
     lines = [line.removeprefix("tidemark run: ") for line in done.stderr.splitlines()]
-    grows = [line for line in lines if "keeps" in line and "on each iteration" in line]
-    need(len(grows) == 1 and grows[0].startswith("ranks 1 and 3: The loop at train (program.py:8-12) keeps"), done.stderr)
+    grows = [line for line in lines if "keeps 32.00 MiB" in line]
+    need(len(grows) == 1 and grows[0].startswith("ranks 1 and 3: The loop at train (program.py:9-12) "), done.stderr)
     need("allocated at train (program.py:12)" in grows[0], done.stderr)
     peaks = [line.split(":")[0] for line in lines if " of the peak, " in line or ": The peak, " in line]
     need(sorted(peaks) == ["ranks 0 and 2 (figures of rank 2)", "ranks 1 and 3 (figures of rank 3)"], done.stderr)
