@@ -469,36 +469,9 @@ def check_workspaces(runner):
     need(done.returncode == 0 and "workspace of cuBLAS" in names and len(whose) == 2, names, done.stderr)
 
 
-JOB = """
-import os, torch
-rank = int(os.environ["RANK"])
-torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-model = torch.nn.Linear(2048, 2048).cuda()
-kept = []
-def train():
-    for i in range(8):
-        loss = model(torch.randn(4096 + 64 * rank, 2048, device="cuda")).square().mean()
-        loss.backward()
-        if rank % 2 == 1:
-            kept.append(model(torch.randn(4096, 2048, device="cuda")).mean())
-train()
-"""
-
-
-def check_job(runner):
-    """The sentences about a job are printed once, with their ranks; those of ranks 1 and 3 differ in figures only."""
-    done = runner.run(["--device", "virtual:h100-80x4", "--world", "64", "--ranks", "0-3"], JOB)
-    lines = [line.removeprefix("tidemark run: ") for line in done.stderr.splitlines()]
-    grows = [line for line in lines if "keeps 32.00 MiB" in line]
-    need(len(grows) == 1 and grows[0].startswith("ranks 1 and 3: The loop at train (program.py:9-12) "), done.stderr)
-    need("allocated at train (program.py:12)" in grows[0], done.stderr)
-    peaks = [line.split(":")[0] for line in lines if " of the peak, " in line or ": The peak, " in line]
-    need(sorted(peaks) == ["ranks 0 and 2 (figures of rank 2)", "ranks 1 and 3 (figures of rank 3)"], done.stderr)
-
-
 CHECKS = [
     check_phases, check_backward, check_compiled, check_answer, check_steps, check_status, check_signal,
-    check_history, check_out_of_memory, check_verify, check_growing, check_one_instant, check_cards, check_library, check_caught, check_job, check_several,
+    check_history, check_out_of_memory, check_verify, check_growing, check_one_instant, check_cards, check_library, check_caught, check_several,
     check_recorders, check_writes, check_async,
     check_workspaces]
 

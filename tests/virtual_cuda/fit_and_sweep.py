@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Checks `tidemark fit` and `tidemark sweep` with a real PyTorch program: fit_and_sweep.py TIDEMARK PYTHON FOLDER
 
-The answer of fit must agree with single runs: its largest batch fits, and the next one does not. Files are written in a
-new folder inside FOLDER.
+The answer of fit must agree with single runs: its largest batch fits, and the next one does not. All commands report
+the same failed request, and `tidemark run` of a job prints a sentence once. Files are written in a new folder inside
+FOLDER.
 """
 import gzip
 import json
@@ -98,6 +99,36 @@ def check_first_failure(tidemark, python):
     print("run, explain, digest, sweep and fit report the first failed request")
 
 
+JOB = """
+import os, torch
+rank = int(os.environ["RANK"])
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+model = torch.nn.Linear(2048, 2048).cuda()
+kept = []
+def train():
+    for i in range(8):
+        loss = model(torch.randn(4096 + 64 * rank, 2048, device="cuda")).square().mean()
+        loss.backward()
+        if rank % 2 == 1:
+            kept.append(model(torch.randn(4096, 2048, device="cuda")).mean())
+train()
+"""
+
+
+def check_job(tidemark, python):
+    """The sentences about a job are printed once, with their ranks; the peaks of two ranks differ in figures only."""
+    pathlib.Path("job.py").write_text(JOB, encoding="utf-8")
+    cards = ["--device", "virtual:h100-80x4", "--world", "64", "--ranks", "0-3"]
+    lines = tell([tidemark, "run", *cards, python, "job.py"], 0).stderr.splitlines()
+    said = [line.removeprefix("tidemark run: ") for line in lines]
+    [grows] = [line for line in said if "keeps 32.00 MiB" in line]
+    assert grows.startswith("ranks 1 and 3: The loop at train (job.py:9-12) "), grows
+    assert "allocated at train (job.py:12)" in grows, grows
+    peaks = [line.split(":")[0] for line in said if ": The peak, " in line]
+    assert sorted(peaks) == ["ranks 0 and 2 (figures of rank 2)", "ranks 1 and 3 (figures of rank 3)"], said
+    print("run: each sentence about a job once, with its ranks")
+
+
 def main():
     tidemark, python = os.path.abspath(sys.argv[1]), sys.argv[2]
     program = [python, str(pathlib.Path(__file__).with_name("small_gpt.py").resolve()), "--batch-size"]
@@ -129,6 +160,7 @@ def main():
     for batch in (largest, following):
         tell([tidemark, "summary", f"kept/batch{batch}.json.gz"], 0)
     check_first_failure(tidemark, python)
+    check_job(tidemark, python)
     check_several(tidemark, python)
     check_options(tidemark, program)
     print(f"fit: batch {largest} fits and {following} does not, by {figures['runs']} runs; single runs say the same")
