@@ -15,6 +15,7 @@ from pathlib import Path
 
 KEYS = ("oom", "cause", "oom_cause", "retries", "filled", "kinds", "reserved")
 WHO = re.compile(r"^(rank \d+|ranks [\d, and]+|all \d+ ranks|\d+ of \d+ ranks): ")
+MOST_SENTENCES = 8
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
@@ -44,11 +45,23 @@ def lines_of(explained: dict) -> dict[str, int]:
     return found
 
 
+def is_part(texts: list[str], of: list[str]) -> bool:
+    """Whether the texts are among the others, in their order."""
+    rest = iter(of)
+    return all(text in rest for text in texts)
+
+
 class Checks:
     """Differences between the answers about one file."""
 
-    def __init__(self) -> None:
+    def __init__(self, explained: dict) -> None:
         self.faults: list[str] = []
+        # An answer of eight sentences may be one that explain has shortened; the others have all of it.
+        self.is_short = sum(map(len, explained["sentences"].values())) >= MOST_SENTENCES
+
+    def same_texts(self, what: str, found: list[str], expected: list[str]) -> None:
+        if not (self.is_short and is_part(expected, found)):
+            self.same(what, found, expected)
 
     def same(self, what: str, found: object, expected: object) -> None:
         if found != expected:
@@ -63,7 +76,7 @@ def check_digest(checks: Checks, device: dict, explained: dict) -> None:
         checks.same("bytes by line of digest", rows, lines_of(explained))
     own = device["explained"]
     sentences = [text for key in KEYS for text in explained["sentences"].get(key, [])]
-    checks.same("sentences of digest", [row["text"] for row in own["sentences"]], sentences)
+    checks.same_texts("sentences of digest", [row["text"] for row in own["sentences"]], sentences)
     checks.same("causes of digest", [(row["cause"], row["bytes"]) for row in own["causes"]],
                 [(row["cause"], -1 if row["bytes"] is None else row["bytes"]) for row in explained["tables"]["causes"]["rows"][:8]])
     growth = [(row["kind"], row["unit"], row["passes"], row["bytes"], row["rate_bytes"] // row["every"], place_of(row, "kept_"))
@@ -86,7 +99,7 @@ def check_ranks(checks: Checks, digest: str, explained: dict) -> None:
     checks.same("growth of ranks", row["growth_bytes"], growth[0]["rate_bytes"] // growth[0]["every"] if growth else 0)
     for key in KEYS[:-2]:
         said = [WHO.sub("", text) for text in ranks["sentences"].get(key, [])]
-        checks.same(f"{key} of ranks", said, [text.removeprefix("Also: ") for text in explained["sentences"].get(key, [])])
+        checks.same_texts(f"{key} of ranks", said, [text.removeprefix("Also: ") for text in explained["sentences"].get(key, [])])
 
 
 def check_compare(checks: Checks, base: str, file: str, explained: list[dict]) -> None:
@@ -107,8 +120,8 @@ def check_compare(checks: Checks, base: str, file: str, explained: list[dict]) -
 def main() -> None:
     first: dict = {}
     for file in sys.argv[1:]:
-        checks = Checks()
         explained = report("explain", file)
+        checks = Checks(explained)
         number = int(explained["figures"]["device"])
         tidemark("digest", file, "--rank", 3, "-o", "one.digest.json")
         devices = json.loads(Path("one.digest.json").read_text(encoding="utf-8"))["devices"]
@@ -117,7 +130,7 @@ def main() -> None:
         check_ranks(checks, "one.digest.json", explained)
         summary = report("summary", file)["sentences"]
         for key in KEYS[:-2]:
-            checks.same(f"{key} of summary", summary.get(key), explained["sentences"].get(key))
+            checks.same_texts(f"{key} of summary", summary.get(key, []), explained["sentences"].get(key, []))
         first = first or {"file": file, "explained": explained}
         check_compare(checks, first["file"], file, [first["explained"], explained])
         compared = ", with the lines of compare" if hasattr(checks, "n_compared") else ""
