@@ -47,10 +47,10 @@ static const tide_option_table TABLE = {
     .max_operands = TIDE_MAX_OPERANDS,
     .notes =
         "A digest has the figures of the peak by line of the program, category and scope, peaks\n"
-        "by step, growth, settings and a short timeline (docs/reference/digest.md). File names\n"
-        "that show a rank: rank7, rank_7, rank=7, -r7 and .7. before the ending. A log above\n"
-        "64 MiB is read piece by piece, in little memory; its digest has no causes and no "
-        "growth.\n",
+        "by step, the answer of tidemark explain, settings and a short timeline: see\n"
+        "docs/reference/digest.md. File names that show a rank: rank7, rank_7, rank=7, -r7 and\n"
+        ".7. before the ending. A log above 64 MiB is read piece by piece, in little memory; its\n"
+        "digest has no causes and no growth.\n",
 };
 
 static bool ends_with(const char *text, const char *ending) {
