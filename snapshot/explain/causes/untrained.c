@@ -91,13 +91,23 @@ static bool is_untrained(const tide_facts *facts, const call *of) {
            of->n_stacks >= LEAST_STACKS;
 }
 
+/* Whether a line is called, through others, by the outer one. */
+static bool is_below(const tide_facts *facts, const call *inner, const call *outer) {
+    uint32_t node = inner->node;
+    do {
+        node = tide_stack_visible_caller(&facts->stacks, node);
+    } while (node != TIDE_NONE && node != outer->node);
+    return node != TIDE_NONE;
+}
+
 /* The innermost line with the most bytes, and its outermost caller below which a backward pass
  * frees nothing either: NULL: none. */
 static const call *find_most(const tide_facts *facts, calls *of, uint32_t *ret_inner) {
     const call *most = NULL;
-    for (size_t i = 0; i < of->n; i++) { /* a line comes before its callers */
+    for (size_t i = 0; i < of->n; i++) {
         const call *at = &of->calls[i];
-        bool is_more = most == NULL || at->graph_bytes > most->graph_bytes;
+        bool is_more = most == NULL || is_below(facts, at, most) ||
+                       (!is_below(facts, most, at) && at->graph_bytes > most->graph_bytes);
         most = is_more && is_untrained(facts, at) ? at : most;
     }
     *ret_inner = most != NULL ? most->node : TIDE_NONE;

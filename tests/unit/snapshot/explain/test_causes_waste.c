@@ -49,6 +49,23 @@ static void untrained_fires(void **state) {
              "uses it.");
 }
 
+/* The line that calls the modules is named first, then its outermost caller that is no training,
+ * though more is alive below the caller. */
+static void untrained_names_the_inner_line(void **state) {
+    (void)state;
+    uint32_t outer = peak_at(&program, 18);
+    uint32_t inner = peak_call(&program, outer, "evaluate", USER, 30);
+    for (int i = 0; i < N_LAYERS * N_KEPT; i++) {
+        uint32_t line = peak_module(&program, inner, "Net.forward", USER, 40 + i % N_KEPT);
+        peak_put(&program, 50, line, NONE, TIDE_ACTIVATION);
+    }
+    peak_put(&program, 20, peak_module(&program, outer, "Net.forward", USER, 40), NONE,
+             TIDE_ACTIVATION);
+    peak_has(&program, "untrained_graph",
+             "620.00 MiB of the peak (100 %) is the autograd graph of the forward pass at evaluate "
+             "(train.py:30), called at main (train.py:18): gradients are enabled");
+}
+
 static void untrained_is_silent_if_trained(void **state) {
     (void)state;
     teach(N_KEPT, true);
@@ -111,7 +128,7 @@ static void summed_fires(void **state) {
     (void)state;
     add_up(8, "out = net(x)", "losses.append(f(out))", 4, true);
     peak_has(&program, "summed_losses",
-             "800.00 MiB of the peak (93 %) is the graphs of 8 passes of the loop at main "
+             "800.00 MiB of the peak (93 %) belongs to the graphs of 8 passes of the loop at main "
              "(train.py:7-8): their losses are added up at main (train.py:8), "
              "`losses.append(f(out))`, and one backward pass after the loop uses all of them.");
 }
@@ -277,6 +294,7 @@ static void copies_are_silent_on_others(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(untrained_fires),
+        TEST(untrained_names_the_inner_line),
         TEST(untrained_is_silent_if_trained),
         TEST(untrained_is_silent_without_gradients),
         TEST(untrained_is_silent_on_copies_of_autocast),
