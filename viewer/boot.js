@@ -1,5 +1,6 @@
-// boot.js - starts the viewer, whose script the page holds compressed. The page's policy names the hashes of
-// this script and of the viewer's, so that no other script can run.
+// boot.js - starts the viewer, whose style and script the page holds compressed, with "<script>" between
+// them. The page's policy names the hashes of these and of this script: no other style applies, and no
+// other script runs.
 (() => {
   const packed = document.getElementById('packed');
   const fail = (text) => {
@@ -11,7 +12,10 @@
     const bytes = new Uint8Array(text.length);
     for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
-    const code = await new Response(stream).text();
+    const [style, code] = (await new Response(stream).text()).split(/<script>(.*)/s);
+    const sheet = document.createElement('style');
+    sheet.textContent = style;
+    document.head.append(sheet);
     const rules = { createScript: (text) => text };
     const policy = self.trustedTypes?.createPolicy('tidemark-unpack', rules) ?? rules;
     const script = document.createElement('script');

@@ -2,8 +2,8 @@
 #   cmake -DSOURCE=viewer -DENGINE=tide_engine.wasm -DESBUILD=esbuild -DGZIP=gzip -DBASE64=base64 -DHTML=viewer.html -DARRAYS=viewer_page.c
 #         -P BuildPage.cmake
 #
-# The page holds its script as base64 of gzip, because the script is a large part of it; boot.js unpacks it. So it holds the
-# engine, which engine_module.js unpacks. The page's
+# The page holds its style and its script as base64 of gzip, because they are a large part of it; boot.js unpacks them. So it
+# holds the engine, which engine_module.js unpacks. The page's
 # policy (Content-Security-Policy) names both scripts and the style by their hashes, so each is hashed as the browser sees it.
 
 cmake_minimum_required(VERSION 3.25)
@@ -32,8 +32,10 @@ set(minify --bundle --minify --charset=utf8 --log-level=warning)
 run("${ESBUILD}" "${SOURCE}/src/main.js" ${minify} --format=iife "--outfile=${HTML}.js")
 run("${ESBUILD}" "${SOURCE}/style/main.css" ${minify} "--outfile=${HTML}.css")
 run("${ESBUILD}" "${SOURCE}/boot.js" --minify --charset=utf8 --log-level=warning "--outfile=${HTML}.boot.js")
-run("${GZIP}" -9nc "${HTML}.js" OUTPUT_FILE "${HTML}.js.gz")
-run("${BASE64}" -w 0 "${HTML}.js.gz" OUTPUT_FILE "${HTML}.packed")
+file(WRITE "${HTML}.between" "<script>")
+run("${CMAKE_COMMAND}" -E cat "${HTML}.css" "${HTML}.between" "${HTML}.js" OUTPUT_FILE "${HTML}.code")
+run("${GZIP}" -9nc "${HTML}.code" OUTPUT_FILE "${HTML}.code.gz")
+run("${BASE64}" -w 0 "${HTML}.code.gz" OUTPUT_FILE "${HTML}.packed")
 run("${GZIP}" -9nc "${ENGINE}" OUTPUT_FILE "${HTML}.wasm.gz")
 run("${BASE64}" -w 0 "${HTML}.wasm.gz" OUTPUT_FILE "${HTML}.engine")
 
@@ -48,7 +50,7 @@ foreach(pair IN ITEMS SCRIPT:js BOOT:boot.js STYLE:css)
     base64_of_hash(${hash} hash)
     string(REPLACE "@${name}_HASH@" "sha256-${hash}" page "${page}")
 endforeach()
-foreach(pair IN ITEMS BOOT:boot.js STYLE:css ENGINE:engine PACKED:packed)
+foreach(pair IN ITEMS BOOT:boot.js ENGINE:engine PACKED:packed)
     string(REPLACE ":" ";" pair "${pair}")
     list(GET pair 0 name)
     list(GET pair 1 kind)
