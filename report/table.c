@@ -263,6 +263,16 @@ const char *tide_report_sentence(const tide_report *report, const char *key, siz
     return NULL;
 }
 
+const char *tide_report_sentence_at(const tide_report *report, size_t i, const char **ret_key) {
+    for (const tide_report_item *item = report->first; item != NULL; item = item->next) {
+        if (item->text != NULL && i-- == 0) {
+            *ret_key = item->key;
+            return item->text;
+        }
+    }
+    return NULL;
+}
+
 static const char *table_at(const void *ctx, size_t i) {
     return tide_report_table_key(ctx, i);
 }

@@ -213,6 +213,9 @@ void tide_table_cells_of(tide_table *table, const tide_field *fields, size_t n, 
 const char *tide_report_table_key(const tide_report *report, size_t i);
 const char *tide_report_sentence(const tide_report *report, const char *key, size_t i);
 
+/* The i-th of all sentences, and its key; NULL past the last. */
+const char *tide_report_sentence_at(const tide_report *report, size_t i, const char **ret_key);
+
 /* Prints the report. With CSV, `out` gets one table, and `notes` the sentences and the names of the
  * other tables, each after "tidemark COMMAND: ". TIDE_NO_MEMORY if the report is incomplete, and
  * TIDE_INVALID if it has no table of the requested name: then nothing is printed. The caller checks

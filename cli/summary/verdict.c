@@ -44,6 +44,16 @@ static void say_no_history(const tide_summary_view *of) {
     }
 }
 
+/* A run that was only timed. */
+static void say_not_recorded(const tide_summary_view *of) {
+    const tide_snapshot *snapshot = of->snapshot;
+    if (!tide_summary_is_of_pytorch(of) && snapshot->n_events == 0 &&
+        snapshot->n_start_blocks == 0) {
+        tide_report_say(of->report, "not_recorded",
+                        "The allocations of this run were not recorded.");
+    }
+}
+
 static tide_status say_answer(const tide_summary_view *of, const tide_verdict *verdict) {
     const tide_answer_input input = {.facts = &verdict->facts,
                                      .causes = &verdict->causes,
@@ -62,6 +72,7 @@ static tide_status say_answer(const tide_summary_view *of, const tide_verdict *v
 
 tide_status tide_say_verdict(const tide_summary_view *of, const tide_verdict *verdict) {
     say_no_history(of);
+    say_not_recorded(of);
     tide_say_cut(of);
     return say_answer(of, verdict);
 }
