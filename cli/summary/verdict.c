@@ -106,7 +106,7 @@ static void add_unexplained(const tide_summary_view *of, const tide_verdict *ver
     }
 }
 
-void tide_say_unknown(const tide_summary_view *of, const tide_verdict *verdict) {
+static void say_unknown(const tide_summary_view *of, const tide_verdict *verdict) {
     char words[WORDS_BYTES];
     tide_text text = tide_text_in(words, sizeof(words));
     if (!has_history(of)) {
@@ -119,4 +119,11 @@ void tide_say_unknown(const tide_summary_view *of, const tide_verdict *verdict) 
     if (words[0] != '\0') {
         tide_report_say(of->report, "unknown", "Not known from this file: %s.", words);
     }
+}
+
+void tide_say_rest(const tide_summary_view *of, const tide_verdict *verdict) {
+    say_unknown(of, verdict);
+    tide_summary_warnings(of);
+    tide_say_unfinished(of->report, of->snapshot, NULL);
+    tide_say_inexact(of);
 }

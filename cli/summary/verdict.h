@@ -33,8 +33,9 @@ TIDE_NODISCARD tide_status tide_say_verdict(const tide_summary_view *of,
 TIDE_NODISCARD tide_status tide_say_help(const tide_summary_view *of, const tide_verdict *verdict,
                                          tide_error *error);
 
-/* Adds `unknown`: what the file does not contain, and how to record it. */
-void tide_say_unknown(const tide_summary_view *of, const tide_verdict *verdict);
+/* Adds the last sentences of `tidemark explain`: `unknown`, what the file does not contain, and how
+ * to record it; the warnings; and what is not exact. */
+void tide_say_rest(const tide_summary_view *of, const tide_verdict *verdict);
 
 /* Adds the facts with their evidence as tables, for programs: `causes`, `growth`, `failure`,
  * `peak_lines`, `peak_categories`, `reserved`, `loops`, and the figure `facts_version`. */

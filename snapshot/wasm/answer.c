@@ -2,7 +2,6 @@
  * device: the sentences that follow only from the recording. Those of a replay are missing.
  */
 #include "cli/summary/verdict.h"
-#include "cli/words/snapshot_words.h"
 #include "snapshot/wasm/engine_internal.h"
 
 /* Whether the page can show the device: the first, and those with events or blocks. */
@@ -26,10 +25,7 @@ static tide_status say_all(const tide_summary_view *of) {
         status = tide_say_verdict(of, &verdict);
     }
     if (status == TIDE_OK) {
-        tide_say_unknown(of, &verdict);
-        tide_summary_warnings(of);
-        tide_say_unfinished(of->report, of->snapshot, NULL);
-        tide_say_inexact(of);
+        tide_say_rest(of, &verdict);
         status = of->report->no_memory ? TIDE_NO_MEMORY : TIDE_OK;
     }
     tide_verdict_fini(&verdict);

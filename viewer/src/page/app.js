@@ -175,7 +175,8 @@ class Page {
     byId('subtitle').textContent = subtitleOf(runs);
     showHeadline(runs, sentence);
     for (const run of runs)
-      for (const warning of warningsOf(run)) banner(several ? `${run.short}: ${warning}` : warning, false);
+      for (const warning of warningsOf(run, several))
+        banner(several ? `${run.short}: ${warning}` : warning, false);
     byId('panels').replaceChildren(...(several ? [compareCard(runs, (run) => this.chooseBase(run))] : []));
     showDeviceRow(runs, (device) => this.showOne(runs[0], device, runs[0].blocksRun !== undefined));
     showSegmentsButton(runs);

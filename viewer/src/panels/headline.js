@@ -15,16 +15,14 @@ import {
 } from '../words/text.js';
 
 /**
- * The sentence in bold, and those after it: of several runs what differs, of one run what `tidemark explain`
- * prints.
+ * The lines on top: of several runs what differs, of one run what `tidemark explain` prints.
  * @param {import('../run/run.js').Run[]} runs
  * @param {string} sentence of the command line about several runs; ""
  * @returns {string[]}
  */
-function wordsOf(runs, sentence) {
-  if (runs.length === 0) return [''];
-  if (runs.length === 1) return answerOf(runs[0]);
-  return splitSentence(sentence || comparisonSentence(runs)).filter((part) => part !== '');
+function linesOf(runs, sentence) {
+  if (runs.length < 2) return runs.flatMap(answerOf);
+  return [sentence || comparisonSentence(runs)];
 }
 
 /**
@@ -33,11 +31,17 @@ function wordsOf(runs, sentence) {
  * @param {string} sentence of the command line about several runs; ""
  */
 export function showHeadline(runs, sentence) {
-  const [first, ...rest] = wordsOf(runs, sentence);
+  const [first = '', ...others] = linesOf(runs, sentence);
+  const [bold, rest] = splitSentence(first);
   const line = byId('headline');
-  line.classList.toggle('several', runs.length > 1 || rest.length > 0);
+  line.classList.toggle('several', runs.length > 1 || rest !== '' || others.length > 0);
+  line.classList.toggle('answer', runs.length === 1);
   line.classList.remove('open');
-  line.replaceChildren(first, ...rest.flatMap((each) => [' ', element('span', { class: 'rest' }, each)]));
+  line.replaceChildren(
+    bold,
+    ...(rest === '' ? [] : [' ', element('span', { class: 'rest' }, rest)]),
+    ...others.flatMap((each) => [' ', element('span', { class: 'rest line' }, each)]),
+  );
 }
 
 /**

@@ -183,9 +183,7 @@ function readEvents(doc, start, pools) {
 /** @param {any} doc */
 function readOrigin(doc) {
   const { format, events } = section(doc, 'origin');
-  return typeof format === 'string'
-    ? { format, events: numberOr(events, 0) }
-    : null;
+  return typeof format === 'string' ? { format, events: numberOr(events, 0) } : null;
 }
 
 /** @param {any} doc */

@@ -2,10 +2,10 @@
 import { segmentHeadline } from './segment_run.js';
 import { unbroken } from '../words/text.js';
 
-// Keys of sentences about what the recording lacks, or what is not exact in it.
+// Keys of sentences about what the recording lacks.
 const WARNINGS = new Set([
   ...['dropped', 'dropped_scopes', 'contradictions', 'unmatched'],
-  ...['emulated', 'stopped', 'crashed', 'running', 'inexact'],
+  ...['emulated', 'stopped', 'crashed', 'running'],
 ]);
 const NO_ANSWER =
   'This browser has not enough memory to explain the run; the command tidemark explain prints the answer.';
@@ -31,15 +31,17 @@ export function answerOf(run) {
 }
 
 /**
- * The warnings, those of one kind in one text.
+ * The sentences that are shown apart from the answer.
  * @param {import('./run.js').Run} run
+ * @param {boolean} isOneOfSeveral whose answers are not shown: what is not exact is a warning, too
  * @returns {string[]}
  */
-export function warningsOf(run) {
-  /** @type {Map<string, string[]>} by key */
-  const texts = new Map();
-  for (const [key, text] of allOf(run)) {
-    if (WARNINGS.has(key)) texts.set(key, [...(texts.get(key) ?? []), unbroken(text)]);
-  }
-  return [...[...texts.values()].map((each) => each.join('; ')), ...run.warnings];
+export function warningsOf(run, isOneOfSeveral) {
+  const sentences = allOf(run).map(([key, text]) => ({ key, text: unbroken(text) }));
+  const inexact = sentences.filter(({ key }) => isOneOfSeveral && key === 'inexact');
+  return [
+    ...sentences.filter(({ key }) => WARNINGS.has(key)).map(({ text }) => text),
+    ...(inexact.length > 0 ? [inexact.map(({ text }) => text).join('; ')] : []),
+    ...run.warnings,
+  ];
 }
