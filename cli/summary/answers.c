@@ -29,8 +29,7 @@ static cJSON *list_sentences(const tide_report *report) {
     const char *text = NULL;
     cJSON *list = cJSON_CreateArray();
     bool complete = list != NULL;
-    for (size_t i = 0;
-         complete && (text = tide_report_sentence_at(report, i, &key)) != NULL; i++) {
+    for (size_t i = 0; complete && (text = tide_report_sentence_at(report, i, &key)) != NULL; i++) {
         const char *const pair[] = {key, text};
         cJSON *item = cJSON_CreateStringArray(pair, 2);
         complete = item != NULL && cJSON_AddItemToArray(list, item) != 0;

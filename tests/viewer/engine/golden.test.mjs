@@ -65,11 +65,16 @@ test('every recording that a golden case makes', { skip: NO_CLI }, async () => {
       if (seen.has(digest)) continue;
       const devices = devicesOf(path);
       if (devices.length > 0) seen.add(digest);
-      const snapshot = devices.length > 0 ? (await readSource(new Uint8Array(bytes), () => {})).snapshot : null;
+      const snapshot =
+        devices.length > 0 ? (await readSource(new Uint8Array(bytes), () => {})).snapshot : null;
       for (const device of devices) {
         const page = snapshot.sentences[device].map(([, text]) => text);
         if (page.length > 0 || device === 0)
-          assert.deepEqual(page, explained(CLI, path, device).sentences, `${file}: ${path}, device ${device}`);
+          assert.deepEqual(
+            page,
+            explained(CLI, path, device).sentences,
+            `${file}: ${path}, device ${device}`,
+          );
       }
     }
     rmSync(work, { recursive: true });

@@ -156,8 +156,8 @@ export async function readFiles(files) {
 }
 
 /**
- * The sentence and names that `tidemark compare` gives, or empty texts; and of each run, by device, the answers
- * of `tidemark explain` with a sentence of a replay, which the page does not make.
+ * The sentence and names that `tidemark compare` gives, or empty texts; and of each run, by device, the
+ * answers of `tidemark explain` with a sentence of a replay, which the page does not make.
  * @returns {{sentence: string, names: string[], answers: (import('../run/sentences.js').Sentence[] | null)[][]}}
  */
 function readFacts() {
