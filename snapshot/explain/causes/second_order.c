@@ -8,8 +8,8 @@
 
 #define LEAST_RECORDED 0.15 /* of the peak */
 
-/* Autograd's own operators run with gradients enabled only if their results get a graph. Python code
- * in a backward pass, such as a checkpoint that computes again, enables them itself. */
+/* Autograd's own operators run with gradients enabled only if their results get a graph. Python
+ * code in a backward pass, such as a checkpoint that computes again, enables them itself. */
 static bool is_recorded(const tide_facts *facts, const tide_lifetime *block) {
     bool is_python = (tide_facts_traits(facts, block) & TIDE_HAS_PYTHON) != 0;
     return !is_python && !tide_cause_is_state(facts, block) &&
