@@ -2,6 +2,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "capture/log_source.h"
 #include "cli/cli.h"
@@ -14,6 +15,7 @@
 
 #define NOT_GIVEN UINT64_MAX
 #define MOST_RANK ((uint64_t)1 << 40)
+#define WHOLE_LOG_BYTES (INT64_C(64) << 20) /* a larger log is read piece by piece if it can be */
 
 typedef struct digest_options {
     const char *output; /* NULL: FILE.digest.json.gz */
@@ -45,9 +47,10 @@ static const tide_option_table TABLE = {
     .max_operands = TIDE_MAX_OPERANDS,
     .notes =
         "A digest has the figures of the peak by line of the program, category and scope, peaks\n"
-        "by step, growth, settings and a short timeline (docs/reference/digest.md). File names\n"
-        "that show a rank: rank7, rank_7, rank=7, -r7 and .7. before the ending. A log is read\n"
-        "twice and needs memory for what is alive at the same time, not for its events.\n",
+        "by step, the answer of tidemark explain, settings and a short timeline: see\n"
+        "docs/reference/digest.md. File names that show a rank: rank7, rank_7, rank=7, -r7 and\n"
+        ".7. before the ending. A log above 64 MiB is read piece by piece, in little memory; its\n"
+        "digest has no causes and no growth.\n",
 };
 
 static bool ends_with(const char *text, const char *ending) {
@@ -133,8 +136,17 @@ static tide_status digest_events(const digest_options *options, const tide_diges
     return status;
 }
 
+/* The causes need all events at the same time. */
+static bool is_small(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && info.st_size <= WHOLE_LOG_BYTES;
+}
+
 static tide_status digest_log(const digest_options *options, const tide_digest_source *source,
                               const char *output, tide_error *error) {
+    if (is_small(source->path)) {
+        return digest_whole_log(options, source, output, error);
+    }
     tide_status status = digest_events(options, source, output, error);
     return status == TIDE_UNSUPPORTED && error->message[0] == '\0'
                ? digest_whole_log(options, source, output, error)

@@ -84,8 +84,11 @@ static tide_status report_on(const tide_ranks *ranks, const ranks_options *optio
         TIDE_TRY(tide_ranks_judge(ranks, options->fail_if.texts[i], &unused, error));
     }
     tide_report_init(&report, "ranks");
-    tide_ranks_report(&report, ranks, (size_t)options->top);
-    TIDE_TRY(tide_report_end(&report, TIDE_OK, tide_format_chosen(&options->report), error));
+    const tide_format format = tide_format_chosen(&options->report);
+    const tide_ranks_shown shown = {(size_t)options->top,
+                                    tide_format_is_for_programs(format) || format.table != NULL};
+    tide_status status = tide_ranks_report(&report, ranks, &shown);
+    TIDE_TRY(tide_report_end(&report, status, format, error));
     (void)fflush(stdout); /* print the report before its verdict; tide_cli_finish detects errors */
     return judge(ranks, &options->fail_if, ret_exit, error);
 }

@@ -4,6 +4,7 @@
 #define TIDE_CLI_RANKS_INTERNAL_H
 
 #include "report/table.h"
+#include "snapshot/ranks/rank_words.h"
 #include "snapshot/ranks/ranks.h"
 
 /* The files that the operands name, in the arena: a folder means its digests, or its snapshots and
@@ -22,7 +23,13 @@ void tide_rank_files_fini(tide_rank_files *files);
 TIDE_NODISCARD tide_status tide_rank_file_read(const char *path, tide_arena *arena,
                                                tide_digest **ret_digest, tide_error *error);
 
-/* Sentences and tables; `top`: number of shown differences of a fold. */
-void tide_ranks_report(tide_report *report, const tide_ranks *ranks, size_t top);
+typedef struct tide_ranks_shown {
+    size_t top;           /* differences of a fold */
+    bool is_for_programs; /* with tables that are too wide for a terminal */
+} tide_ranks_shown;
+
+/* Sentences and tables. */
+TIDE_NODISCARD tide_status tide_ranks_report(tide_report *report, const tide_ranks *ranks,
+                                             const tide_ranks_shown *shown);
 
 #endif

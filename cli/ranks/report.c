@@ -74,29 +74,78 @@ static void say_first(tide_report *report, const tide_ranks *ranks) {
                                      : "");
 }
 
-enum { LEAST_STEPS = 5 };
+/* ---- the sentences of `tidemark explain` ---- */
 
-/* With fewer steps, memory may rise for good reasons. */
-static bool has_enough_steps(const tide_digest_device *device) {
-    int64_t n_measured = 0;
-    for (size_t i = 0; i < device->n_steps; i++) {
-        bool is_warmup = strcmp(device->steps[i].name, "warmup") == 0;
-        n_measured += is_warmup ? 0 : device->steps[i].n_steps;
+enum { MOST_SENTENCES = 8, SENTENCE_BYTES = 8192 };
+
+/* Of the ranks whose digests explain them. */
+static tide_status find_sentences(const tide_ranks *ranks, tide_rank_sentences *ret,
+                                  size_t *ret_unexplained) {
+    tide_rank_answer *answers = tide_arena_alloc(ranks->arena, ranks->n_ranks, sizeof(*answers));
+    size_t n = 0;
+    if (answers == NULL) {
+        return TIDE_NO_MEMORY;
     }
-    return n_measured >= LEAST_STEPS;
+    for (size_t i = 0; i < ranks->n_ranks; i++) {
+        const tide_rank *rank = &ranks->ranks[i];
+        if (rank->device != NULL && rank->device->explained.is_known) {
+            answers[n] = (tide_rank_answer){.rank = rank->digest->rank.rank,
+                                            .name = rank->digest->file,
+                                            .peak_bytes = rank->device->max.allocated_bytes};
+            TIDE_TRY(tide_rank_answer_make(&rank->device->explained, ranks->arena, &answers[n++]));
+        }
+    }
+    *ret_unexplained = ranks->n_ranks - n;
+    return tide_rank_sentences_make(answers, n, ranks->n_ranks, ranks->arena, ret);
 }
 
-static void say_growth(tide_report *report, const tide_ranks *ranks) {
-    for (size_t f = 0; f < ranks->n_folds; f++) {
-        const tide_rank_fold *fold = &ranks->folds[f];
-        const tide_digest_device *device = device_of(ranks, fold);
-        if (device != NULL && device->growth.is_known && device->growth.bytes_per_step > 0 &&
-            has_enough_steps(device)) {
-            tide_report_say(
-                report, "growth", "%s: %s more at the end of each step%s%s",
-                who(report, ranks, fold), tide_report_bytes(report, device->growth.bytes_per_step),
-                device->growth.line[0] != '\0' ? ", most at " : "", device->growth.line);
+/* Kinds of memory are in the tables. */
+static bool is_said(const tide_rank_sentence *row) {
+    return strcmp(row->key, "kinds") != 0;
+}
+
+static void say_explained(tide_report *report, const tide_rank_sentences *sentences) {
+    size_t n = 0, n_more = 0;
+    for (size_t i = 0; i < sentences->n_rows; i++) {
+        char words[SENTENCE_BYTES];
+        tide_text text = tide_text_in(words, sizeof(words));
+        const tide_rank_sentence *row = &sentences->rows[i];
+        if (!is_said(row)) {
+            continue;
         }
+        if (n == MOST_SENTENCES) {
+            n_more++;
+            continue;
+        }
+        tide_rank_sentence_add(row, &text);
+        tide_report_say(report, row->key, "%s", words);
+        n++;
+    }
+    if (n_more > 0) {
+        tide_report_say(report, "more", "%zu more %s: --format json has all in the table explained",
+                        n_more, tide_plural(n_more, "sentence", "sentences"));
+    }
+}
+
+static void say_unexplained(tide_report *report, size_t n) {
+    if (n > 0) {
+        tide_report_say(report, "unexplained",
+                        "note: %zu %s no causes and no growth: the digest was made by an older "
+                        "tidemark, or of a log that was read piece by piece",
+                        n, tide_plural(n, "rank has", "ranks have"));
+    }
+}
+
+static void explained_table(tide_report *report, const tide_rank_sentences *sentences) {
+    tide_table *table =
+        tide_report_table(report, "explained", "The sentences of tidemark explain, by ranks");
+    TIDE_COLUMNS(table, TIDE_TEXT("ranks", "ranks"), TIDE_NUMBER("count", "count"),
+                 TIDE_TEXT("fullest", "figures of"), TIDE_TEXT("key", "key"),
+                 TIDE_TEXT("text", "sentence"));
+    for (size_t i = 0; i < sentences->n_rows; i++) {
+        const tide_rank_sentence *row = &sentences->rows[i];
+        TIDE_ROW(table, tide_as_text(row->who), tide_as_count((int64_t)row->n_ranks),
+                 tide_as_text(row->fullest), tide_as_text(row->key), tide_as_text(row->text));
     }
 }
 
@@ -213,7 +262,7 @@ static void ranks_table(tide_report *report, const tide_ranks *ranks) {
         TIDE_COLUMNS(table, TIDE_NUMBER("low_bytes", "low"), TIDE_NUMBER("high_bytes", "high"),
                      TIDE_NUMBER("headroom_at_high_bytes", "headroom at high"));
     }
-    TIDE_COLUMNS(table, TIDE_NUMBER("growth_bytes", "growth a step"), TIDE_TEXT("state", "state"),
+    TIDE_COLUMNS(table, TIDE_NUMBER("growth_bytes", "growth a pass"), TIDE_TEXT("state", "state"),
                  TIDE_TEXT("place", "place"), TIDE_TEXT("line", "most of the peak at"));
     for (size_t f = 0; f < ranks->n_folds; f++) {
         const tide_rank_fold *fold = &ranks->folds[f];
@@ -236,9 +285,9 @@ static void ranks_table(tide_report *report, const tide_ranks *ranks) {
             TIDE_CELLS(table, tide_as_bytes(device->low_bytes), tide_as_bytes(device->high_bytes),
                        headroom_at_high(device));
         }
-        TIDE_CELLS(table,
-                   device->growth.is_known ? tide_as_change(device->growth.bytes_per_step)
-                                           : tide_as_none(),
+        int64_t growth = 0;
+        bool is_explained = tide_digest_growth_bytes(device, &growth);
+        TIDE_CELLS(table, is_explained ? tide_as_change(growth) : tide_as_none(),
                    tide_as_words(state), tide_as_words(fold->place),
                    device->n_rows > 0 ? tide_as_words(device->rows[0].line) : tide_as_none());
     }
@@ -285,7 +334,11 @@ static void differences_table(tide_report *report, const tide_ranks *ranks, size
     }
 }
 
-void tide_ranks_report(tide_report *report, const tide_ranks *ranks, size_t top) {
+tide_status tide_ranks_report(tide_report *report, const tide_ranks *ranks,
+                              const tide_ranks_shown *shown) {
+    tide_rank_sentences sentences;
+    size_t n_unexplained = 0;
+    TIDE_TRY(find_sentences(ranks, &sentences, &n_unexplained));
     tide_report_figure_count(report, "ranks", (int64_t)ranks->n_ranks);
     tide_report_figure_count(report, "kinds", (int64_t)ranks->n_folds);
     tide_report_figure_count(report, "world_size", ranks->world_size);
@@ -293,10 +346,15 @@ void tide_ranks_report(tide_report *report, const tide_ranks *ranks, size_t top)
     say_given(report, ranks);
     say_first(report, ranks);
     say_outliers(report, ranks);
-    say_growth(report, ranks);
+    say_explained(report, &sentences);
     say_ranges(report, ranks);
     say_notes(report, ranks);
+    say_unexplained(report, n_unexplained);
     ranks_table(report, ranks);
     groups_table(report, ranks);
-    differences_table(report, ranks, top);
+    differences_table(report, ranks, shown->top);
+    if (shown->is_for_programs) {
+        explained_table(report, &sentences);
+    }
+    return TIDE_OK;
 }

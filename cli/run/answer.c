@@ -9,9 +9,6 @@
 #include "common/text/plural.h"
 #include "common/text/text.h"
 #include "programs/launch/left/peaks.h"
-#include "snapshot/explain/causes/causes.h"
-#include "snapshot/explain/peak_lines.h"
-#include "snapshot/explain/words/answer.h"
 
 enum { LINE_BYTES = 2048 };
 
@@ -44,20 +41,6 @@ tide_run_place tide_run_fullest(const tide_run_answer *of) {
 static const tide_summary_device *summary_of(const tide_run_answer *of, tide_run_place at) {
     const tide_summary *summary = of->processes[at.process].summary;
     return summary != NULL && at.device < summary->n_devices ? &summary->devices[at.device] : NULL;
-}
-
-/* The process that ended out of memory; of several, the first one. */
-static bool find_failed(const tide_run_answer *of, size_t *ret_process) {
-    const tide_left *first = NULL;
-    for (size_t i = 0; i < of->list->n_processes; i++) {
-        const tide_left *process = of->processes[i].left;
-        if (process->is_out_of_memory &&
-            (first == NULL || process->ended_unix_us < first->ended_unix_us)) {
-            first = process;
-            *ret_process = i;
-        }
-    }
-    return first != NULL;
 }
 
 const char *tide_run_card_name(const tide_run_answer *of, tide_run_place at) {
@@ -115,7 +98,7 @@ static bool say_failing_place(const tide_run_answer *of, size_t i, tide_run_plac
     const tide_summary_device *device = summary_of(of, at);
     tide_text peak = tide_text_in(peak_text, sizeof(peak_text));
     const char *place = to->bytes + to->n_used;
-    tide_run_say_where(process->snapshot, tide_left_last_failure(process->snapshot), to);
+    tide_run_say_where(process->snapshot, tide_left_first_failure(process->snapshot), to);
     if (device == NULL || at.process != i || device->peak.event < 0) {
         return false;
     }
@@ -123,7 +106,16 @@ static bool say_failing_place(const tide_run_answer *of, size_t i, tide_run_plac
     return strcmp(peak_text, place) == 0;
 }
 
-/* Prints the failing line. True if the peak is at the same place and was printed with it. */
+static size_t count_failures(const tide_snapshot *snapshot) {
+    size_t n = 0;
+    for (size_t i = 0; snapshot != NULL && i < snapshot->n_events; i++) {
+        n += snapshot->events.action[i] == TIDE_ACTION_OOM;
+    }
+    return n;
+}
+
+/* Prints the failing line: the first request that failed, as `tidemark explain` does. True if the
+ * peak is at the same place and was printed with it. */
 static bool tell_failure(const tide_run_answer *of, size_t i, tide_run_place at) {
     bool is_at_peak = false;
     char line[LINE_BYTES];
@@ -131,7 +123,8 @@ static bool tell_failure(const tide_run_answer *of, size_t i, tide_run_place at)
     char free_text[TIDE_BYTES_TEXT];
     char reserved[TIDE_BYTES_TEXT];
     const tide_run_saved *process = &of->processes[i];
-    int64_t event = tide_left_last_failure(process->snapshot);
+    int64_t event = tide_left_first_failure(process->snapshot);
+    size_t n_failures = count_failures(process->snapshot);
     tide_text text = tide_text_in(line, sizeof(line));
     tide_text_add(&text, "it does not fit ");
     add_card(of, at, &text);
@@ -140,6 +133,9 @@ static bool tell_failure(const tide_run_answer *of, size_t i, tide_run_place at)
         tide_text_add(&text, ": rank %lld ran out of memory first", (long long)process->left->rank);
     } else {
         tide_text_add(&text, ": out of memory");
+        if (n_failures > 1) {
+            tide_text_add(&text, " %zu times, first", n_failures);
+        }
     }
     if (event >= 0) {
         const tide_event row = tide_event_at(process->snapshot, (size_t)event);
@@ -148,7 +144,8 @@ static bool tell_failure(const tide_run_answer *of, size_t i, tide_run_place at)
         tide_totals totals = {0};
         tide_lifetimes_reserved_at(process->snapshot, &then, &totals);
         is_at_peak = say_failing_place(of, i, at, &text);
-        if (strstr(line, process->left->failing_line) == NULL) { /* in an autograd thread */
+        /* In an autograd thread. The exception is of the last failure. */
+        if (n_failures == 1 && strstr(line, process->left->failing_line) == NULL) {
             tide_text_add(&text, ", called at %s", process->left->failing_line);
         }
         tide_text_add(
@@ -263,53 +260,6 @@ static void tell_peak(const tide_run_answer *of, tide_run_place at, bool is_told
     tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
 }
 
-/* Whether the answer of a run has other words for a sentence: it knows the card and PyTorch's own
- * counters. */
-static bool has_other_words(const char *key) {
-    return strcmp(key, "oom") == 0 || strcmp(key, "retries") == 0;
-}
-
-static tide_status tell_answer(const tide_facts *facts) {
-    tide_causes causes;
-    tide_peak_lines lines = {0};
-    tide_answer answer = {0};
-    const tide_answer_input input = {.facts = facts, .causes = &causes, .lines = &lines};
-    tide_status status = tide_causes_init(&causes, facts);
-    if (status == TIDE_OK) {
-        status = tide_peak_lines_init(&lines, facts);
-    }
-    if (status == TIDE_OK) {
-        status = tide_answer_init(&answer, &input);
-    }
-    for (size_t i = 0; status == TIDE_OK && i < answer.n_sentences; i++) {
-        if (!has_other_words(answer.sentences[i].key)) {
-            tide_cli_note(TIDE_COMMAND_RUN, "%s", answer.sentences[i].text);
-        }
-    }
-    tide_answer_fini(&answer);
-    tide_peak_lines_fini(&lines);
-    tide_causes_fini(&causes);
-    return status;
-}
-
-/* The sentences of `tidemark explain`. */
-static void tell_facts(const tide_run_answer *of, tide_run_place at) {
-    const tide_snapshot *snapshot = of->processes[at.process].snapshot;
-    tide_lifetimes lifetimes;
-    tide_facts facts;
-    if (snapshot == NULL ||
-        tide_lifetimes_init(&lifetimes, snapshot, tide_hostmem_default(), NULL) != TIDE_OK) {
-        return;
-    }
-    if (at.device < lifetimes.n_devices) {
-        if (tide_facts_init(&facts, snapshot, &lifetimes, at.device) == TIDE_OK) {
-            (void)tell_answer(&facts); /* without memory, the file still has it */
-        }
-        tide_facts_fini(&facts);
-    }
-    tide_lifetimes_fini(&lifetimes);
-}
-
 /* Weights that are made on the host stay in its memory until they are moved. */
 #define MUCH_HOST_BYTES (INT64_C(8) << 30)
 
@@ -364,7 +314,7 @@ static void tell_nothing(const tide_run_answer *of) {
 static tide_run_place failing_place(const tide_run_answer *of, size_t process,
                                     tide_run_place fullest) {
     const tide_snapshot *snapshot = of->processes[process].snapshot;
-    int64_t event = tide_left_last_failure(snapshot);
+    int64_t event = tide_left_first_failure(snapshot);
     tide_run_place at = {process, event >= 0 ? snapshot->events.device[event] : 0};
     return event >= 0 && at.device < of->processes[process].left->n_devices ? at : fullest;
 }
@@ -378,7 +328,8 @@ void tide_run_tell(const tide_run_answer *answer) {
         return;
     }
     tide_run_place at = tide_run_fullest(answer);
-    if (find_failed(answer, &failed)) {
+    bool is_out = tide_left_first_out(answer->list, &failed);
+    if (is_out) {
         at = failing_place(answer, failed, at);
         is_peak_told = tell_failure(answer, failed, at);
     } else if (answer->config->cards == NULL) {
@@ -393,7 +344,11 @@ void tide_run_tell(const tide_run_answer *answer) {
     }
     tide_run_tell_spill(answer);
     tell_peak(answer, at, is_peak_told);
-    tell_facts(answer, at);
+    if (tide_run_is_job(answer)) {
+        tide_run_tell_rank_facts(answer);
+    } else {
+        tide_run_tell_facts(answer, at, is_out);
+    }
     tide_run_tell_retries(answer, at);
     tide_run_tell_time(answer, at);
     tide_run_tell_clock(answer);

@@ -211,6 +211,12 @@ TIDE_NODISCARD tide_status tide_run_find_ranks(const tide_run_command_options *o
 TIDE_NODISCARD tide_status tide_run_check_ranks(const tide_run_command_options *options,
                                                 char *const *arguments, tide_error *error);
 
+/* facts.c. Prints the sentences of `tidemark explain`. `is_out`: the process ended out of memory,
+ * and the request was printed. */
+void tide_run_tell_facts(const tide_run_answer *of, tide_run_place at, bool is_out);
+/* The same for the ranks of a job: "3 of 8 ranks: SENTENCE". */
+void tide_run_tell_rank_facts(const tide_run_answer *of);
+
 /* failure.c. Whether the program ended by a signal or with another status than 0. */
 bool tide_run_has_failed(const tide_run_answer *of);
 /* Whether it failed before any of its processes allocated GPU memory or requested more than was

@@ -8,13 +8,13 @@
 #include "programs/launch/left/peaks.h"
 #include "snapshot/explain/causes/causes.h"
 
-/* The card of the process that ran out of memory first in the list, or the fullest one. */
+/* The card of the first failed request in the process that ran out of memory first, or the fullest
+ * one. */
 static tide_run_place place_of(const tide_run_answer *of) {
-    for (size_t i = 0; i < of->list->n_processes; i++) {
+    size_t i = 0;
+    if (tide_left_first_out(of->list, &i)) {
         const tide_snapshot *snapshot = of->processes[i].snapshot;
-        int64_t event = snapshot != NULL && of->processes[i].left->is_out_of_memory
-                            ? tide_left_last_failure(snapshot)
-                            : -1;
+        int64_t event = tide_left_first_failure(snapshot);
         if (event >= 0) {
             return (tide_run_place){i, snapshot->events.device[event]};
         }

@@ -8,8 +8,8 @@ enum { MOST_SENTENCES = 8 };
 static const struct {
     const char *key;
     size_t n_kept;
-} ORDER[] = {{"kinds", 0},     {"cause", 2},   {"reserved", 0}, {"retries", 0}, {"emulated", 0},
-             {"oom_cause", 0}, {"unknown", 0}, {"cause", 1},    {"inexact", 0}, {"filled", 0}};
+} ORDER[] = {{"kinds", 0},   {"cause", 2},   {"reserved", 0},  {"retries", 0}, {"emulated", 0},
+             {"inexact", 0}, {"unknown", 0}, {"oom_cause", 0}, {"cause", 1},   {"filled", 0}};
 
 void tide_shorten_answer(tide_report *report) {
     size_t n = sizeof(ORDER) / sizeof(ORDER[0]);

@@ -107,7 +107,7 @@ static tide_status launch(program_run *run, char **arguments, tide_error *error)
 /* ---- the files that it left ---- */
 
 static void read_failure(program_run *run, const tide_snapshot *snapshot) {
-    int64_t event = tide_left_last_failure(snapshot);
+    int64_t event = tide_left_first_failure(snapshot);
     if (snapshot != NULL && event >= 0) {
         run->failure_asked_bytes =
             (int64_t)tide_bytes_at(&snapshot->events.requested_bytes, (size_t)event);
@@ -231,7 +231,8 @@ static tide_status read_process(program_run *run, size_t number, tide_error *err
         status = save_process(run, number, snapshot, error);
     }
     if (status == TIDE_OK) {
-        if (process->is_out_of_memory) {
+        size_t first = 0;
+        if (tide_left_first_out(&run->left, &first) && first == number) {
             read_failure(run, snapshot);
         }
         compare_process(run, number, &snapshot, summary);

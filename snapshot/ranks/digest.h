@@ -1,5 +1,5 @@
 /* digest.h - the few figures of one rank that a report of many ranks needs: peaks by step, the rows
- * of the peak by line of the program, growth, settings, a short timeline.
+ * of the peak by line of the program, the answer of `tidemark explain`, settings, a short timeline.
  *
  * Made of a snapshot, or read from a file of at most TIDE_DIGEST_BYTES (docs/reference/digest.md).
  * A digest is in the arena that its maker is given; only tide_digest_shrink changes it. Texts are
@@ -24,6 +24,7 @@ extern "C" {
 
 enum {
     TIDE_DIGEST_VERSION = 1,
+    TIDE_DIGEST_EXPLAINED = 1,        /* version of the key "explained" */
     TIDE_DIGEST_BYTES = 50000,        /* of a compressed file that the writer makes */
     TIDE_DIGEST_READ_BYTES = 8 << 20, /* of the text of a file that the reader takes */
     TIDE_DIGEST_ROWS = 128,           /* of a device, when it is made; fewer where it must shrink */
@@ -73,6 +74,48 @@ typedef struct tide_digest_point {
     int64_t allocated_bytes, reserved_bytes;
 } tide_digest_point;
 
+/* A loop that grows (snapshot/explain/growth.h). */
+typedef struct tide_digest_growth {
+    const char *kind;       /* "keeps", "replaces", "fills" */
+    const char *line;       /* that allocated it; "": unknown */
+    const char *unit;       /* "iteration", "pass", "step" */
+    int64_t bytes_per_pass; /* that each further pass adds, on average */
+    int64_t bytes;          /* so far */
+    int64_t n_passes;       /* complete ones */
+} tide_digest_growth;
+
+/* A cause with its cure, as `tidemark explain` prints it. */
+typedef struct tide_digest_cause {
+    const char *id;   /* "graph_kept" */
+    int64_t bytes;    /* that it holds; -1: it has no such figure */
+    const char *text; /* cause, cure and cost */
+} tide_digest_cause;
+
+/* A sentence of the answer. */
+typedef struct tide_digest_sentence {
+    const char *key; /* "oom", "cause", "filled", ... (snapshot/explain/words/answer.h) */
+    const char *text;
+} tide_digest_sentence;
+
+/* The first failed request. All figures are of that instant. */
+typedef struct tide_digest_failure {
+    int64_t event;    /* -1: no request failed */
+    int64_t n_failed; /* requests that failed, in the whole recording */
+    int64_t requested_bytes, free_bytes, allocated_bytes, reserved_bytes, total_bytes;
+    int64_t margin_bytes; /* that would remain if all free memory were in one piece */
+    const char *line;     /* that asked; "": unknown */
+} tide_digest_failure;
+
+/* What `tidemark explain` derives from the recording. */
+typedef struct tide_digest_explained {
+    bool is_known; /* false: read piece by piece, or in a digest of an older tidemark */
+    tide_digest_failure failure;
+    const tide_digest_growth *growth; /* most bytes first */
+    const tide_digest_cause *causes;  /* most important first */
+    const tide_digest_sentence *sentences;
+    size_t n_growth, n_causes, n_sentences;
+} tide_digest_explained;
+
 typedef struct tide_digest_device {
     int64_t index; /* in the snapshot */
     const char *kind, *name;
@@ -92,12 +135,7 @@ typedef struct tide_digest_device {
         int64_t time_ns, requested_bytes, free_bytes;
         const char *line;
     } oom;
-    struct {
-        bool is_known;          /* two or more measured steps, which the recording names */
-        int64_t bytes_per_step; /* 0: most steps do not end with more than the one before */
-        int64_t since_step;
-        const char *line; /* what grew most; "" nothing */
-    } growth;
+    tide_digest_explained explained;
     const tide_digest_row *rows; /* most bytes first */
     size_t n_rows;
     struct {
@@ -149,6 +187,14 @@ TIDE_NODISCARD tide_status tide_digest_make_of_events(const tide_event_source *e
                                                       tide_arena *arena, tide_digest **ret_digest,
                                                       tide_error *error);
 
+/* The bytes that each further pass of the loop that grows most adds; 0: nothing grows. False: the
+ * digest does not explain the device. */
+static inline bool tide_digest_growth_bytes(const tide_digest_device *device, int64_t *ret_bytes) {
+    const tide_digest_explained *of = &device->explained;
+    *ret_bytes = of->n_growth > 0 ? of->growth[0].bytes_per_pass : 0;
+    return of->is_known;
+}
+
 /* The rank, and how it became known; -1. */
 int64_t tide_digest_find_rank(const tide_snapshot *snapshot, const tide_digest_source *source,
                               const char **ret_from);
@@ -161,7 +207,8 @@ int64_t tide_digest_rank_of_path(const char *path);
  */
 int64_t tide_digest_rank_of_text(const char *text);
 
-/* Halves what has most rows: rows, steps, points. False: nothing is left to halve. In place. */
+/* Halves what has most rows: rows, steps, points; then others; then drops what is explained. False:
+ * nothing is left to halve. In place. */
 bool tide_digest_shrink(tide_digest *digest);
 
 /* The text of the file, uncompressed, in the arena. */

@@ -11,6 +11,7 @@
 #include "snapshot/analysis/live_walk.h"
 #include "snapshot/document/scope_paths.h"
 #include "snapshot/analysis/steps.h"
+#include "snapshot/explain/facts.h"
 
 /* What is measured of a step besides the members of tide_step. */
 typedef struct tide_digest_measured {
@@ -30,12 +31,7 @@ typedef struct tide_digest_work {
     size_t *within;                 /* owned; steps whose last row has not passed yet */
     size_t n_within;
     size_t within_capacity;
-    size_t n_seen;                   /* rows of the timeline */
-    int64_t before_row, after_row;   /* ends of the first and last measured step; -1: no growth */
-    int64_t before_bytes, n_between; /* allocated at before_row; measured steps after the first */
-    int64_t after_bytes;
-    tide_lifetimes kept; /* what is allocated at the two rows, which are called 0 and 1 */
-    size_t kept_capacity;
+    size_t n_seen; /* rows of the timeline */
 } tide_digest_work;
 
 /* What all of them are made of. */
@@ -61,6 +57,14 @@ TIDE_NODISCARD tide_status tide_digest_walk(tide_digest_parts *of);
 /* The rows of the peak, and their rest, of the blocks that are allocated now. */
 TIDE_NODISCARD tide_status tide_digest_add_rows(tide_digest_parts *of, tide_digest_device *device);
 
+/* What `tidemark explain` derives, and the rows of the peak by its lines, of each device. The
+ * document has the events. */
+TIDE_NODISCARD tide_status tide_digest_explain(tide_digest_parts *of);
+
+/* The same rows by the lines of the facts, in place of the others. */
+TIDE_NODISCARD tide_status tide_digest_add_places(tide_digest_parts *of, const tide_facts *facts,
+                                                  tide_digest_device *device);
+
 /* Between the two readings. */
 TIDE_NODISCARD tide_status tide_digest_begin_steps(tide_digest_parts *of, tide_digest_work *work);
 TIDE_NODISCARD tide_status tide_digest_begin_timeline(tide_digest_parts *of,
@@ -73,7 +77,7 @@ TIDE_NODISCARD tide_status tide_digest_note_steps(tide_digest_parts *of, tide_di
 void tide_digest_note_timeline(const tide_digest_parts *of, tide_digest_work *work,
                                const tide_event *event);
 
-/* At the end: steps and growth. */
+/* At the end. */
 TIDE_NODISCARD tide_status tide_digest_end_steps(tide_digest_parts *of, tide_digest_work *work);
 void tide_digest_fini_steps(const tide_digest_parts *of, tide_digest_work *work);
 

@@ -198,7 +198,7 @@ void tide_digest_read_document_devices(tide_digest_reader *in, void *to) {
         .reserved_low_bytes = -1,
         .reserved_high_bytes = -1,
         .oom = {.event = -1, .time_ns = -1, .requested_bytes = -1, .free_bytes = -1, .line = ""},
-        .growth = {.since_step = -1, .line = ""},
+        .explained = {.failure = {-1, -1, -1, -1, -1, -1, -1, 0, ""}},
         .timeline_begin_unix_us = -1,
     };
     tide_digest *digest = to;

@@ -3,7 +3,7 @@
 
 #include "snapshot/ranks/digest_reader_internal.h"
 
-enum { MOST_ROWS = 4096 };
+enum { MOST_ROWS = 4096, MOST_FACTS = 64 };
 
 void tide_digest_read_device_counts(tide_digest_reader *in, void *device) {
     tide_digest_read_object(in, &tide_digest_readable_counts, device);
@@ -29,13 +29,57 @@ void tide_digest_read_device_oom(tide_digest_reader *in, void *device) {
     }
 }
 
-void tide_digest_read_device_growth(tide_digest_reader *in, void *device) {
+void tide_digest_read_device_explained(tide_digest_reader *in, void *to) {
     if (tide_json_peek(&in->json) == TIDE_JSON_NULL) {
         tide_json_skip(&in->json);
     } else {
-        ((tide_digest_device *)device)->growth.is_known = true;
-        tide_digest_read_object(in, &tide_digest_readable_growth, device);
+        ((tide_digest_device *)to)->explained.is_known = true;
+        tide_digest_read_object(in, &tide_digest_readable_explained, to);
     }
+}
+
+void tide_digest_read_explained_version(tide_digest_reader *in, void *to) {
+    (void)to;
+    (void)tide_json_get_integer(&in->json, 1, INT64_MAX); /* newer ones have more keys */
+}
+
+void tide_digest_read_explained_failure(tide_digest_reader *in, void *to) {
+    if (tide_json_peek(&in->json) == TIDE_JSON_NULL) {
+        tide_json_skip(&in->json);
+    } else {
+        tide_digest_read_object(in, &tide_digest_readable_failure,
+                                &((tide_digest_device *)to)->explained.failure);
+    }
+}
+
+void tide_digest_read_explained_growth(tide_digest_reader *in, void *to) {
+    static const tide_digest_growth EMPTY = {"", "", "", 0, -1, -1};
+    tide_digest_explained *of = &((tide_digest_device *)to)->explained;
+    tide_digest_list rows = {
+        &tide_digest_readable_growth, sizeof(EMPTY), MOST_FACTS, &EMPTY, NULL, 0};
+    tide_digest_read_list(in, &rows);
+    of->growth = rows.rows;
+    of->n_growth = rows.n;
+}
+
+void tide_digest_read_explained_causes(tide_digest_reader *in, void *to) {
+    static const tide_digest_cause EMPTY = {"", -1, ""};
+    tide_digest_explained *of = &((tide_digest_device *)to)->explained;
+    tide_digest_list rows = {
+        &tide_digest_readable_cause, sizeof(EMPTY), MOST_FACTS, &EMPTY, NULL, 0};
+    tide_digest_read_list(in, &rows);
+    of->causes = rows.rows;
+    of->n_causes = rows.n;
+}
+
+void tide_digest_read_explained_sentences(tide_digest_reader *in, void *to) {
+    static const tide_digest_sentence EMPTY = {"", ""};
+    tide_digest_explained *of = &((tide_digest_device *)to)->explained;
+    tide_digest_list rows = {
+        &tide_digest_readable_sentence, sizeof(EMPTY), MOST_FACTS, &EMPTY, NULL, 0};
+    tide_digest_read_list(in, &rows);
+    of->sentences = rows.rows;
+    of->n_sentences = rows.n;
 }
 
 void tide_digest_read_device_rows(tide_digest_reader *in, void *to) {

@@ -1,14 +1,17 @@
-/* The blocks of the peak by line of the program, category and scope. */
+/* The blocks of the peak by line of the program, category and scope. In a recording that is read as
+ * a whole, lines are those of tide_peak_lines; piece by piece, those of the call stacks. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/assert.h"
-#include "snapshot/ranks/digest_internal.h"
+#include "snapshot/explain/peak_lines.h"
 #include "snapshot/explain/words/user_line.h"
+#include "snapshot/ranks/digest_internal.h"
 
-/* Blocks of one stack, category, certainty and path. */
+/* Blocks of one line, category, certainty and path. */
 typedef struct group {
-    uint32_t stack, path;
+    uint32_t kind, line; /* of a tide_place; or 0 and the call stack */
+    uint32_t path;
     uint8_t category, certainty;
     tide_digest_row row;
 } group;
@@ -100,7 +103,8 @@ static const char *scope_text(const tide_digest_parts *of, uint32_t path) {
 static int by_numbers(const void *left, const void *right) {
     const group *a = left;
     const group *b = right;
-    const int64_t keys[][2] = {{a->stack, b->stack},
+    const int64_t keys[][2] = {{a->kind, b->kind},
+                               {a->line, b->line},
                                {a->path, b->path},
                                {a->category, b->category},
                                {a->certainty, b->certainty}};
@@ -147,12 +151,29 @@ static size_t merge(group *groups, size_t n, int (*order)(const void *, const vo
     return n_kept;
 }
 
-static tide_status name_rows(const tide_digest_parts *of, group *groups, size_t n) {
+/* "" if no line is known. */
+static const char *place_text(const tide_digest_parts *of, const tide_facts *facts,
+                              const group *rows) {
+    char bytes[TIDE_DIGEST_LINE_BYTES] = "";
+    tide_text text = tide_text_in(bytes, sizeof(bytes));
+    const tide_place place = {(tide_place_kind)rows->kind, false, rows->line};
+    if (place.kind != TIDE_PLACE_BEFORE && place.kind != TIDE_PLACE_UNKNOWN) {
+        tide_place_add(facts, &place, &text);
+    }
+    return tide_arena_text(of->arena, bytes);
+}
+
+/* `facts` NULL: lines are call stacks. */
+static tide_status name_rows(const tide_digest_parts *of, const tide_facts *facts, group *groups,
+                             size_t n) {
     bool says = tide_snapshot_has_certainty(of->snapshot);
     for (size_t i = 0; i < n; i++) {
         tide_digest_row *row = &groups[i].row;
-        bool same = i > 0 && groups[i].stack == groups[i - 1].stack;
-        row->line = same ? groups[i - 1].row.line : tide_digest_line(of, groups[i].stack);
+        bool same =
+            i > 0 && groups[i].kind == groups[i - 1].kind && groups[i].line == groups[i - 1].line;
+        row->line = same            ? groups[i - 1].row.line
+                    : facts != NULL ? place_text(of, facts, &groups[i])
+                                    : tide_digest_line(of, groups[i].line);
         row->scope = scope_text(of, groups[i].path);
         row->category = tide_snapshot_category(of->snapshot, groups[i].category);
         row->certainty = !says                                         ? ""
@@ -173,6 +194,7 @@ static tide_status keep(const tide_digest_parts *of, const group *groups, size_t
     if (rows == NULL) {
         return TIDE_NO_MEMORY;
     }
+    device->rest.bytes = device->rest.n_blocks = device->rest.n_rows = 0;
     for (size_t i = 0; i < n; i++) {
         if (i < n_rows) {
             rows[i] = groups[i].row;
@@ -200,7 +222,7 @@ static tide_status group_blocks(tide_digest_parts *of, const tide_digest_device 
         uint32_t path = TIDE_NONE;
         TIDE_TRY(path_of(of, block->scope, &path));
         TIDE_ASSERT(block->category < tide_snapshot_n_categories(of->snapshot));
-        groups[n++] = (group){.stack = block->stack,
+        groups[n++] = (group){.line = block->stack,
                               .path = path,
                               .category = block->category,
                               .certainty = block->certainty,
@@ -208,6 +230,33 @@ static tide_status group_blocks(tide_digest_parts *of, const tide_digest_device 
     }
     *ret_n = n;
     return TIDE_OK;
+}
+
+/* A group for each block of the peak of the facts. */
+static tide_status group_places(tide_digest_parts *of, const tide_facts *facts, group *groups) {
+    for (size_t i = 0; i < facts->n_peak; i++) {
+        const tide_lifetime *block = tide_facts_block(facts, facts->peak[i]);
+        const tide_place place = tide_place_of(facts, block);
+        uint32_t path = TIDE_NONE;
+        TIDE_TRY(path_of(of, block->scope, &path));
+        groups[i] = (group){.kind = (uint32_t)place.kind,
+                            .line = place.index,
+                            .path = path,
+                            .category = block->category,
+                            .certainty = block->certainty,
+                            .row = {.bytes = (int64_t)block->block_bytes, .n_blocks = 1}};
+    }
+    return TIDE_OK;
+}
+
+/* Names and merges the groups, and keeps the largest as the device's rows. */
+static tide_status make_rows(const tide_digest_parts *of, const tide_facts *facts, group *groups,
+                             size_t n, tide_digest_device *device) {
+    n = merge(groups, n, by_numbers);
+    TIDE_TRY(name_rows(of, facts, groups, n));
+    n = merge(groups, n, by_texts);
+    n = merge(groups, n, by_bytes);
+    return keep(of, groups, n, device);
 }
 
 tide_status tide_digest_add_rows(tide_digest_parts *of, tide_digest_device *device) {
@@ -220,13 +269,21 @@ tide_status tide_digest_add_rows(tide_digest_parts *of, tide_digest_device *devi
     }
     tide_status status = group_blocks(of, device, blocks, n_blocks, groups, &n);
     if (status == TIDE_OK) {
-        n = merge(groups, n, by_numbers);
-        status = name_rows(of, groups, n);
+        status = make_rows(of, NULL, groups, n, device);
     }
+    of->mem->release(of->mem->ctx, groups);
+    return status;
+}
+
+tide_status tide_digest_add_places(tide_digest_parts *of, const tide_facts *facts,
+                                   tide_digest_device *device) {
+    group *groups = tide_hostmem_zeroed(of->mem, facts->n_peak + 1, sizeof(*groups));
+    if (groups == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    tide_status status = group_places(of, facts, groups);
     if (status == TIDE_OK) {
-        n = merge(groups, n, by_texts);
-        n = merge(groups, n, by_bytes);
-        status = keep(of, groups, n, device);
+        status = make_rows(of, facts, groups, facts->n_peak, device);
     }
     of->mem->release(of->mem->ctx, groups);
     return status;

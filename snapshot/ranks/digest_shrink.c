@@ -77,5 +77,10 @@ bool tide_digest_shrink(tide_digest *digest) {
         digest->rank.n_groups /= digest->rank.n_groups > FEWEST ? 2 : 1;
         is_less = true;
     }
+    for (size_t i = 0; i < digest->n_devices && !is_less; i++) {
+        is_less = digest->devices[i].explained.is_known;
+        digest->devices[i].explained =
+            (tide_digest_explained){.failure = {.event = -1, .line = ""}};
+    }
     return is_less;
 }

@@ -1,10 +1,9 @@
-/* Steps, what grows from one to the next, and the timeline. */
+/* Steps and the timeline. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/assert.h"
 #include "snapshot/ranks/digest_internal.h"
-#include "snapshot/analysis/lifetimes.h"
 
 static int64_t most(int64_t a, int64_t b) {
     return a > b ? a : b;
@@ -31,7 +30,7 @@ static int by_row(const void *left, const void *right) {
     return a->step < b->step ? -1 : a->step > b->step;
 }
 
-static tide_status order_entries(const tide_digest_parts *of, tide_digest_work *work) {
+tide_status tide_digest_begin_steps(tide_digest_parts *of, tide_digest_work *work) {
     size_t n = work->steps.n_steps;
     entry *entries = tide_hostmem_zeroed(of->mem, n, sizeof(*entries));
     work->measured = tide_hostmem_zeroed(of->mem, n, sizeof(*work->measured));
@@ -50,32 +49,6 @@ static tide_status order_entries(const tide_digest_parts *of, tide_digest_work *
     }
     of->mem->release(of->mem->ctx, entries);
     return TIDE_OK;
-}
-
-tide_status tide_digest_begin_steps(tide_digest_parts *of, tide_digest_work *work) {
-    const tide_steps *steps = &work->steps;
-    int64_t n_measured = 0;
-    work->before_row = -1;
-    work->after_row = -1;
-    work->kept = (tide_lifetimes){.mem = of->mem};
-    for (size_t i = 0; i < steps->n_steps; i++) {
-        const tide_step *step = &steps->steps[i];
-        if (!step->is_warmup && !step->is_open) {
-            work->made.growth.since_step =
-                n_measured == 0 ? step->number : work->made.growth.since_step;
-            work->before_row = n_measured == 0 ? (int64_t)step->last : work->before_row;
-            work->after_row = (int64_t)step->last;
-            n_measured++;
-        }
-    }
-    work->n_between = n_measured - 1;
-    work->made.growth.is_known = n_measured >= 2 && steps->source != TIDE_STEPS_INFERRED;
-    if (!work->made.growth.is_known) {
-        work->made.growth.since_step = -1;
-        work->before_row = -1;
-        work->after_row = -1;
-    }
-    return order_entries(of, work);
 }
 
 tide_status tide_digest_begin_timeline(tide_digest_parts *of, tide_digest_device *device) {
@@ -102,34 +75,6 @@ void tide_digest_note_timeline(const tide_digest_parts *of, tide_digest_work *wo
     to->allocated_bytes = most(to->allocated_bytes, now->allocated_bytes);
     to->reserved_bytes = most(to->reserved_bytes, now->reserved_bytes);
     work->n_seen++;
-}
-
-/* Keeps what is allocated on the device now, as of the instant `moment`. */
-static tide_status keep_blocks(const tide_digest_parts *of, tide_digest_work *work,
-                               uint32_t moment) {
-    size_t n_blocks = 0;
-    const tide_walk_block *blocks = tide_live_walk_blocks(of->walk, &n_blocks);
-    tide_lifetimes *kept = &work->kept;
-    tide_lifetime *grown = tide_hostmem_grow(of->mem, kept->lifetimes, &work->kept_capacity,
-                                             kept->n_lifetimes + n_blocks, sizeof(*grown));
-    if (grown == NULL) {
-        return TIDE_NO_MEMORY;
-    }
-    kept->lifetimes = grown;
-    for (size_t i = 0; i < n_blocks; i++) {
-        if (blocks[i].device == work->made.index && blocks[i].freed == TIDE_WALK_NEVER) {
-            grown[kept->n_lifetimes++] = (tide_lifetime){.block_bytes = blocks[i].block_bytes,
-                                                         .born = moment + 1,
-                                                         .freed = moment + 2,
-                                                         .completed = moment + 2,
-                                                         .stack = blocks[i].stack,
-                                                         .scope = blocks[i].scope,
-                                                         .name = blocks[i].name,
-                                                         .category = blocks[i].category,
-                                                         .device = blocks[i].device};
-        }
-    }
-    return TIDE_OK;
 }
 
 static tide_status enter_steps(const tide_digest_parts *of, tide_digest_work *work, int64_t row) {
@@ -175,14 +120,6 @@ tide_status tide_digest_note_steps(tide_digest_parts *of, tide_digest_work *work
         }
     }
     work->n_within = n_left;
-    if (row == work->before_row) {
-        work->before_bytes = now->allocated_bytes;
-        TIDE_TRY(keep_blocks(of, work, 0));
-    }
-    if (row == work->after_row) {
-        work->after_bytes = now->allocated_bytes;
-        TIDE_TRY(keep_blocks(of, work, 1));
-    }
     return TIDE_OK;
 }
 
@@ -216,7 +153,7 @@ static tide_status describe(const tide_digest_parts *of, const tide_digest_work 
     return TIDE_OK;
 }
 
-static tide_status keep_steps(const tide_digest_parts *of, tide_digest_work *work) {
+tide_status tide_digest_end_steps(tide_digest_parts *of, tide_digest_work *work) {
     size_t n_steps = work->steps.n_steps;
     size_t each = n_steps > 0 ? 1 + (n_steps - 1) / TIDE_DIGEST_STEPS : 1;
     tide_digest_step *rows =
@@ -244,68 +181,8 @@ static tide_status keep_steps(const tide_digest_parts *of, tide_digest_work *wor
     return TIDE_OK;
 }
 
-/* The line of what grew most; of several that grew alike, the first in the order of their texts, so
- * that the numbers of call stacks, which a log may have others of, do not matter. NULL: no memory.
- */
-static const char *line_of_growth(const tide_digest_parts *of, const tide_kept_list *list) {
-    const tide_kept *most_grown = &list->items[0];
-    const char *line = NULL;
-    for (size_t i = 0; i < list->n_items; i++) {
-        const tide_kept *item = &list->items[i];
-        if (item->bytes != most_grown->bytes || item->name != most_grown->name ||
-            item->before_bytes != most_grown->before_bytes) {
-            break;
-        }
-        const char *text = tide_digest_line(of, item->stack);
-        if (text == NULL) {
-            return NULL;
-        }
-        line = line == NULL || strcmp(text, line) < 0 ? text : line;
-    }
-    return line;
-}
-
-/* Whether most measured steps end with more allocated than the one before: a single rise, as of an
- * evaluation or of memory that is made once, is no growth. A digest has no lifetimes, so this takes
- * the place of the rule of growth.h. */
-static bool rises_in_most(const tide_steps *steps) {
-    const tide_step *before = NULL;
-    size_t n_pairs = 0;
-    size_t n_rises = 0;
-    for (size_t i = 0; i < steps->n_steps; i++) {
-        const tide_step *step = &steps->steps[i];
-        if (step->is_warmup || step->is_open) {
-            continue;
-        }
-        n_pairs += before != NULL;
-        n_rises += before != NULL && step->end_bytes > before->end_bytes;
-        before = step;
-    }
-    return 2 * n_rises > n_pairs;
-}
-
-/* The mean growth of what is allocated at the ends of the measured steps. */
-tide_status tide_digest_end_steps(tide_digest_parts *of, tide_digest_work *work) {
-    tide_digest_device *device = &work->made;
-    tide_kept_list list;
-    TIDE_TRY(keep_steps(of, work));
-    if (!device->growth.is_known || !rises_in_most(&work->steps)) {
-        return TIDE_OK;
-    }
-    TIDE_ASSERT(work->n_between > 0);
-    device->growth.bytes_per_step = (work->after_bytes - work->before_bytes) / work->n_between;
-    TIDE_TRY(tide_steps_growth(&work->steps, &work->kept, 0, 1, &list));
-    if (list.n_items > 0 && list.items[0].bytes > list.items[0].before_bytes &&
-        device->growth.bytes_per_step > 0) {
-        device->growth.line = line_of_growth(of, &list);
-    }
-    tide_kept_list_fini(&list);
-    return device->growth.line != NULL ? TIDE_OK : TIDE_NO_MEMORY;
-}
-
 void tide_digest_fini_steps(const tide_digest_parts *of, tide_digest_work *work) {
     tide_steps_fini(&work->steps);
-    tide_lifetimes_fini(&work->kept);
     of->mem->release(of->mem->ctx, work->measured);
     of->mem->release(of->mem->ctx, work->within);
 }

@@ -80,8 +80,7 @@ static void set_figures(const tide_digest_parts *of, size_t index, tide_digest_d
     made->high_bytes = range != NULL ? range->allocated_high_bytes : -1;
     made->reserved_low_bytes = range != NULL ? range->reserved_low_bytes : -1;
     made->reserved_high_bytes = range != NULL ? range->reserved_high_bytes : -1;
-    made->growth.since_step = -1;
-    made->growth.line = "";
+    made->explained.failure = (tide_digest_failure){.event = -1, .line = ""};
     for (int i = 0; i < TIDE_N_ACTIONS; i++) {
         made->n_events += from->counts[i];
     }
@@ -210,5 +209,6 @@ static tide_status read_second(tide_digest_parts *of) {
 
 tide_status tide_digest_walk(tide_digest_parts *of) {
     TIDE_TRY(read_first(of));
-    return read_second(of);
+    TIDE_TRY(read_second(of));
+    return of->events->is_whole ? tide_digest_explain(of) : TIDE_OK;
 }

@@ -206,14 +206,49 @@ static void write_device_oom(tide_json_writer *json, const char *key, const void
     }
 }
 
-static void write_device_growth(tide_json_writer *json, const char *key, const void *device) {
-    if (((const tide_digest_device *)device)->growth.is_known) {
-        write_object(json, key, &writable_growth, device);
+/* ---- explained ---- */
+
+static void write_device_explained(tide_json_writer *json, const char *key, const void *device) {
+    if (((const tide_digest_device *)device)->explained.is_known) {
+        write_object(json, key, &writable_explained, device);
     } else {
         tide_json_key(json, key);
         tide_json_null(json);
     }
     tide_json_line(json);
+}
+
+static void write_explained_version(tide_json_writer *json, const char *key, const void *device) {
+    (void)device;
+    tide_json_key_integer(json, key, TIDE_DIGEST_EXPLAINED);
+}
+
+static void write_explained_failure(tide_json_writer *json, const char *key, const void *device) {
+    const tide_digest_failure *failure = &((const tide_digest_device *)device)->explained.failure;
+    if (failure->event >= 0) {
+        write_object(json, key, &writable_failure, failure);
+    } else {
+        tide_json_key(json, key);
+        tide_json_null(json);
+    }
+}
+
+static void write_explained_growth(tide_json_writer *json, const char *key, const void *device) {
+    const tide_digest_explained *of = &((const tide_digest_device *)device)->explained;
+    const row_list list = {of->growth, of->n_growth, sizeof(*of->growth), false};
+    write_list(json, key, &writable_growth, list);
+}
+
+static void write_explained_causes(tide_json_writer *json, const char *key, const void *device) {
+    const tide_digest_explained *of = &((const tide_digest_device *)device)->explained;
+    const row_list list = {of->causes, of->n_causes, sizeof(*of->causes), true};
+    write_list(json, key, &writable_cause, list);
+}
+
+static void write_explained_sentences(tide_json_writer *json, const char *key, const void *device) {
+    const tide_digest_explained *of = &((const tide_digest_device *)device)->explained;
+    const row_list list = {of->sentences, of->n_sentences, sizeof(*of->sentences), true};
+    write_list(json, key, &writable_sentence, list);
 }
 
 static void write_device_rows(tide_json_writer *json, const char *key, const void *device) {

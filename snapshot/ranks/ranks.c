@@ -52,6 +52,12 @@ static int by_rows(const tide_digest_device *a, const tide_digest_device *b) {
     return order;
 }
 
+static int by_growth(const tide_digest_device *a, const tide_digest_device *b) {
+    int64_t x = 0, y = 0;
+    int order = (int)tide_digest_growth_bytes(a, &x) - (int)tide_digest_growth_bytes(b, &y);
+    return order != 0 ? order : order_of(x, y);
+}
+
 int tide_ranks_compare(const tide_digest_device *a, const tide_digest_device *b) {
     if (a == NULL || b == NULL) {
         return (a != NULL) - (b != NULL);
@@ -61,7 +67,7 @@ int tide_ranks_compare(const tide_digest_device *a, const tide_digest_device *b)
     order = order != 0 ? order : order_of(a->total_bytes, b->total_bytes);
     order = order != 0 ? order : order_of(a->oom.event >= 0, b->oom.event >= 0);
     order = order != 0 ? order : order_of(a->oom.requested_bytes, b->oom.requested_bytes);
-    order = order != 0 ? order : order_of(a->growth.bytes_per_step, b->growth.bytes_per_step);
+    order = order != 0 ? order : by_growth(a, b);
     order = order != 0 ? order : order_of(a->low_bytes, b->low_bytes);
     order = order != 0 ? order : order_of(a->high_bytes, b->high_bytes);
     order = order != 0 ? order : order_of(a->reserved_low_bytes, b->reserved_low_bytes);

@@ -91,8 +91,8 @@ typedef struct tide_ranks_verdict {
 } tide_ranks_verdict;
 
 /* Quantities: spread (highest less lowest peak of a group, of its median), peak, reserved, headroom
- * (of the device), growth (a step). Bounds are sizes, or a percentage for spread and headroom.
- * TIDE_INVALID: the message says what was expected. */
+ * (of the device), growth (a pass of the loop that grows most, growth.h). Bounds are sizes, or a
+ * percentage for spread and headroom. TIDE_INVALID: the message says what was expected. */
 TIDE_NODISCARD tide_status tide_ranks_judge(const tide_ranks *ranks, const char *condition,
                                             tide_ranks_verdict *ret, tide_error *error);
 

@@ -65,6 +65,8 @@ static tide_status parse(const char *text, condition *to, tide_error *error) {
 static bool figure_of(const tide_digest_device *device, quantity of, double *ret_figure,
                       double *ret_whole) {
     *ret_whole = 0.0;
+    int64_t growth = 0;
+    bool is_explained = tide_digest_growth_bytes(device, &growth);
     switch (of) {
     case PEAK:
         *ret_figure = (double)device->max.allocated_bytes;
@@ -77,8 +79,8 @@ static bool figure_of(const tide_digest_device *device, quantity of, double *ret
         *ret_whole = (double)device->total_bytes;
         return device->total_bytes > 0;
     default:
-        *ret_figure = (double)device->growth.bytes_per_step;
-        return device->growth.is_known;
+        *ret_figure = (double)growth;
+        return is_explained;
     }
 }
 

@@ -7,9 +7,11 @@
 #include "common/assert.h"
 #include "common/text/text.h"
 #include "snapshot/ranks/digests.h"
+#include "snapshot/ranks/rank_words.h"
 #include "snapshot/wasm/engine_internal.h"
 
 enum { NAME_BYTES = 4352 }; /* of a file's name as digests may have it, and more */
+enum { SENTENCE_BYTES = 4352 };
 
 /* The host's pinned memory is no rank's memory. */
 static bool is_shown(const tide_digest_device *device) {
@@ -98,16 +100,56 @@ static void write_events(tide_json_writer *json, const tide_digest_device *devic
     } else {
         tide_json_null(json);
     }
+}
+
+static void write_growth(tide_json_writer *json, const tide_digest_explained *of) {
     tide_json_key(json, "growth");
-    if (device->growth.is_known) {
+    if (of->n_growth > 0) {
         tide_json_begin_object(json);
-        tide_json_key_integer(json, "bytesPerStep", device->growth.bytes_per_step);
-        tide_json_key_integer(json, "sinceStep", device->growth.since_step);
-        tide_json_key_text(json, "line", device->growth.line);
+        tide_json_key_integer(json, "bytesPerPass", of->growth[0].bytes_per_pass);
+        tide_json_key_text(json, "unit", of->growth[0].unit);
+        tide_json_key_text(json, "line", of->growth[0].line);
         tide_json_end_object(json);
     } else {
         tide_json_null(json);
     }
+}
+
+/* Sentences that differ in figures only have one `fold`, as in the report of `tidemark ranks`. */
+static void write_sentences(tide_json_writer *json, const tide_rank_answer *answer) {
+    tide_json_key(json, "sentences");
+    tide_json_begin_array(json);
+    for (size_t i = 0; i < answer->n_sentences; i++) {
+        const tide_digest_sentence *sentence = &answer->sentences[i];
+        char bytes[SENTENCE_BYTES] = "";
+        tide_text fold = tide_text_in(bytes, sizeof(bytes));
+        tide_rank_sentence_add_fold(sentence->text, &fold);
+        tide_json_begin_object(json);
+        tide_json_key_text(json, "key", sentence->key);
+        tide_json_key_integer(json, "place", tide_rank_sentence_place(sentence->key));
+        tide_json_key_text(json, "text", sentence->text);
+        tide_json_key_text(json, "fold", bytes);
+        tide_json_end_object(json);
+    }
+    tide_json_end_array(json);
+}
+
+static tide_status write_explained(tide_json_writer *json, const tide_digest_device *device) {
+    tide_rank_answer answer = {.n_sentences = 0};
+    tide_arena arena;
+    tide_json_key(json, "explained");
+    if (!device->explained.is_known) {
+        tide_json_null(json);
+        return TIDE_OK;
+    }
+    tide_arena_init(&arena, tide_hostmem_default());
+    tide_status status = tide_rank_answer_make(&device->explained, &arena, &answer);
+    tide_json_begin_object(json);
+    write_growth(json, &device->explained);
+    write_sentences(json, &answer);
+    tide_json_end_object(json);
+    tide_arena_fini(&arena);
+    return status;
 }
 
 static void write_rows(tide_json_writer *json, const tide_digest_device *device) {
@@ -171,8 +213,9 @@ static void write_timeline(tide_json_writer *json, const tide_digest_device *dev
     write_column(json, "reservedOverTime", device, offsetof(tide_digest_point, reserved_bytes));
 }
 
-static void write_devices(tide_json_writer *json, const tide_digest *digest) {
+static tide_status write_devices(tide_json_writer *json, const tide_digest *digest) {
     size_t n_shown = 0, n_written = 0;
+    tide_status status = TIDE_OK;
     for (size_t i = 0; i < digest->n_devices; i++) {
         n_shown += is_shown(&digest->devices[i]);
     }
@@ -185,6 +228,7 @@ static void write_devices(tide_json_writer *json, const tide_digest *digest) {
             write_name(json, digest, device, n_written++, n_shown);
             write_figures(json, device);
             write_events(json, device);
+            status = status == TIDE_OK ? write_explained(json, device) : status;
             write_rows(json, device);
             write_steps(json, device);
             write_timeline(json, device);
@@ -192,6 +236,7 @@ static void write_devices(tide_json_writer *json, const tide_digest *digest) {
         }
     }
     tide_json_end_array(json);
+    return status;
 }
 
 static tide_status write_digest(void *ctx, const tide_digest *digest) {
@@ -204,9 +249,9 @@ static tide_status write_digest(void *ctx, const tide_digest *digest) {
     tide_json_key_text(json, "outcome", digest->outcome);
     write_groups(json, digest);
     write_settings(json, digest);
-    write_devices(json, digest);
+    tide_status status = write_devices(json, digest);
     tide_json_end_object(json);
-    return json->status;
+    return status != TIDE_OK ? status : json->status;
 }
 
 bool tide_engine_ranks(tide_engine *engine) {

@@ -61,12 +61,16 @@ static void stream(const char *path, const tide_snapshot *whole,
     tide_log_source_close(log);
 }
 
-/* Its digest is that of the snapshot, unless scopes are damaged: then their begins may differ. */
+/* Its digest is that of the snapshot's events read piece by piece, unless scopes are damaged: then
+ * their begins may differ. Read as a whole, the snapshot has one as well, with causes. */
 static void digest(const char *path, const tide_snapshot *whole,
                    const tide_recover_report *report) {
     const tide_digest_source named = {.path = "a.log", .rank = -1};
     tide_log_source *log = NULL;
-    tide_digest *made[2] = {NULL, NULL};
+    tide_digest *made[3] = {NULL, NULL, NULL};
+    tide_document_events state;
+    tide_event_source pieces = tide_event_source_of(whole, &state);
+    pieces.is_whole = false;
     const char *texts[2] = {"", ""};
     size_t n_bytes[2] = {0, 0};
     tide_arena arena;
@@ -78,7 +82,8 @@ static void digest(const char *path, const tide_snapshot *whole,
     const tide_event_source source = tide_log_source_events(log);
     tide_status status = tide_digest_make_of_events(&source, &named, &arena, &made[0], &error);
     if (status == TIDE_OK &&
-        (tide_digest_make(whole, &named, &arena, &made[1], &error) != TIDE_OK ||
+        (tide_digest_make(whole, &named, &arena, &made[2], &error) != TIDE_OK ||
+         tide_digest_make_of_events(&pieces, &named, &arena, &made[1], &error) != TIDE_OK ||
          tide_digest_text(made[0], &arena, &texts[0], &n_bytes[0]) != TIDE_OK ||
          tide_digest_text(made[1], &arena, &texts[1], &n_bytes[1]) != TIDE_OK)) {
         abort();

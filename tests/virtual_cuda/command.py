@@ -358,6 +358,7 @@ def check_caught(runner):
     done = runner.run(["--memory-limit", "4GiB"], CAUGHT)
     need(done.returncode == 0 and done.stdout == "caught\n", done.stdout, done.stderr)
     need("it fits" in done.stderr and "caught 1 out-of-memory error" in done.stderr, done.stderr)
+    need("Out of memory at program.py:4: 8.00 GiB asked for, " in done.stderr, "the caught request, as explain prints it:", done.stderr)
 
 
 def check_several(runner):

@@ -65,10 +65,23 @@ int64_t tide_left_growth(const tide_snapshot *snapshot, size_t device, tide_text
     return growth;
 }
 
-int64_t tide_left_last_failure(const tide_snapshot *snapshot) {
-    for (size_t i = snapshot != NULL ? snapshot->n_events : 0; i > 0; i--) {
-        if (snapshot->events.action[i - 1] == TIDE_ACTION_OOM) {
-            return (int64_t)i - 1;
+bool tide_left_first_out(const tide_left_list *list, size_t *ret_process) {
+    const tide_left *first = NULL;
+    for (size_t i = 0; i < list->n_processes; i++) {
+        const tide_left *process = &list->processes[i];
+        if (process->is_out_of_memory &&
+            (first == NULL || process->ended_unix_us < first->ended_unix_us)) {
+            first = process;
+            *ret_process = i;
+        }
+    }
+    return first != NULL;
+}
+
+int64_t tide_left_first_failure(const tide_snapshot *snapshot) {
+    for (size_t i = 0; snapshot != NULL && i < snapshot->n_events; i++) {
+        if (snapshot->events.action[i] == TIDE_ACTION_OOM) {
+            return (int64_t)i;
         }
     }
     return -1;

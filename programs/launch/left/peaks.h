@@ -38,8 +38,12 @@ int64_t tide_left_growth(const tide_snapshot *snapshot, size_t device, tide_text
 int64_t tide_left_growth_from(const tide_snapshot *snapshot, const tide_lifetimes *lifetimes,
                               size_t device, tide_text *to, int64_t *ret_passes);
 
-/* The row of the last failed allocation; -1: none, or `snapshot` is NULL. */
-int64_t tide_left_last_failure(const tide_snapshot *snapshot);
+/* The process that ended out of memory; of several, the first to end. False: none did. */
+bool tide_left_first_out(const tide_left_list *list, size_t *ret_process);
+
+/* The row of the first failed allocation of any device: the one that every command reports. A
+ * program may catch it and fail again. -1: none, or `snapshot` is NULL. */
+int64_t tide_left_first_failure(const tide_snapshot *snapshot);
 
 #ifdef __cplusplus
 }

@@ -30,6 +30,10 @@ tide_status tide_cause_collected(const tide_facts *facts, tide_causes *to) {
         tide_cause_add_bytes(facts, of.bytes, &text);
         tide_text_add(&text, " is %zu results that a list collects on the card, at %s.",
                       of.n_blocks, tide_cause_quoted(facts, line, "", place));
+        if (facts->failure.event >= 0) { /* it went on until a request failed, as growth does */
+            cause.tier = TIDE_TIER_GROWTH;
+            cause.share += LEAST_COLLECTED;
+        }
         cause.words = words;
         cause.cure = "append them to the list on the host (`.cpu()`), or write each into a "
                      "result that is allocated once";

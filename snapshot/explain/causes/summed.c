@@ -138,22 +138,35 @@ typedef struct graphs {
     int64_t bytes;
 } graphs;
 
+/* The index of the first block that was made after a row. */
+static size_t first_after(const tide_cause_blocks *of, const tide_facts *facts, uint32_t row) {
+    size_t low = 0;
+    size_t high = of->n_blocks;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        bool is_after = tide_facts_block(facts, of->blocks[middle])->born > row;
+        low = is_after ? low : middle + 1;
+        high = is_after ? middle : high;
+    }
+    return low;
+}
+
 static graphs look_at(const tide_cause_blocks *of, const tide_cause_ends *ends,
                       const tide_loop *loop) {
     graphs found = {0, 0};
     int64_t largest = 0;
     for (int round = 0; round < 2; round++) { /* the largest pass, then those that count */
-        size_t at = 0;
+        size_t at = first_after(of, ends->facts, loop->starts[0]);
         for (size_t i = 0; i < loop->n_starts; i++) {
             int64_t bytes = 0;
             uint32_t next = i + 1 < loop->n_starts ? loop->starts[i + 1] : (uint32_t)loop->end;
             for (; at < of->n_blocks; at++) {
                 const tide_lifetime *block = tide_facts_block(ends->facts, of->blocks[at]);
-                bool is_used = (tide_cause_ends_of(ends, block) & TIDE_END_BACKWARD) != 0;
                 if (block->born > next) {
                     break;
                 }
-                bytes += block->born > loop->starts[i] && is_used ? (int64_t)block->block_bytes : 0;
+                bool is_used = (tide_cause_ends_of(ends, block) & TIDE_END_BACKWARD) != 0;
+                bytes += is_used ? (int64_t)block->block_bytes : 0;
             }
             largest = round == 0 && bytes > largest ? bytes : largest;
             bool counts = round == 1 && bytes > 0 && (double)bytes >= LEAST_PASS * (double)largest;
@@ -171,7 +184,7 @@ static tide_status say(const tide_facts *facts, const tide_loop *loop, const gra
     tide_text text = tide_text_in(words, sizeof(words));
     tide_cause cause = tide_cause_of_peak(facts, "summed_losses", of->bytes);
     tide_cause_add_bytes(facts, of->bytes, &text);
-    tide_text_add(&text, " is the graphs of %zu passes of the loop at ", of->n_passes);
+    tide_text_add(&text, " belongs to the graphs of %zu passes of the loop at ", of->n_passes);
     tide_growth_add_loop(facts, loop, &text);
     tide_text_add(&text,
                   ": their losses are added up at %s one backward pass after the loop "
@@ -212,7 +225,8 @@ tide_status tide_cause_summed(const tide_facts *facts, tide_causes *to) {
     tide_cause_ends ends = {0};
     tide_status status = tide_cause_blocks_init(&of, facts, is_of_graph);
     if (status == TIDE_OK && tide_cause_blocks_reach(&of, facts, LEAST_SUMMED) &&
-        tide_causes_find(to, "second_order_graph") == NULL && facts->loops.n_loops > 0) {
+        tide_causes_find(to, "second_order_graph") == NULL &&
+        facts->snapshot->n_source > 0) { /* the text of a line is a part of the evidence */
         status = tide_cause_ends_init(&ends, facts, is_of_graph);
         status = status == TIDE_OK ? look(facts, &of, &ends, to) : status;
     }

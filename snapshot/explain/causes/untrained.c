@@ -8,9 +8,9 @@
 #define WASTE 0.3            /* added to the share: the graph serves no purpose */
 
 enum {
-    LEAST_BLOCKS = 8, /* of the graph; fewer may be results that a variable holds */
-    LEAST_PLACES = 3, /* of the graph */
-    MOST_CALLS = 64   /* lines and their callers, that are looked at */
+    LEAST_REPEATS = 4, /* of one call stack: layers of one kind. Each keeps its result .. */
+    LEAST_STACKS = 3,  /* .. and a graph keeps more of each layer than its result */
+    MOST_CALLS = 64    /* lines and their callers, that are looked at */
 };
 
 /* What the program made while autograd recorded, outside of the optimizer and of CUDA graphs. */
@@ -23,17 +23,18 @@ static bool is_recorded(const tide_facts *facts, const tide_lifetime *block) {
 
 /* What is alive at the peak below one line of the program. */
 typedef struct call {
-    uint32_t node;             /* the line */
-    size_t n_blocks, n_places; /* of calls of modules, that no backward pass frees */
-    int64_t graph_bytes;       /* of these */
-    int64_t bytes;             /* of all that no backward pass frees */
-    int64_t used_bytes;        /* of what a backward pass frees */
+    uint32_t node;   /* the line */
+    size_t n_stacks; /* that made LEAST_REPEATS blocks in calls of modules, which no backward pass
+                        frees */
+    int64_t graph_bytes; /* of such blocks */
+    int64_t bytes;       /* of all that no backward pass frees */
+    int64_t used_bytes;  /* of what a backward pass frees */
 } call;
 
 typedef struct calls {
     call calls[MOST_CALLS];
     size_t n;
-    tide_map seen; /* a line and a place -> 1 */
+    tide_map n_of; /* a line and a call stack -> number of blocks */
 } calls;
 
 static call *call_of(uint32_t node, calls *of) {
@@ -51,8 +52,7 @@ static call *call_of(uint32_t node, calls *of) {
 
 static tide_status add(const tide_facts *facts, const tide_lifetime *block, bool is_used, calls *to,
                        call *at) {
-    const uint64_t place = tide_place_key(&facts->scopes, block->stack, block->scope);
-    const uint64_t key = place ^ ((uint64_t)at->node * UINT64_C(0x9E3779B97F4A7C15));
+    const uint64_t key = (uint64_t)at->node << 32 | block->stack;
     uint64_t n = 0;
     int64_t bytes = (int64_t)block->block_bytes;
     at->used_bytes += is_used ? bytes : 0;
@@ -60,10 +60,10 @@ static tide_status add(const tide_facts *facts, const tide_lifetime *block, bool
     if (is_used || !tide_block_is_forward(&facts->lines, block)) {
         return TIDE_OK;
     }
+    (void)tide_map_find(&to->n_of, key, &n);
     at->graph_bytes += bytes;
-    at->n_blocks++;
-    at->n_places += !tide_map_find(&to->seen, key, &n);
-    return tide_map_put(&to->seen, key, 1);
+    at->n_stacks += n + 1 == LEAST_REPEATS;
+    return tide_map_put(&to->n_of, key, n + 1);
 }
 
 static tide_status find_calls(const tide_facts *facts, const tide_cause_blocks *of,
@@ -88,16 +88,26 @@ static bool is_pure(const call *of) {
 
 static bool is_untrained(const tide_facts *facts, const call *of) {
     return (double)of->graph_bytes >= LEAST_GRAPH * (double)facts->peak_bytes && is_pure(of) &&
-           of->n_blocks >= LEAST_BLOCKS && of->n_places >= LEAST_PLACES;
+           of->n_stacks >= LEAST_STACKS;
+}
+
+/* Whether a line is called, through others, by the outer one. */
+static bool is_below(const tide_facts *facts, const call *inner, const call *outer) {
+    uint32_t node = inner->node;
+    do {
+        node = tide_stack_visible_caller(&facts->stacks, node);
+    } while (node != TIDE_NONE && node != outer->node);
+    return node != TIDE_NONE;
 }
 
 /* The innermost line with the most bytes, and its outermost caller below which a backward pass
  * frees nothing either: NULL: none. */
 static const call *find_most(const tide_facts *facts, calls *of, uint32_t *ret_inner) {
     const call *most = NULL;
-    for (size_t i = 0; i < of->n; i++) { /* a line comes before its callers */
+    for (size_t i = 0; i < of->n; i++) {
         const call *at = &of->calls[i];
-        bool is_more = most == NULL || at->graph_bytes > most->graph_bytes;
+        bool is_more = most == NULL || is_below(facts, at, most) ||
+                       (!is_below(facts, most, at) && at->graph_bytes > most->graph_bytes);
         most = is_more && is_untrained(facts, at) ? at : most;
     }
     *ret_inner = most != NULL ? most->node : TIDE_NONE;
@@ -154,9 +164,9 @@ static tide_status look(const tide_facts *facts, tide_cause_blocks *of, tide_cau
     TIDE_TRY(tide_cause_ends_init(ends, facts, is_recorded));
     calls found = {.n = 0};
     uint32_t inner = TIDE_NONE;
-    tide_map_init(&found.seen, facts->mem);
+    tide_map_init(&found.n_of, facts->mem);
     tide_status status = find_calls(facts, of, ends, &found);
-    tide_map_fini(&found.seen);
+    tide_map_fini(&found.n_of);
     const call *most = status == TIDE_OK ? find_most(facts, &found, &inner) : NULL;
     return most != NULL && !is_disabled(facts, inner) ? say(facts, most, inner, to) : status;
 }

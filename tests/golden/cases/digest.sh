@@ -4,10 +4,13 @@ tidemark digest rank7.json.gz
 tidemark digest rank7.json.gz --rank 3 -o asked.digest.json.gz
 tidemark digest rank7.json.gz -o again.digest.json.gz >/dev/null
 cmp rank7.digest.json.gz again.digest.json.gz && echo same
-gzip -dc rank7.digest.json.gz | jq -c '.rank.rank, .rank.from, .source.file, .devices[0].max, .devices[0].growth'
+gzip -dc rank7.digest.json.gz | jq -c '.rank.rank, .rank.from, .source.file, .devices[0].max, (.devices[0].explained | [.version, .failure, .growth, .causes])'
 gzip -dc rank7.digest.json.gz | jq -c '.devices[0] | .peak.allocated_bytes == ([.rows[].bytes] | add) + .rest.bytes'
 gzip -dc rank7.digest.json.gz | jq -c '.devices[0].steps[] | [.index, .name, .allocated_peak_bytes, .end_bytes]'
 tidemark summary rank7.json.gz --format json | jq -c '.figures | [.requested_peak_bytes, .allocated_peak_bytes, .reserved_peak_bytes]'
+# What it explains is what `tidemark explain` prints.
+tidemark explain rank7.json.gz --format json | jq -c '[.sentences | (.oom, .cause, .filled, .kinds) // empty | if type == "array" then .[] else . end]' >explain.json
+gzip -dc rank7.digest.json.gz | jq -c '[.devices[0].explained.sentences[].text]' | cmp - explain.json && echo same sentences
 # The key of the recording comes before the name of the file.
 gzip -dc rank7.json.gz | jq -c '.rank = {rank: 5, world_size: 1024, groups: [{name: "tp", size: 8, position: 5}]}' >rank9.json
 tidemark digest rank9.json --strip-private

@@ -17,6 +17,20 @@ tidemark ranks job --table groups --format csv --fail-if 'spread > 5%' >/dev/nul
 echo "$?" && tail -n 1 said.txt
 tidemark ranks job --table groups --fail-if 'spread>500%' --fail-if 'headroom<5%' --fail-if 'growth>4MiB' >/dev/null && echo passes
 tidemark ranks rank-40.json.gz --fail-if 'headroom<2GiB' >/dev/null || echo "$?"
+# Growth is that of `tidemark explain`; a digest of an older tidemark had a rule of its own, and has none now.
+tidemark ranks job --table groups --fail-if 'growth>2MiB' >/dev/null
+echo "$?"
+gzip -dc job/rank1.digest.json.gz | jq -c '.devices[0] |= (del(.explained) | .growth = {bytes_per_step: 3145728, since_step: 0, line: "keep (train.py:12)"})' >older.digest.json
+tidemark ranks older.digest.json job/rank0.* --fail-if 'growth>0' | sed -n '3,4p'
+echo "${PIPESTATUS[0]}"
+# All sentences, for programs.
+tidemark ranks job --format json | jq -c '.tables.explained.rows[] | [.ranks, .count, .fullest, .key]'
+# A stage for each sentence: the report has the most frequent ones, and counts the others.
+mkdir many
+for rank in 0 1 2 3 4 5 6 7 8 9; do
+    gzip -dc job/rank$rank.digest.json.gz | jq -c --arg name "f$rank" '.devices[0].explained.causes = [{cause: "logits", bytes: 1, text: "It is \($name)."}]' >many/$rank.digest.json
+done
+tidemark ranks many | grep -E '^(rank|[0-9]+ more)'
 tidemark ranks job --fail-if 'spread 5%'
 tidemark ranks job --fail-if 'peaks>5'
 # A rank that ran out of memory; by the clocks of their hosts.

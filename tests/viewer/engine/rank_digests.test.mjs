@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { isDigest } from '../../../viewer/src/engine/rank_digests.js';
+import { ranksAnswer } from '../../../viewer/src/ranks/rank_rows.js';
 import { damaged, kindsOfDamage } from '../support/damage.mjs';
 import { ENDS, makeDigest, makeDigests, ranksDocument } from '../support/digests.mjs';
 import { NO_ENGINE, ranksOf } from '../support/engine.mjs';
@@ -72,7 +73,29 @@ test('the figures of a digest are those that the page draws', { skip: noEngine }
       freeBytes: 512 * MIB,
       line: 'Block.forward (model.py:40)',
     },
-    growth: { bytesPerStep: 0, sinceStep: 1, line: '' },
+    explained: {
+      growth: null,
+      sentences: [
+        {
+          key: 'oom',
+          place: 0,
+          text: 'Out of memory at Block.forward (model.py:40).',
+          fold: 'Out of memory at Block.forward (model.py:40).',
+        },
+        {
+          key: 'filled',
+          place: 4,
+          text: 'The peak, 79.00 GiB, is 8.00 GiB at Block.__init__ (model.py:12).',
+          fold: 'The peak, #, is # at Block.__init__ (model.py:12).',
+        },
+        {
+          key: 'kinds',
+          place: 6,
+          text: 'By kind: 8.00 GiB of weights.',
+          fold: 'By kind: # of weights.',
+        },
+      ],
+    },
     rows: [
       { ...row, line: 'Block.__init__ (model.py:12)', category: 'parameter', bytes: 8 * GIB, nBlocks: 96 },
       {
@@ -128,7 +151,7 @@ test('what a digest does not know is -1', { skip: noEngine }, async () => {
     ...{ endBytes: -1, headroomBytes: -1, lowBytes: -1, highBytes: -1, peakStep: -1, peakPhase: '' },
     nDropped: -1,
     oom: { timeNs: -1, requestedBytes: -1, freeBytes: -1, line: '' },
-    growth: null,
+    explained: null,
     rows: [],
     rest: { bytes: 0, nBlocks: 0, nRows: 0 },
     steps: [{ index: 7, nSteps: 1, name: '', beginNs: -1, endNs: -1, peakBytes: 5, reservedBytes: 6 }],
@@ -238,6 +261,33 @@ test('the page and tidemark ranks have the same figures of a recording', { skip:
     [row.allocated_peak_bytes, row.reserved_peak_bytes, row.headroom_bytes, row.line],
   );
 });
+
+test(
+  'the page and tidemark ranks print the same sentences about many ranks',
+  { skip: noProgram },
+  async () => {
+    const digests = makeDigests(64, 20);
+    const paths = digests.map((digest, i) => {
+      const path = join(folder, `${i}.digest.json`);
+      writeFileSync(path, JSON.stringify(digest));
+      return path;
+    });
+    const { stdout } = spawnSync(CLI, ['ranks', '--format', 'json', ...paths], { encoding: 'utf8' });
+    const { sentences, tables } = JSON.parse(stdout);
+    const said = ['oom', 'cause', 'filled'].flatMap((key) => sentences[key] ?? []);
+    const shown = ranksAnswer(await ranksOf(ranksDocument([...digests].reverse())));
+    assert.deepEqual(
+      shown,
+      said.map((text) => text[0].toUpperCase() + text.slice(1)),
+    );
+    assert.deepEqual(said, [
+      'rank 11: Out of memory at Block.forward (model.py:40).',
+      'rank 5: The loop at train (train.py:80-90) keeps 256.00 MiB on each iteration. Cure: `losses.append(loss.item())`.',
+      'all 64 ranks (figures of rank 11): The peak, 79.00 GiB, is 8.00 GiB at Block.__init__ (model.py:12).',
+    ]);
+    assert.equal(tables.explained.rows.length, 4);
+  },
+);
 
 test('a list of many digests is read in the order of the file', { skip: noEngine }, async () => {
   const ranks = await ranksOf(ranksDocument(makeDigests(200, 3).reverse()));

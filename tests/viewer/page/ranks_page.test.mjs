@@ -27,7 +27,11 @@ test('ranks open with their headline, a heat map, timelines, a comparison and a 
   const page = await opened([WORLD]);
   assert.match(
     await text(page, '#headline'),
-    /^64 ranks: rank 11 is the fullest .* Rank 5 grows by 256\.00 MiB/,
+    /^64 ranks: rank 11 is the fullest .* Rank 11 ran out of memory\./,
+  );
+  assert.match(
+    await text(page, '#ranks'),
+    /Explained[\s\S]*Rank 5: The loop at train \(train\.py:80-90\) keeps 256\.00 MiB/,
   );
   assert.equal(await page.locator('.rank-table tbody tr').count(), 7);
   // No rank has a range, so the table has no column of ranges; heads are aligned with their numbers.

@@ -27,6 +27,34 @@ function rowsOf(stage, isLast) {
   ];
 }
 
+/** What `tidemark explain` prints of a rank: the leak, the failure, and the peak with figures of its own. */
+function explainedOf(rank, peak) {
+  const growth = {
+    kind: 'keeps',
+    line: 'log (train.py:88)',
+    unit: 'iteration',
+    bytes_per_pass: 256 * MIB,
+    bytes: 4 * GIB,
+    passes: 16,
+  };
+  const text =
+    'The loop at train (train.py:80-90) keeps 256.00 MiB on each iteration. Cure: `losses.append(loss.item())`.';
+  const filled = `The peak, ${(peak / GIB).toFixed(2)} GiB, is 8.00 GiB at Block.__init__ (model.py:12).`;
+  const causes = rank === LEAKS ? [{ cause: 'training_graph_kept', bytes: 4 * GIB, text }] : [];
+  return {
+    version: 1,
+    failure: null,
+    growth: rank === LEAKS ? [growth] : [],
+    causes,
+    sentences: [
+      ...(rank === ENDS ? [{ key: 'oom', text: 'Out of memory at Block.forward (model.py:40).' }] : []),
+      ...causes.map((cause) => ({ key: 'cause', text: cause.text })),
+      { key: 'filled', text: filled },
+      { key: 'kinds', text: 'By kind: 8.00 GiB of weights.' },
+    ],
+  };
+}
+
 /** A digest of one rank of `n`, in 4 pipeline stages of equal size; 8 ranks a node. */
 export function makeDigest(rank, n, nSteps) {
   const perStage = Math.max(1, Math.floor(n / 4));
@@ -108,10 +136,7 @@ export function makeDigest(rank, n, nSteps) {
                 line: 'Block.forward (model.py:40)',
               }
             : null,
-        growth:
-          rank === LEAKS
-            ? { bytes_per_step: 256 * MIB, since_step: 1, line: 'log (train.py:88)' }
-            : { bytes_per_step: 0, since_step: 1, line: '' },
+        explained: explainedOf(rank, peak),
         rows,
         rest: { bytes: 0, n_blocks: 0, n_rows: 0 },
         steps,

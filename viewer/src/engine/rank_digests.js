@@ -8,6 +8,10 @@ import { parseHarmless } from '../words/harmless.js';
  * @typedef {{name: string, size: number, position: number}} Group
  * @typedef {{line: string, category: string, certainty: string, scope: string, bytes: number, nBlocks: number}} Row
  * @typedef {{index: number, nSteps: number, name: string, beginNs: number, endNs: number, peakBytes: number, reservedBytes: number}} Step
+ * @typedef {{key: string, place: number, text: string, fold: string}} Sentence of `tidemark explain`; those that
+ *   differ in figures only have one fold; place: in the order of the sentences
+ * @typedef {{bytesPerPass: number, unit: string, line: string}} Growth unit: "iteration"
+ * @typedef {{growth: Growth | null, sentences: Sentence[]}} Explained
  * @typedef {object} Rank one device of one digest
  * @property {string} name "rank 7"
  * @property {number} rank
@@ -28,7 +32,7 @@ import { parseHarmless } from '../words/harmless.js';
  * @property {string} peakPhase
  * @property {number} nDropped
  * @property {{timeNs: number, requestedBytes: number, freeBytes: number, line: string} | null} oom
- * @property {{bytesPerStep: number, sinceStep: number, line: string} | null} growth
+ * @property {Explained | null} explained null: the digest has none
  * @property {Row[]} rows
  * @property {{bytes: number, nBlocks: number, nRows: number}} rest
  * @property {Step[]} steps

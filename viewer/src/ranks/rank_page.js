@@ -18,6 +18,7 @@ import {
   foldRanks,
   groupings,
   heatOf,
+  ranksAnswer,
   ranksHeadline,
   scaleOf,
   usualPair,
@@ -100,7 +101,9 @@ export class RankPage {
 
   build() {
     const main = byId('ranks');
+    const answer = ranksAnswer(this.ranks);
     main.replaceChildren(
+      ...(answer.length > 0 ? [card('Explained', ...answer.map((text) => element('p', {}, text)))] : []),
       card(
         'Peak by rank and step',
         this.controls,

@@ -16,6 +16,8 @@ import { categoryText, formatBytes, formatCount, formatPlural, formatShare } fro
  */
 
 const NAMED = 3; // ranks that a sentence names one by one
+const MOST_SENTENCES = 8; // of the answer
+const KINDS = 6; // place of the sentence about kinds of memory, which are in the tables
 
 /**
  * "0–62, 64": numbers in order, runs of three or more shortened.
@@ -44,11 +46,11 @@ function byNumber(a, b) {
  */
 function figuresOf(rank) {
   const { deviceName, totalBytes, peakBytes, reservedBytes, endBytes, lowBytes, highBytes } = rank;
-  const { oom, growth, rows, rest, steps, outcome, nDropped } = rank;
+  const { oom, explained, rows, rest, steps, outcome, nDropped } = rank;
   return JSON.stringify([
     [deviceName, totalBytes, peakBytes, reservedBytes, endBytes, lowBytes, highBytes, outcome, nDropped],
     oom && [oom.requestedBytes, oom.line],
-    growth && [growth.bytesPerStep, growth.line],
+    explained && [explained.growth, explained.sentences.map(({ text }) => text)],
     rows.map((row) => [row.line, row.category, row.scope, row.bytes, row.nBlocks]),
     rest,
     steps.map((step) => [step.index, step.nSteps, step.peakBytes, step.reservedBytes]),
@@ -157,13 +159,50 @@ export function spreadOf(ranks) {
 }
 
 /**
- * Who grows: ranks whose memory rises from step to step.
+ * "ranks 1, 5 and 7", "12 of 64 ranks", "all 8 ranks".
  * @param {Rank[]} ranks
+ * @param {number} nAll
  */
-export function growing(ranks) {
-  return ranks
-    .filter(({ growth }) => growth !== null && growth.bytesPerStep > 0)
-    .sort((a, b) => (b.growth?.bytesPerStep ?? 0) - (a.growth?.bytesPerStep ?? 0) || byNumber(a, b));
+function whoText(ranks, nAll) {
+  if (ranks.length > NAMED && ranks.length === nAll) return `all ${formatPlural(nAll, 'rank')}`;
+  if (ranks.length > NAMED) return `${formatCount(ranks.length)} of ${formatPlural(nAll, 'rank')}`;
+  const names = ranks.map(({ name }) => name);
+  const isPlain = names.length > 1 && ranks.every(({ rank, name }) => name === `rank ${rank}`);
+  const shown = isPlain ? ranks.map(({ rank }) => String(rank)) : names;
+  const list =
+    shown.length > 1 ? `${shown.slice(0, -1).join(', ')} and ${shown[shown.length - 1]}` : shown[0];
+  return isPlain ? `ranks ${list}` : list;
+}
+
+/**
+ * The sentences of `tidemark explain`, each once with the ranks that it holds for, as `tidemark ranks` prints
+ * them: those of one fold are one, with the figures of the fullest rank.
+ * @param {Rank[]} given
+ * @returns {string[]}
+ */
+export function ranksAnswer(given) {
+  /** @type {Map<string, {place: number, at: number, ranks: Rank[], fullest: Rank, text: string, isSame: boolean}>} */
+  const found = new Map();
+  for (const rank of [...given].sort(byNumber))
+    for (const [at, { key, place, text, fold }] of (rank.explained?.sentences ?? []).entries()) {
+      const row = found.get(`${key}\n${fold}`);
+      if (row === undefined) {
+        found.set(`${key}\n${fold}`, { place, at, ranks: [rank], fullest: rank, text, isSame: true });
+        continue;
+      }
+      if (row.ranks[row.ranks.length - 1] !== rank) row.ranks.push(rank);
+      row.isSame &&= row.text === text;
+      if (rank.peakBytes > row.fullest.peakBytes) Object.assign(row, { fullest: rank, text });
+    }
+  return [...found.values()]
+    .filter(({ place }) => place < KINDS)
+    .sort((a, b) => a.place - b.place || b.ranks.length - a.ranks.length || a.at - b.at)
+    .slice(0, MOST_SENTENCES)
+    .map(({ ranks, fullest, text, isSame }) => {
+      const whose = isSame || ranks.length === 1 ? '' : ` (figures of ${fullest.name})`;
+      return `${whoText(ranks, given.length)}${whose}: ${text}`;
+    })
+    .map((text) => text[0].toUpperCase() + text.slice(1));
 }
 
 /**
@@ -194,14 +233,6 @@ export function ranksHeadline(given) {
   ];
   const out = ranks.filter(({ oom }) => oom !== null);
   if (out.length > 0) parts.push(`${someNames(out)} ran out of memory.`);
-  const grows = growing(ranks);
-  if (grows.length > 0) {
-    const { bytesPerStep, line } = /** @type {NonNullable<Rank['growth']>} */ (grows[0].growth);
-    const where = line === '' ? '' : `, most at ${line}`;
-    parts.push(
-      `${someNames(grows)} ${grows.length > 1 ? 'grow by up to' : 'grows by'} ${formatBytes(bytesPerStep)} a step${where}.`,
-    );
-  }
   return parts.map((part) => part[0].toUpperCase() + part.slice(1)).join(' ');
 }
 
@@ -441,16 +472,17 @@ export function usualPair(folds) {
  * What stands out in a row of ranks, in a few words.
  * @param {Rank} rank
  */
-export function noteOf({ oom, growth, nDropped, outcome }) {
+export function noteOf({ oom, explained, nDropped, outcome }) {
   const parts = [];
+  const growth = explained?.growth ?? null;
   if (oom !== null) {
     const asked = oom.requestedBytes >= 0 ? ` asking for ${formatBytes(oom.requestedBytes)}` : '';
     const free = oom.freeBytes >= 0 ? ` with ${formatBytes(oom.freeBytes)} free` : '';
     parts.push(`ran out of memory${asked}${free}${oom.line ? ` at ${oom.line}` : ''}`);
   }
-  if (growth !== null && growth.bytesPerStep > 0)
+  if (growth !== null)
     parts.push(
-      `grows by ${formatBytes(growth.bytesPerStep)} a step${growth.line ? `, most at ${growth.line}` : ''}`,
+      `grows by ${formatBytes(growth.bytesPerPass)} on each ${growth.unit}${growth.line ? `, most at ${growth.line}` : ''}`,
     );
   if (nDropped > 0) parts.push(`${formatPlural(nDropped, 'event')} lost`);
   if (outcome !== '' && outcome !== 'completed' && oom === null) parts.push(outcome);

@@ -192,8 +192,7 @@ static void numbers_beyond_the_limit_are_the_limit(void **state) {
     of.digest->devices[0].points[0].allocated_bytes = INT64_MAX;
     of.digest->devices[0].points[0].time_ns = -7;
     of.digest->devices[0].end.allocated_bytes = -7;
-    of.digest->devices[0].growth.bytes_per_step = -7;
-    of.digest->devices[0].growth.is_known = true;
+    of.digest->devices[0].explained.failure.margin_bytes = INT64_MIN;
     assert_int_equal(tide_digest_text(of.digest, &of.arena, &text, &n_bytes), TIDE_OK);
     if (tide_digest_read(text, n_bytes, &of.arena, &read, &error) != TIDE_OK) {
         fail_msg("%s", error.message);
@@ -204,7 +203,67 @@ static void numbers_beyond_the_limit_are_the_limit(void **state) {
     assert_int_equal(read->rank.world_size, TIDE_DIGEST_MOST_NUMBER);
     assert_int_equal(read->devices[0].points[0].time_ns, -1);
     assert_int_equal(read->devices[0].end.allocated_bytes, -1);
-    assert_int_equal(read->devices[0].growth.bytes_per_step, -7);
+    assert_int_equal(read->devices[0].explained.failure.margin_bytes, -TIDE_DIGEST_MOST_NUMBER);
+    release(&of);
+}
+
+/* A digest of a version that had its own rule of growth. */
+static void an_older_digest_explains_nothing(void **state) {
+    (void)state;
+#define BYTES                                                                                      \
+    "{\"requested_bytes\":1,\"allocated_bytes\":1,\"active_bytes\":1,\"reserved_bytes\":1}"
+    static const char TEXT[] =
+        "{\"format\":\"tidemark-digest\",\"version\":1,\"devices\":[{\"index\":0,\"peak\":" BYTES
+        ",\"max\":" BYTES ",\"end\":" BYTES
+        ",\"growth\":{\"bytes_per_step\":7,\"since_step\":1,\"line\":\"f (a.py:1)\"}}]}";
+    tide_arena arena;
+    tide_digest *read = NULL;
+    tide_error error = {""};
+    int64_t growth = -1;
+    tide_arena_init(&arena, tide_hostmem_default());
+    if (tide_digest_read(TEXT, sizeof(TEXT) - 1, &arena, &read, &error) != TIDE_OK) {
+        fail_msg("%s", error.message);
+    }
+    assert_false(read->devices[0].explained.is_known);
+    assert_int_equal(read->devices[0].explained.failure.event, -1);
+    assert_false(tide_digest_growth_bytes(&read->devices[0], &growth));
+    tide_arena_fini(&arena);
+}
+
+/* The facts of the recording, through a file. */
+static void what_is_explained_comes_back(void **state) {
+    (void)state;
+    static const tide_digest_growth GROWTH[] = {
+        {"keeps", "keep (train.py:12)", "iteration", 3000, 9000, 3}};
+    const char *text = NULL;
+    size_t n_bytes = 0;
+    tide_digest *read = NULL;
+    tide_error error = {""};
+    int64_t growth = -1;
+    made of = make("a", 3);
+    tide_digest_device *device = &of.digest->devices[0];
+    assert_true(device->explained.is_known);
+    assert_true(tide_digest_growth_bytes(device, &growth));
+    assert_int_equal(growth, 0);
+    assert_int_equal(device->explained.failure.event, device->oom.event);
+    assert_int_equal(device->explained.failure.requested_bytes, device->oom.requested_bytes);
+    assert_string_equal(device->explained.failure.line, device->oom.line);
+    assert_string_equal(device->explained.causes[0].id, "too_large_request");
+    assert_string_equal(device->explained.sentences[1].text, device->explained.causes[0].text);
+    device->explained.growth = GROWTH;
+    device->explained.n_growth = 1;
+    assert_int_equal(tide_digest_text(of.digest, &of.arena, &text, &n_bytes), TIDE_OK);
+    if (tide_digest_read(text, n_bytes, &of.arena, &read, &error) != TIDE_OK) {
+        fail_msg("%s", error.message);
+    }
+    const tide_digest_explained *back = &read->devices[0].explained;
+    assert_true(tide_digest_growth_bytes(&read->devices[0], &growth));
+    assert_int_equal(growth, 3000);
+    assert_string_equal(back->growth[0].unit, "iteration");
+    assert_int_equal(back->growth[0].n_passes, 3);
+    assert_int_equal(back->n_causes, device->explained.n_causes);
+    assert_string_equal(back->sentences[0].key, "oom");
+    assert_int_equal(back->failure.margin_bytes, device->explained.failure.margin_bytes);
     release(&of);
 }
 
@@ -282,6 +341,8 @@ int main(void) {
         cmocka_unit_test(it_comes_back_as_it_was_written),
         cmocka_unit_test(ends_of_a_range_are_those_of_the_snapshot),
         cmocka_unit_test(numbers_beyond_the_limit_are_the_limit),
+        cmocka_unit_test(an_older_digest_explains_nothing),
+        cmocka_unit_test(what_is_explained_comes_back),
         cmocka_unit_test(it_shrinks_until_it_fits),
         cmocka_unit_test(what_is_no_digest_is_refused),
     };

@@ -1,0 +1,96 @@
+/* The sentences of `tidemark explain` at the end of a run: about one process, or about the ranks of
+ * a job, each sentence once. */
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/run/internal.h"
+#include "common/hostmem.h"
+#include "snapshot/ranks/explained.h"
+#include "snapshot/ranks/rank_words.h"
+
+enum { MOST_SENTENCES = 8, SENTENCE_BYTES = 8192 };
+
+/* Whether the answer of a run has other words for a sentence: it knows the card and PyTorch's own
+ * counters. A caught failure has none. */
+static bool has_other_words(const char *key, bool is_out) {
+    return (strcmp(key, "oom") == 0 && is_out) || strcmp(key, "retries") == 0;
+}
+
+/* Of a device of a process; is_known stays false without a history or without memory. */
+static void explain(const tide_run_answer *of, tide_run_place at, tide_arena *arena,
+                    tide_digest_explained *ret) {
+    const tide_snapshot *snapshot = of->processes[at.process].snapshot;
+    tide_lifetimes lifetimes;
+    tide_facts facts;
+    *ret = (tide_digest_explained){.is_known = false};
+    if (snapshot == NULL ||
+        tide_lifetimes_init(&lifetimes, snapshot, arena->mem, NULL) != TIDE_OK) {
+        return;
+    }
+    if (at.device < lifetimes.n_devices) {
+        tide_status status = tide_facts_init(&facts, snapshot, &lifetimes, at.device);
+        if (status == TIDE_OK) {
+            status = tide_explained_make(&facts, arena, ret);
+        }
+        ret->is_known = status == TIDE_OK; /* otherwise the file still has it */
+        tide_facts_fini(&facts);
+    }
+    tide_lifetimes_fini(&lifetimes);
+}
+
+void tide_run_tell_facts(const tide_run_answer *of, tide_run_place at, bool is_out) {
+    tide_arena arena;
+    tide_digest_explained explained;
+    tide_arena_init(&arena, tide_hostmem_default());
+    explain(of, at, &arena, &explained);
+    for (size_t i = 0; explained.is_known && i < explained.n_sentences; i++) {
+        if (!has_other_words(explained.sentences[i].key, is_out)) {
+            tide_cli_note(TIDE_COMMAND_RUN, "%s", explained.sentences[i].text);
+        }
+    }
+    tide_arena_fini(&arena);
+}
+
+/* ---- of ranks ---- */
+
+static tide_status find_sentences(const tide_run_answer *of, tide_arena *arena,
+                                  tide_rank_sentences *ret) {
+    size_t n_ranks = of->list->n_processes;
+    tide_rank_answer *answers = tide_arena_alloc(arena, n_ranks, sizeof(*answers));
+    size_t n = 0;
+    if (answers == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < n_ranks; i++) {
+        tide_digest_explained explained;
+        const tide_run_place at = {i, tide_run_fullest_card(of, i)};
+        explain(of, at, arena, &explained);
+        if (explained.is_known) {
+            answers[n] = (tide_rank_answer){.rank = of->processes[i].left->rank,
+                                            .name = of->processes[i].path,
+                                            .peak_bytes = tide_run_allocated_peak(of, at)};
+            TIDE_TRY(tide_rank_answer_make(&explained, arena, &answers[n++]));
+        }
+    }
+    return tide_rank_sentences_make(answers, n, n_ranks, arena, ret);
+}
+
+void tide_run_tell_rank_facts(const tide_run_answer *of) {
+    tide_arena arena;
+    tide_rank_sentences sentences = {.n_rows = 0};
+    size_t n = 0;
+    tide_arena_init(&arena, tide_hostmem_default());
+    if (find_sentences(of, &arena, &sentences) != TIDE_OK) {
+        sentences.n_rows = 0; /* the files still have them */
+    }
+    for (size_t i = 0; i < sentences.n_rows && n < MOST_SENTENCES; i++) {
+        char words[SENTENCE_BYTES];
+        tide_text text = tide_text_in(words, sizeof(words));
+        if (!has_other_words(sentences.rows[i].key, true)) {
+            tide_rank_sentence_add(&sentences.rows[i], &text);
+            tide_cli_note(TIDE_COMMAND_RUN, "%s", words);
+            n++;
+        }
+    }
+    tide_arena_fini(&arena);
+}
