@@ -1,4 +1,5 @@
-/* html_report.h - the HTML report over snapshots, with the sentence that compares them.
+/* html_report.h - the HTML report over snapshots, with the sentence that compares them, and answers
+ * that need a replay.
  */
 #ifndef TIDE_CLI_HTML_REPORT_H
 #define TIDE_CLI_HTML_REPORT_H

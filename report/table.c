@@ -294,6 +294,16 @@ bool tide_report_drop(tide_report *report, const char *key, size_t n_kept) {
     return true;
 }
 
+const char *tide_report_sentence_at(const tide_report *report, size_t i, const char **ret_key) {
+    for (const tide_report_item *item = report->first; item != NULL; item = item->next) {
+        if (item->text != NULL && i-- == 0) {
+            *ret_key = item->key;
+            return item->text;
+        }
+    }
+    return NULL;
+}
+
 static const char *table_at(const void *ctx, size_t i) {
     return tide_report_table_key(ctx, i);
 }

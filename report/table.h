@@ -220,6 +220,9 @@ size_t tide_report_count_sentences(const tide_report *report);
  * text of all. False: there was none to take out. */
 bool tide_report_drop(tide_report *report, const char *key, size_t n_kept);
 
+/* The i-th of all sentences, and its key; NULL past the last. */
+const char *tide_report_sentence_at(const tide_report *report, size_t i, const char **ret_key);
+
 /* Prints the report. With CSV, `out` gets one table, and `notes` the sentences and the names of the
  * other tables, each after "tidemark COMMAND: ". TIDE_NO_MEMORY if the report is incomplete, and
  * TIDE_INVALID if it has no table of the requested name: then nothing is printed. The caller checks

@@ -25,7 +25,8 @@ typedef struct tide_report_input {
  * failure leaves an older file as it was. If PATH is a link, its target is replaced. The first
  * input is the base of the comparison. Without inputs it is the empty viewer, on which files can be
  * dropped. `comparison_json` is a JSON object with the text "sentence", shown above several runs,
- * and the list "names" of one text per input, which distinguishes its run from the others; NULL:
+ * and the list "names" of one text per input, which distinguishes its run from the others, and
+ * the list "answers" of cli/answers.h per input; NULL:
  * none. TIDE_IO names the file and the system's reason; TIDE_FORMAT an input that is no snapshot by
  * its first bytes. */
 TIDE_NODISCARD tide_status tide_report_write(const char *path, const tide_report_input *inputs,

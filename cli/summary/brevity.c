@@ -1,5 +1,6 @@
 /* An answer of at most eight sentences. */
 #include "cli/summary/verdict.h"
+#include "common/text/sentences.h"
 
 enum { MOST_SENTENCES = 8 };
 
@@ -11,10 +12,18 @@ static const struct {
 } ORDER[] = {{"kinds", 0},   {"cause", 2},   {"reserved", 0},  {"retries", 0}, {"emulated", 0},
              {"inexact", 0}, {"unknown", 0}, {"oom_cause", 0}, {"cause", 1},   {"filled", 0}};
 
-void tide_shorten_answer(tide_report *report) {
+/* Of an answer, with room for `help`. */
+static size_t count(const tide_report *report, bool may_help) {
+    const char *help = tide_report_sentence(report, "help", 0);
+    size_t n = tide_report_count_sentences(report);
+    size_t n_help = help != NULL ? tide_count_sentences(help) : 0;
+    return n - n_help + (may_help ? 1 : n_help);
+}
+
+void tide_shorten_answer(tide_report *report, bool may_help) {
     size_t n = sizeof(ORDER) / sizeof(ORDER[0]);
     bool has_more = true;
-    for (size_t i = 0; has_more && tide_report_count_sentences(report) > MOST_SENTENCES;) {
+    for (size_t i = 0; has_more && count(report, may_help) > MOST_SENTENCES;) {
         if (i < n) {
             i += !tide_report_drop(report, ORDER[i].key, ORDER[i].n_kept);
         } else {

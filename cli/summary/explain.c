@@ -4,7 +4,6 @@
 #include "cli/cli.h"
 #include "cli/load.h"
 #include "cli/options/report_options.h"
-#include "cli/words/snapshot_words.h"
 #include "cli/summary/verdict.h"
 #include "snapshot/kinds/file_answer.h"
 
@@ -60,11 +59,7 @@ static tide_status say_all(const tide_summary_view *of, tide_error *error) {
                                                         compare a replay */
     }
     if (status == TIDE_OK) {
-        tide_say_unknown(of, &verdict);
-        tide_summary_warnings(of);
-        tide_say_unfinished(of->report, of->snapshot, NULL);
-        tide_say_inexact(of);
-        tide_shorten_answer(of->report);
+        tide_say_rest(of, &verdict);
         if (of->is_for_programs) {
             tide_add_facts(of, &verdict);
         }
@@ -106,7 +101,7 @@ static tide_status report_answer(const tide_file_answer *answer, const explain_o
     for (size_t i = 0; i < answer->n_sentences; i++) {
         tide_report_say(&report, answer->sentences[i].key, "%s", answer->sentences[i].text);
     }
-    tide_shorten_answer(&report);
+    tide_shorten_answer(&report, false);
     return tide_report_end(&report, TIDE_OK, tide_format_chosen(&options->report), error);
 }
 

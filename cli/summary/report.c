@@ -146,8 +146,6 @@ static tide_status build_with(const tide_summary_view *of, const tide_verdict *v
     tide_summary_settings(of->report, of->snapshot);
     tide_summary_warnings(of);
     if (of->snapshot->n_events == 0 && of->snapshot->n_start_blocks == 0) {
-        tide_report_say(of->report, "not_recorded",
-                        "the allocations of this run were not recorded");
         tide_summary_owners(of);
     } else {
         TIDE_TRY(add_memory(of, verdict, rules, error));

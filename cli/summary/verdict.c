@@ -44,6 +44,16 @@ static void say_no_history(const tide_summary_view *of) {
     }
 }
 
+/* A run that was only timed. */
+static void say_not_recorded(const tide_summary_view *of) {
+    const tide_snapshot *snapshot = of->snapshot;
+    if (!tide_summary_is_of_pytorch(of) && snapshot->n_events == 0 &&
+        snapshot->n_start_blocks == 0) {
+        tide_report_say(of->report, "not_recorded",
+                        "The allocations of this run were not recorded.");
+    }
+}
+
 static tide_status say_answer(const tide_summary_view *of, const tide_verdict *verdict) {
     const tide_answer_input input = {.facts = &verdict->facts,
                                      .causes = &verdict->causes,
@@ -62,6 +72,7 @@ static tide_status say_answer(const tide_summary_view *of, const tide_verdict *v
 
 tide_status tide_say_verdict(const tide_summary_view *of, const tide_verdict *verdict) {
     say_no_history(of);
+    say_not_recorded(of);
     tide_say_cut(of);
     return say_answer(of, verdict);
 }
@@ -95,7 +106,7 @@ static void add_unexplained(const tide_summary_view *of, const tide_verdict *ver
     }
 }
 
-void tide_say_unknown(const tide_summary_view *of, const tide_verdict *verdict) {
+static void say_unknown(const tide_summary_view *of, const tide_verdict *verdict) {
     char words[WORDS_BYTES];
     tide_text text = tide_text_in(words, sizeof(words));
     if (!has_history(of)) {
@@ -108,4 +119,12 @@ void tide_say_unknown(const tide_summary_view *of, const tide_verdict *verdict) 
     if (words[0] != '\0') {
         tide_report_say(of->report, "unknown", "Not known from this file: %s.", words);
     }
+}
+
+void tide_say_rest(const tide_summary_view *of, const tide_verdict *verdict) {
+    say_unknown(of, verdict);
+    tide_summary_warnings(of);
+    tide_say_unfinished(of->report, of->snapshot, NULL);
+    tide_say_inexact(of);
+    tide_shorten_answer(of->report, tide_causes_admit_setting(&verdict->facts, &verdict->causes));
 }

@@ -23,7 +23,7 @@ TIDE_NODISCARD tide_status tide_verdict_init(tide_verdict *verdict, const tide_s
 void tide_verdict_fini(tide_verdict *verdict);
 
 /* Adds the sentences that follow only from the recording, the most urgent first: `no_history`,
- * `cut`, `oom`, `cause`, `oom_cause`, `retries`, `filled`, `kinds`, `reserved`. */
+ * `not_recorded`, `cut`, `oom`, `cause`, `oom_cause`, `retries`, `filled`, `kinds`, `reserved`. */
 TIDE_NODISCARD tide_status tide_say_verdict(const tide_summary_view *of,
                                             const tide_verdict *verdict);
 
@@ -33,11 +33,14 @@ TIDE_NODISCARD tide_status tide_say_verdict(const tide_summary_view *of,
 TIDE_NODISCARD tide_status tide_say_help(const tide_summary_view *of, const tide_verdict *verdict,
                                          tide_error *error);
 
-/* Adds `unknown`: what the file does not contain, and how to record it. */
-void tide_say_unknown(const tide_summary_view *of, const tide_verdict *verdict);
+/* Adds the last sentences of `tidemark explain`: `unknown`, what the file does not contain, and how
+ * to record it; the warnings; and what is not exact. Then shortens the answer. */
+void tide_say_rest(const tide_summary_view *of, const tide_verdict *verdict);
 
-/* Leaves out the least important sentences of an answer until it has at most eight. */
-void tide_shorten_answer(tide_report *report);
+/* Leaves out the least important sentences of an answer until it has at most eight. `may_help`: a
+ * replay may add `help`, which has a place among them even where no replay is made, as in a page:
+ * the other sentences are the same everywhere. */
+void tide_shorten_answer(tide_report *report, bool may_help);
 
 /* Adds the facts with their evidence as tables, for programs: `causes`, `growth`, `failure`,
  * `peak_lines`, `peak_categories`, `reserved`, `loops`, and the figure `facts_version`. */

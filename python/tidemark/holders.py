@@ -1,7 +1,8 @@
 """Which variables and attributes of the program hold its largest tensors.
 
-The search begins at the variables of the program, in its running functions and its modules, and follows what they refer to, nearest
-first. A tensor belongs to the first name that leads to it: "losses" in validate (train.py:12), or "cam.activations" (train.py). It
+The search begins at the variables of the program, in its running functions, the outermost first, because what they have lives longest,
+and in its modules, and follows what they refer to, nearest first. A tensor belongs to the first name that leads to it: "losses" in
+validate (train.py:12), "cam.activations" (train.py), or "model.*.activations" for the same attribute of several parts of a model. It
 holds its storage, and those that its graph of autograd has saved. Parameters, buffers and the state of optimizers are left out: they
 have names already.
 
@@ -59,6 +60,8 @@ class _Search:
         self.kept = []  # objects made by the search: no other may get their ids
         self.queue = collections.deque()
         self.holders = collections.defaultdict(list)  # (name, place) -> tensors
+        self.models = {}  # (name, place) of a part of a model -> name of the model
+        self.parts = {}  # (name, place) of an attribute of a part of a model -> the name with "*" for the part
 
     def run(self):
         for place, variables in _roots():
@@ -68,7 +71,16 @@ class _Search:
         while self.queue and not self.clock.is_over():
             value, name = self.queue.popleft()
             self.follow(value, name)
-        return self.seen, self.holders
+        return self.seen, self.joined()
+
+    def joined(self):
+        """The holders, with one name for the same attribute of several parts of a model."""
+        n_of = collections.Counter(self.parts[name] for name in self.holders if name in self.parts)
+        found = collections.defaultdict(list)
+        for name, tensors in self.holders.items():
+            whole = self.parts.get(name)
+            found[whole if n_of[whole] > 1 else name].extend(tensors)
+        return found
 
     def add(self, value, name):
         kind = type(value)
@@ -113,24 +125,44 @@ class _Search:
         text, place = name
         for key, one in attributes.items():
             if key == "_modules":
-                self.add(one, name)
+                self.follow_parts(one, text, place)
             elif key not in skipped:
-                self.add(one, (f"{text}.{key}" if text.count(".") < MOST_DOTS else text, place))
+                self.add(one, self.name_attribute(value, key, name))
         if issubclass(type(value), type) or skipped:
             return []
         held = getattr(value, "__dict__", None)
         return [one for one in gc.get_referents(value) if one is not held and not isinstance(one, type)]
 
+    def follow_parts(self, modules, text, place):
+        """Queues the parts of a model, each under its whole path: "model.layers.3"."""
+        root = self.models.get((text, place), text)
+        for key, one in modules.items():
+            part = (f"{text}.{key}", place)
+            self.models[part] = root
+            self.add(one, part)
+
+    def name_attribute(self, value, key, name):
+        text, place = name
+        root = self.models.get(name)
+        if root is not None and isinstance(value, self.torch.nn.Module):
+            named = (f"{text}.{key}", place)
+            self.parts[named] = (f"{root}.*.{key}", place)
+            return named
+        return (f"{text}.{key}" if text.count(".") < MOST_DOTS else text, place)
+
 
 def _roots():
-    """Pairs of a place and its variables: running functions of the program, the innermost first, and its modules."""
+    """Pairs of a place and its variables: running functions of the program, the outermost first, and its modules."""
     for frame in sys._current_frames().values():
+        frames = []
         while frame is not None:
+            frames.append(frame)
+            frame = frame.f_back
+        for frame in reversed(frames):
             code = frame.f_code
             if _is_program_file(code.co_filename) and code.co_name != "<module>":
                 name = getattr(code, "co_qualname", code.co_name)  # Python 3.10 has no other
                 yield f"{name} ({os.path.basename(code.co_filename)}:{frame.f_lineno})", dict(frame.f_locals)
-            frame = frame.f_back
     for module in list(sys.modules.values()):
         if _is_program(module):
             yield os.path.basename(module.__file__), dict(vars(module))

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/assert.h"
-#include "snapshot/analysis/lifetimes_walk.h"
+#include "snapshot/analysis/live_walk.h"
 
 uint32_t tide_lifetime_own_name(const tide_lifetime *lifetime) {
     bool is_by_rule =
@@ -22,7 +22,7 @@ static uint32_t moment_of(int64_t event) {
 }
 
 /* The walk hands out blocks when they end; their numbers are the order of their births. */
-tide_status tide_lifetimes_keep(void *ctx, const tide_walk_block *block) {
+static tide_status keep_block(void *ctx, const tide_walk_block *block) {
     tide_lifetimes *lifetimes = ctx;
     TIDE_ASSERT(block->number < lifetimes->n_lifetimes);
     TIDE_ASSERT(block->born <= block->freed && block->freed <= block->completed);
@@ -67,7 +67,7 @@ static void keep_device(tide_device_lifetimes *to, const tide_walk_device *from)
     to->end = from->now;
 }
 
-tide_status tide_lifetimes_end(tide_lifetimes *lifetimes, const tide_snapshot *snapshot,
+static tide_status keep_totals(tide_lifetimes *lifetimes, const tide_snapshot *snapshot,
                                tide_live_walk *walk) {
     TIDE_TRY(tide_live_walk_finish(walk));
     for (size_t i = 0; i < snapshot->n_devices; i++) {
@@ -79,14 +79,14 @@ tide_status tide_lifetimes_end(tide_lifetimes *lifetimes, const tide_snapshot *s
 
 static tide_status fold(tide_lifetimes *lifetimes, const tide_snapshot *snapshot,
                         tide_error *error) {
-    const tide_walk_sink sink = {.block = tide_lifetimes_keep, .ctx = lifetimes};
+    const tide_walk_sink sink = {.block = keep_block, .ctx = lifetimes};
     tide_live_walk *walk = NULL;
     tide_status status = tide_live_walk_create(snapshot, &sink, lifetimes->mem, &walk, error);
     for (size_t first = 0; status == TIDE_OK && first < snapshot->n_events; first += BATCH_ROWS) {
         status = walk_some(walk, snapshot, first, error);
     }
     if (status == TIDE_OK) {
-        status = tide_lifetimes_end(lifetimes, snapshot, walk);
+        status = keep_totals(lifetimes, snapshot, walk);
     }
     tide_live_walk_destroy(walk);
     return status;
@@ -128,8 +128,8 @@ static size_t count_births(const tide_snapshot *snapshot) {
     return n;
 }
 
-tide_status tide_lifetimes_begin(tide_lifetimes *lifetimes, const tide_snapshot *snapshot,
-                                 const tide_hostmem *mem, tide_error *error) {
+static tide_status begin(tide_lifetimes *lifetimes, const tide_snapshot *snapshot,
+                         const tide_hostmem *mem, tide_error *error) {
     *lifetimes = (tide_lifetimes){.mem = mem, .n_devices = snapshot->n_devices};
     if (snapshot->n_events > TIDE_MAX_EVENTS) {
         return tide_fail(error, TIDE_LIMIT, "%zu events: the limit is 2^32 - 2",
@@ -148,7 +148,7 @@ tide_status tide_lifetimes_begin(tide_lifetimes *lifetimes, const tide_snapshot 
 
 tide_status tide_lifetimes_init(tide_lifetimes *lifetimes, const tide_snapshot *snapshot,
                                 const tide_hostmem *mem, tide_error *error) {
-    TIDE_TRY(tide_lifetimes_begin(lifetimes, snapshot, mem, error));
+    TIDE_TRY(begin(lifetimes, snapshot, mem, error));
     tide_status status = fold(lifetimes, snapshot, error);
     if (status != TIDE_OK) {
         tide_lifetimes_fini(lifetimes);

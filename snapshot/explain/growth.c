@@ -246,14 +246,38 @@ static tide_status look_at(tide_growth_look *look, tide_growth *to) {
     return is_found || !is_step ? TIDE_OK : tide_growth_replaces(look, to);
 }
 
+/* Whether a node of the stack tree is below a line of the loop, or such a line itself: a line
+ * outside of it, such as the call that contains the loop, names nothing. */
+static bool is_in_loop(const tide_growth_look *look, uint32_t node) {
+    const tide_snapshot *snapshot = look->input->lines->stacks->snapshot;
+    const tide_loop *loop = look->loop;
+    for (; node != TIDE_NONE; node = snapshot->stacks[node].parent) {
+        const tide_frame_row *row = &snapshot->frames[snapshot->stacks[node].frame];
+        if (row->file == loop->file && row->function == loop->function &&
+            row->line >= loop->first_line && row->line <= loop->last_line) {
+            return true;
+        }
+    }
+    return loop->is_steps;
+}
+
+static tide_status find_line(const tide_growth_look *look, const tide_growth_fact *fact,
+                             tide_common_line *ret_line) {
+    const double shares[] = {LINE_SHARE, MOST_SHARE};
+    for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
+        TIDE_TRY(tide_common_line_find(look->input->lines, look->input->lifetimes, fact->blocks,
+                                       fact->n_blocks, shares[i], ret_line));
+        if (ret_line->node != TIDE_NONE && is_in_loop(look, ret_line->node)) {
+            return TIDE_OK;
+        }
+    }
+    *ret_line = (tide_common_line){TIDE_NONE, 0};
+    return TIDE_OK;
+}
+
 tide_status tide_growth_add(const tide_growth_look *look, tide_growth *to, tide_growth_fact *fact) {
     tide_common_line line;
-    tide_status status = tide_common_line_find(look->input->lines, look->input->lifetimes,
-                                               fact->blocks, fact->n_blocks, LINE_SHARE, &line);
-    if (status == TIDE_OK && line.node == TIDE_NONE) {
-        status = tide_common_line_find(look->input->lines, look->input->lifetimes, fact->blocks,
-                                       fact->n_blocks, MOST_SHARE, &line);
-    }
+    tide_status status = find_line(look, fact, &line);
     tide_growth_fact *grown = NULL;
     if (status == TIDE_OK) {
         grown = tide_hostmem_grow(to->mem, to->facts, &to->room, to->n_facts + 1, sizeof(*grown));

@@ -42,8 +42,8 @@ typedef struct tide_growth_fact {
     int64_t rate_bytes; /* median of the passes that keep */
     uint32_t *blocks;   /* owned; indices of lifetimes, ascending */
     size_t n_blocks;
-    uint32_t line;     /* node of the stack tree: the deepest line of the program below which at
-                          least 85 % of the bytes were allocated, else 50 %; TIDE_NONE */
+    uint32_t line;     /* node of the stack tree: the deepest line of the loop, or below it, below
+                          which at least 85 % of the bytes were allocated, else 50 %; TIDE_NONE */
     double line_share; /* of the bytes, 0 to 1 */
 } tide_growth_fact;
 

@@ -25,8 +25,6 @@ static void write_document(tide_json_writer *json, void *ctx) {
     tide_write_without_summary(json, &small);
     write_odd(json, snapshot);
     tide_json_key_integer(json, "n_blocks", (int64_t)engine->subjects.n_blocks);
-    tide_engine_write_verdicts(json, snapshot, engine->has_lifetimes ? &engine->lifetimes : NULL);
-    tide_engine_write_rules(json, engine);
     tide_json_end_object(json);
 }
 

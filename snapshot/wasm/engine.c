@@ -5,7 +5,6 @@
 
 #include "common/assert.h"
 #include "common/hostmem.h"
-#include "snapshot/analysis/lifetimes_walk.h"
 
 tide_engine *tide_engine_create(void) {
     const tide_hostmem *mem = tide_hostmem_default();
@@ -16,20 +15,8 @@ char *tide_engine_name(tide_engine *engine) {
     return engine->name;
 }
 
-/* The sentences about a snapshot of PyTorch need the lifetimes of its blocks. A file opens without
- * them if there is no memory for them: the page then describes the peak itself, as of other files.
- */
-static tide_lifetimes *begin_lifetimes(tide_engine *engine) {
-    tide_error ignored = {""};
-    engine->has_lifetimes = strcmp(engine->snapshot->origin.format, "pytorch") == 0 &&
-                            tide_lifetimes_begin(&engine->lifetimes, engine->snapshot,
-                                                 tide_hostmem_default(), &ignored) == TIDE_OK;
-    return engine->has_lifetimes ? &engine->lifetimes : NULL;
-}
-
 static tide_status prepare_document(tide_engine *engine) {
-    TIDE_TRY(tide_subjects_make(engine->snapshot, begin_lifetimes(engine), &engine->subjects,
-                                &engine->error));
+    TIDE_TRY(tide_subjects_make(engine->snapshot, &engine->subjects, &engine->error));
     return tide_frame_kinds_init(&engine->frames, engine->snapshot, tide_hostmem_default());
 }
 

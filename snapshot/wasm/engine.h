@@ -84,11 +84,15 @@ const tide_engine_column *tide_engine_column_at(tide_engine *engine, size_t i);
 TIDE_EXPORT(rows) const void *tide_engine_rows(tide_engine *engine, size_t column, size_t first);
 
 /* Once: the document without these columns, as the JSON of docs/reference/snapshot-format.md with
- * addresses in bytes and further keys: "odd": {count, first}; "n_blocks"; and of a snapshot by
- * PyTorch, for each device, "verdicts": the sentences of `tidemark explain` about the recording,
- * and "rules": what each rule of the categories explains at the peak. Like every answer it is a
- * `text`; false: `error`. */
+ * addresses in bytes and further keys: "odd": {count, first}; "n_blocks". Like every answer it is
+ * a `text`; false: `error`. */
 TIDE_EXPORT(document) bool tide_engine_document(tide_engine *engine);
+
+/* Once, after the document and all columns, whose memory it uses again: for each device,
+ * "sentences": [key, text] of each sentence that `tidemark explain` prints about the recording, in
+ * its order and without those of a replay; and of a snapshot by PyTorch "rules": what each rule of
+ * the categories explains at the peak. */
+TIDE_EXPORT(answer) bool tide_engine_answer(tide_engine *engine);
 
 /* How the reserved memory of a device is divided in a state, which is the number of events before
  * it:

@@ -32,20 +32,18 @@ typedef struct tide_subjects {
     uint32_t *n_unmatched; /* owned: by device, events that contradict the state before them */
 } tide_subjects;
 
-/* Fills a zeroed `ret`. `lifetimes`: of the snapshot, begun, which the same walk fills; NULL. */
-TIDE_NODISCARD tide_status tide_subjects_make(const tide_snapshot *snapshot,
-                                              tide_lifetimes *lifetimes, tide_subjects *ret,
+/* Fills a zeroed `ret`. */
+TIDE_NODISCARD tide_status tide_subjects_make(const tide_snapshot *snapshot, tide_subjects *ret,
                                               tide_error *error);
+void tide_subjects_fini(tide_subjects *subjects);
 
-/* Makes what layouts need and is not there yet. */
+/* Makes the lifetimes, or what layouts need, unless it is there already. */
+TIDE_NODISCARD tide_status tide_engine_prepare_lifetimes(tide_engine *engine);
 TIDE_NODISCARD tide_status tide_engine_prepare_layouts(tide_engine *engine);
 
-/* Adds the key "verdicts": for each device its sentences. `lifetimes` NULL: an empty list. */
-void tide_engine_write_verdicts(tide_json_writer *json, const tide_snapshot *snapshot,
-                                const tide_lifetimes *lifetimes);
-
 /* Adds the key "rules": for each device what the rules of the categories explain at its peak. An
- * empty list without lifetimes, which it releases. */
+ * empty list for a file that PyTorch did not record. If there are rules, it releases the lifetimes.
+ */
 void tide_engine_write_rules(tide_json_writer *json, tide_engine *engine);
 
 /* The value of a subject that is a block of the start. */
@@ -68,8 +66,7 @@ struct tide_engine {
     tide_snapshot *snapshot;           /* owned; NULL until a file was read */
     tide_subjects subjects;
     tide_lifetimes lifetimes; /* owned; valid if has_lifetimes */
-    bool has_lifetimes;       /* until the document is made: PyTorch recorded the file, and there
-                                 was memory for them; then: for layouts */
+    bool has_lifetimes;       /* an answer or a layout was asked for */
     uint32_t *block_numbers;  /* owned; of each block among those of its device; NULL: no layout was
                                  asked for yet */
     tide_frame_kinds frames;  /* of the snapshot */

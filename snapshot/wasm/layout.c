@@ -19,12 +19,18 @@ static void number_blocks(const tide_lifetimes *lifetimes, uint32_t *numbers) {
     }
 }
 
-tide_status tide_engine_prepare_layouts(tide_engine *engine) {
-    const tide_hostmem *mem = tide_hostmem_default();
+tide_status tide_engine_prepare_lifetimes(tide_engine *engine) {
     if (!engine->has_lifetimes) {
-        TIDE_TRY(tide_lifetimes_init(&engine->lifetimes, engine->snapshot, mem, &engine->error));
+        TIDE_TRY(tide_lifetimes_init(&engine->lifetimes, engine->snapshot, tide_hostmem_default(),
+                                     &engine->error));
         engine->has_lifetimes = true;
     }
+    return TIDE_OK;
+}
+
+tide_status tide_engine_prepare_layouts(tide_engine *engine) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    TIDE_TRY(tide_engine_prepare_lifetimes(engine));
     if (engine->block_numbers == NULL) {
         size_t n_blocks = engine->lifetimes.n_lifetimes;
         engine->block_numbers =

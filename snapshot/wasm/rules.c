@@ -106,13 +106,11 @@ void tide_engine_write_rules(tide_json_writer *json, tide_engine *engine) {
     explained of = {.n_blocks = 0};
     tide_json_key(json, "rules");
     tide_json_begin_array(json);
-    if (engine->has_lifetimes) {
-        tide_status status = find_blocks(&engine->lifetimes, &of);
+    bool is_of_pytorch = strcmp(engine->snapshot->origin.format, "pytorch") == 0;
+    if (is_of_pytorch && find_blocks(&engine->lifetimes, &of) == TIDE_OK && of.n_blocks > 0) {
         engine->has_lifetimes = false; /* the rules take as much memory */
         tide_lifetimes_fini(&engine->lifetimes);
-        if (status == TIDE_OK && of.n_blocks > 0) {
-            write_devices(json, engine->snapshot, &of);
-        }
+        write_devices(json, engine->snapshot, &of);
     }
     tide_json_end_array(json);
     mem->release(mem->ctx, of.blocks);

@@ -1,5 +1,5 @@
 /* subjects.c - what each event is about: the fold of events, kept as one number per event. */
-#include "snapshot/analysis/lifetimes_walk.h"
+#include "snapshot/analysis/live_walk.h"
 #include "snapshot/wasm/engine_internal.h"
 
 enum { NO_BLOCK = -0x40000000, MAX_SUBJECTS = 0x40000000 };
@@ -7,7 +7,6 @@ enum { NO_BLOCK = -0x40000000, MAX_SUBJECTS = 0x40000000 };
 typedef struct pairing {
     tide_subjects *subjects;       /* borrowed */
     const tide_snapshot *snapshot; /* borrowed */
-    tide_lifetimes *lifetimes;     /* borrowed; filled; NULL: not asked for */
     bool *is_freed;                /* owned: n_blocks; its free was requested */
     size_t row;                    /* of the event at hand */
     size_t n_other;                /* subjects that are not blocks, so far */
@@ -17,9 +16,6 @@ typedef struct pairing {
 static tide_status note_end(void *ctx, const tide_walk_block *block) {
     const pairing *pairs = ctx;
     tide_subjects *to = pairs->subjects;
-    if (pairs->lifetimes != NULL) {
-        TIDE_TRY(tide_lifetimes_keep(pairs->lifetimes, block));
-    }
     if (!pairs->is_alloc) {
         return TIDE_OK;
     }
@@ -77,9 +73,6 @@ static int32_t act_of_free(pairing *pairs, const tide_event *event, int64_t bloc
 /* What the walk needs of an event to pair it. */
 static tide_event event_at(const pairing *pairs, size_t row) {
     const tide_event_table *events = &pairs->snapshot->events;
-    if (pairs->lifetimes != NULL) {
-        return tide_event_at(pairs->snapshot, row);
-    }
     return (tide_event){.address = events->address[row],
                         .requested_bytes = tide_bytes_at(&events->requested_bytes, row),
                         .block_bytes = tide_bytes_at(&events->block_bytes, row),
@@ -128,9 +121,6 @@ static tide_status pair_events(pairing *pairs, tide_error *error) {
         status = pair_some(pairs, walk, error);
     }
     pairs->is_alloc = false;
-    if (status == TIDE_OK && pairs->lifetimes != NULL) {
-        status = tide_lifetimes_end(pairs->lifetimes, pairs->snapshot, walk);
-    }
     tide_live_walk_destroy(walk);
     return status;
 }
@@ -156,10 +146,10 @@ static bool allocate(pairing *pairs, size_t n_start) {
            pairs->is_freed != NULL;
 }
 
-tide_status tide_subjects_make(const tide_snapshot *snapshot, tide_lifetimes *lifetimes,
-                               tide_subjects *ret, tide_error *error) {
+tide_status tide_subjects_make(const tide_snapshot *snapshot, tide_subjects *ret,
+                               tide_error *error) {
     const tide_hostmem *mem = tide_hostmem_default();
-    pairing pairs = {.subjects = ret, .snapshot = snapshot, .lifetimes = lifetimes};
+    pairing pairs = {.subjects = ret, .snapshot = snapshot};
     size_t n_start = add_start(snapshot, ret);
     if (n_start + snapshot->n_events > MAX_SUBJECTS) {
         return tide_fail(error, TIDE_LIMIT, "more than the limit of %d events", MAX_SUBJECTS);
@@ -178,4 +168,14 @@ tide_status tide_subjects_make(const tide_snapshot *snapshot, tide_lifetimes *li
     }
     mem->release(mem->ctx, pairs.is_freed);
     return status;
+}
+
+void tide_subjects_fini(tide_subjects *subjects) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    mem->release(mem->ctx, subjects->rows);
+    mem->release(mem->ctx, subjects->segments);
+    mem->release(mem->ctx, subjects->act);
+    mem->release(mem->ctx, subjects->replaced);
+    mem->release(mem->ctx, subjects->n_unmatched);
+    *subjects = (tide_subjects){.n = 0};
 }

@@ -1,13 +1,18 @@
-"""Whether `tidemark run` prints the sentences that `tidemark explain` prints of its snapshot: cause, peak, kinds, reserved.
+"""Whether `tidemark run` and the page print the sentences that `tidemark explain` prints of a snapshot.
 
-Lines of the program, sums and growth are parts of these sentences, and so are the same. Of a job each sentence has the
-ranks that it holds for before it.
+Of `run`: cause, peak, kinds, reserved. Lines of the program, sums and growth are parts of these sentences, and so are the same.
+Of a job each sentence has the ranks that it holds for before it.
+Of the page: every sentence but those of a replay, which it does not make.
 """
 import json
+import os
+import pathlib
 import re
+import shutil
 import subprocess
 
 KEYS = ("cause", "oom_cause", "filled", "kinds", "reserved")
+PAGE = pathlib.Path(__file__).resolve().parent.parent / "viewer/support/page_sentences.mjs"
 
 
 def sentences(tidemark, snapshot, device):
@@ -25,8 +30,33 @@ def plain(sentence):
     return re.sub(ranks, "", sentence).removeprefix("Also: ")
 
 
+def page_differences(tidemark, snapshot):
+    """Faults of the page. None without node, or without the engine beside the program."""
+    engine = pathlib.Path(tidemark).resolve().parent.parent / "snapshot/wasm/tide_engine.wasm"
+    if shutil.which("node") is None or not engine.exists():
+        return []
+    done = subprocess.run(["node", PAGE, str(snapshot)], capture_output=True, text=True, check=False,
+                          env={**os.environ, "TIDEMARK_ENGINE": str(engine)})
+    if done.returncode != 0:
+        return [f"the page does not read {snapshot}: {done.stderr}"]
+    faults = []
+    for device, printed in enumerate(json.loads(done.stdout)):
+        if printed or device == 0:  # the page shows no device that is not used
+            expected = sentences(tidemark, snapshot, device)
+            texts = [[key, text] for key in expected if key != "help" for text in expected[key]]
+            if printed != texts:
+                faults.append(f"of device {device}, the page prints {printed}, and explain {texts}")
+    return faults
+
+
 def differences(tidemark, said, snapshots, n_devices=1):
     """Faults. `said`: stderr of `run`, which prints one device of one of its snapshots."""
+    of_page = [fault for snapshot in snapshots for fault in page_differences(tidemark, snapshot)]
+    return of_page + run_differences(tidemark, said, snapshots, n_devices)
+
+
+def run_differences(tidemark, said, snapshots, n_devices):
+    """Faults of `run`."""
     printed = [plain(line.removeprefix("tidemark run: ")) for line in said.splitlines() if line.startswith("tidemark run: ")]
     peaks = [line for line in printed if re.match(r"(The peak, \S+ \S+, is|(All|Nearly all) of the peak, )", line)]
     answers = [sentences(tidemark, snapshot, device) for snapshot in snapshots for device in range(n_devices)]

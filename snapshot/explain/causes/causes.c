@@ -20,6 +20,7 @@ static tide_cause_rule *const RULES[] = {
     tide_cause_rebuilt,
     tide_cause_loaded,
     tide_cause_untrained,
+    tide_cause_second_order,
     tide_cause_summed,
     tide_cause_collected,
     tide_cause_overlap,

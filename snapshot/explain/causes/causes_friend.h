@@ -73,10 +73,11 @@ tide_cause_rule tide_cause_activations;
 tide_cause_rule tide_cause_models;
 tide_cause_rule tide_cause_spare;
 tide_cause_rule tide_cause_loaded;
-tide_cause_rule tide_cause_untrained; /* after growth, which may name the graph */
-tide_cause_rule tide_cause_summed;
-tide_cause_rule tide_cause_collected; /* after growth, which may name them */
-tide_cause_rule tide_cause_overlap;   /* after growth, which may name the results */
+tide_cause_rule tide_cause_untrained;    /* after growth, which may name the graph */
+tide_cause_rule tide_cause_second_order; /* after growth, which may name the graphs */
+tide_cause_rule tide_cause_summed;       /* after second_order, whose graphs no sum keeps */
+tide_cause_rule tide_cause_collected;    /* after growth, which may name them */
+tide_cause_rule tide_cause_overlap;      /* after growth, which may name the results */
 tide_cause_rule tide_cause_one_hot;
 tide_cause_rule tide_cause_jacobian;
 tide_cause_rule tide_cause_logits;

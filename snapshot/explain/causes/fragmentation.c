@@ -8,19 +8,24 @@ enum {
     LARGE_PERCENT = 10   /* of the capacity, left, if neither of these shows the kind */
 };
 
+#define LEAST_GROWTH (INT64_C(256) << 20) /* bytes: less is no growth that fails a request */
+
 /* ---- is it fragmentation ---- */
 
 /* Whether growth explains the failure: of a training or an evaluation, which would have failed soon
- * in any layout, or of a loop that filled the card. */
+ * in any layout, or of a loop that filled the card. Without a growth of what was missing, the
+ * request would have fitted into the free memory of the device. */
 static bool has_growth(const tide_facts *facts) {
     int64_t bytes = 0;
     int64_t filled = 0;
+    int64_t missing = facts->failure.asked_bytes - facts->failure.free_bytes;
     for (size_t i = 0; i < facts->growth.n_facts; i++) {
         const tide_growth_fact *fact = &facts->growth.facts[i];
         bytes += fact->kind != TIDE_GROWTH_FILLS ? fact->bytes : 0;
         filled += fact->bytes;
     }
-    return bytes > facts->peak_bytes / 100 * GROWTH_PERCENT ||
+    return (bytes >= LEAST_GROWTH && bytes >= missing) ||
+           bytes > facts->peak_bytes / 100 * GROWTH_PERCENT ||
            filled > facts->failure.capacity_bytes / 100 * GROWTH_PERCENT;
 }
 

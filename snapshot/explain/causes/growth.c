@@ -31,6 +31,7 @@ typedef struct kept {
     size_t n_forward, n_other; /* made inside a call of a module, and outside */
     size_t n_inside;           /* made in a forward pass by a library's line */
     size_t n_places;           /* distinct stacks, modules and nodes */
+    size_t n_frames;           /* distinct innermost Python frames */
     int64_t place_bytes;       /* of the place with most bytes .. */
     size_t n_of_place;         /* .. its blocks */
     bool has_pool;             /* some are in a private pool */
@@ -133,11 +134,28 @@ static tide_status count_places(const tide_facts *facts, const tide_growth_fact 
     return status;
 }
 
+static tide_status count_frames(const tide_facts *facts, const tide_growth_fact *fact, kept *ret) {
+    tide_map frames;
+    tide_status status = TIDE_OK;
+    tide_map_init(&frames, facts->mem);
+    for (size_t i = 0; i < fact->n_blocks && status == TIDE_OK; i++) {
+        uint32_t stack = tide_facts_block(facts, fact->blocks[i])->stack;
+        uint32_t python = stack != TIDE_NONE ? facts->stacks.python[stack] : TIDE_NONE;
+        if (python != TIDE_NONE) {
+            status = tide_map_put(&frames, facts->snapshot->stacks[python].frame, 0);
+        }
+    }
+    ret->n_frames = frames.n_used;
+    tide_map_fini(&frames);
+    return status;
+}
+
 static tide_status look_at(const tide_facts *facts, const tide_growth_fact *fact, kept *ret) {
     *ret = (kept){.module = "", .copier = ""};
     for (size_t i = 0; i < fact->n_blocks; i++) {
         look_at_block(facts, tide_facts_block(facts, fact->blocks[i]), ret);
     }
+    TIDE_TRY(count_frames(facts, fact, ret));
     return count_places(facts, fact, ret);
 }
 
@@ -252,8 +270,10 @@ static tide_status say_results(const tide_facts *facts, const tide_growth_fact *
                   is_off(of) || is_plain_gradients(of) ? "" : ", fewer than a graph would have",
                   is_off(of) ? ": gradients are disabled there" : "");
     cause.words = words;
-    cause.cure = "move what you keep to the host (`.cpu()`); if you keep a slice such as "
-                 "`h[:, 0]`, copy it (`.clone()`), because a slice holds the whole tensor";
+    cause.cure =
+        "clear the list, cache or hook that keeps them once they are used, or move what you "
+        "keep to the host (`.cpu()`); if you keep a slice such as `h[:, 0]`, copy it "
+        "(`.clone()`), because a slice holds the whole tensor";
     cause.cost = "one copy to the host each time";
     return tide_causes_add(to, &cause);
 }
@@ -331,26 +351,30 @@ static tide_status say_held(const tide_facts *facts, const tide_growth_fact *fac
 }
 
 static tide_status say_kept_graph(const tide_facts *facts, const tide_growth_fact *fact,
-                                  tide_causes *to) {
+                                  const kept *of, tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
     tide_text text = tide_text_in(words, sizeof(words));
-    bool is_few = fact->n_blocks <= MOST_OF_RESULT * fact->n_keeping;
+    /* After a backward pass, a graph that is kept has many tensors; the results are few, or those
+     * of one line, perhaps in each layer. */
+    bool has_graph =
+        of->n_frames >= LEAST_OF_GRAPH && fact->n_blocks > (size_t)MOST_OF_RESULT * fact->n_keeping;
     tide_cause cause = tide_cause_of_growth(facts, fact, "training_graph_kept");
     tide_growth_add_kept(facts, fact, &text);
     tide_growth_add_line(facts, fact, &text);
     tide_text_add(&text,
-                  ", after the backward pass of that iteration is over. %s, such as a list of "
-                  "losses or outputs, a running sum, or a state that is carried over, keeps %s.",
-                  is_few ? "Something that outlives it" : "Something that outlives the iteration",
-                  is_few ? "these tensors themselves, or a graph that needs them"
-                         : "its graph alive");
+                  ". The backward pass of the same iteration does not release it: something that "
+                  "outlives the iteration, such as a list of losses or outputs, a running sum, or "
+                  "a state that is carried over, holds %s.",
+                  has_graph ? "a graph that needs it"
+                            : "these tensors themselves, or a graph that needs them");
     cause.words = words;
-    cause.cure =
-        is_few ? "keep the number (`losses.append(loss.item())`), `.detach()` a state that is "
-                 "carried over, and move outputs to the host (`.detach().cpu()`)"
-               : "keep the number (`losses.append(loss.item())`), and `.detach()` what you "
-                 "keep or carry over";
-    cause.cost = "each `.item()` waits for the card; `.detach()` does not";
+    cause.cure = has_graph
+                     ? "keep the number (`losses.append(loss.item())`), and `.detach()` what you "
+                       "keep or carry over"
+                     : "clear the list once its values are used, keep numbers (`loss.item()`) or "
+                       "host tensors (`.detach().cpu()`) in it, and `.detach()` a state that is "
+                       "carried over";
+    cause.cost = "each `.item()` and `.cpu()` waits for the card; `.detach()` does not";
     return tide_causes_add(to, &cause);
 }
 
@@ -393,7 +417,7 @@ static tide_status say_training(const tide_facts *facts, const tide_growth_fact 
         return say_held(facts, fact, of, to);
     }
     return is_off(of) || is_plain_gradients(of) ? say_results(facts, fact, of, to)
-                                                : say_kept_graph(facts, fact, to);
+                                                : say_kept_graph(facts, fact, of, to);
 }
 
 /* ---- a tensor that is made anew ---- */

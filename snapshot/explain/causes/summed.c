@@ -94,8 +94,8 @@ static const tide_source_row *text_of(const tide_facts *facts, const tide_lifeti
     return is_in ? tide_source_of(facts->snapshot, facts->snapshot->stacks[node].frame) : NULL;
 }
 
-/* The line of the loop that makes the sum or one part of it: a number, by its text a loss.
- * TIDE_NONE. */
+/* The line of the loop that makes the sum, or of a comprehension that makes its parts: a number,
+ * by the line's text. TIDE_NONE. */
 static uint32_t find_sum(const tide_facts *facts, const tide_loop *loop) {
     uint32_t found = TIDE_NONE;
     for (size_t i = 0; i < facts->lifetimes->n_lifetimes; i++) {
@@ -103,8 +103,8 @@ static uint32_t find_sum(const tide_facts *facts, const tide_loop *loop) {
         const tide_lifetime *block = tide_facts_block(facts, (uint32_t)i);
         const tide_source_row *row = text_of(facts, block, loop, &node);
         bool is_loss = row != NULL && block->requested_bytes <= SCALAR_BYTES &&
-                       (is_collecting(facts, node) || strstr(row->text, "loss") != NULL ||
-                        is_carried(row->text));
+                       (is_collecting(facts, node) || is_carried(row->text) ||
+                        (loop->is_one_line && strstr(row->text, "loss") != NULL));
         found = is_loss && (found == TIDE_NONE || is_collecting(facts, node)) ? node : found;
     }
     return found;
@@ -225,6 +225,7 @@ tide_status tide_cause_summed(const tide_facts *facts, tide_causes *to) {
     tide_cause_ends ends = {0};
     tide_status status = tide_cause_blocks_init(&of, facts, is_of_graph);
     if (status == TIDE_OK && tide_cause_blocks_reach(&of, facts, LEAST_SUMMED) &&
+        tide_causes_find(to, "second_order_graph") == NULL &&
         facts->snapshot->n_source > 0) { /* the text of a line is a part of the evidence */
         status = tide_cause_ends_init(&ends, facts, is_of_graph);
         status = status == TIDE_OK ? look(facts, &of, &ends, to) : status;

@@ -1,10 +1,11 @@
-// The page's sentences about PyTorch's snapshots are those of `tidemark explain`.
+// The page's sentences are those of `tidemark explain`, for snapshots of tidemark's and of PyTorch's.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test } from 'node:test';
+import { explained } from '../support/explained.mjs';
 import { temporaryFolder } from '../support/pages.mjs';
 import '../support/engine.mjs';
 import '../support/transfer.mjs';
@@ -17,17 +18,13 @@ const NO_CLI = existsSync(CLI) ? false : 'the command line is not built';
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../../..');
 const SHARED = join(process.env.TIDEMARK_SHARED ?? join(ROOT, '../shared'), 'pytorch-snapshots');
 const MAKE = join(ROOT, 'tests/golden/snapshots/make_training.py');
-const KEYS = ['no_history', 'cut', 'oom', 'cause', 'oom_cause', 'retries', 'filled', 'kinds', 'reserved'];
 const folder = temporaryFolder();
 
-/** The page's sentences, and those of the command line. */
-async function bothOf(path) {
+/** The page's sentences about a device, and those of the command line, which also replays. */
+async function bothOf(path, device) {
   const { snapshot } = await readSource(new Uint8Array(readFileSync(path)), () => undefined);
-  const report = execFileSync(CLI, ['explain', path, '--format', 'json'], {
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
-  const { sentences, figures } = JSON.parse(report.toString());
-  return [snapshot.verdicts[figures.device], KEYS.flatMap((key) => sentences[key] ?? [])];
+  const { figures, sentences } = explained(CLI, path, device);
+  return [snapshot.sentences[figures.device].map(([, text]) => text), sentences];
 }
 
 test(

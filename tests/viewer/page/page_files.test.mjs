@@ -57,9 +57,10 @@ test('the highest point of a cut history is never called its peak, and a long na
   for (const panel of ['flame', 'map', 'tree']) {
     await page.locator(`#tab-${panel}`).click();
     await settled(page);
-    const words = (await page.locator('body').innerText()).replaceAll('peak step', '');
+    const words = (await page.locator('#page').innerText()).replaceAll('peak step', '');
     assert.match(words, /at the highest kept/);
     assert.doesNotMatch(words, /peak/i);
+    assert.match(await text(page, '#banners'), /the peak may have been then/);
   }
   const headline = page.locator('#headline');
   await headline.evaluate((element) => element.append('x'.repeat(300)));
@@ -198,7 +199,7 @@ test('files can be dropped and chosen; a bad one is refused in a sentence and th
   ])
     assert.match(said, pattern);
   await page.setInputFiles('#file-input', good);
-  await page.waitForFunction(() => document.getElementById('headline').textContent.startsWith('Peak 981'));
+  await page.waitForFunction(() => document.getElementById('headline').textContent.includes('981.47'));
   assert.ok(await page.locator('#empty').isHidden());
   assert.equal(await page.locator('.banner').count(), 0);
   const transfer = await page.evaluateHandle(async (content) => {
@@ -338,6 +339,7 @@ test('a large file that is not compressed is read by the worker itself, part by 
     'engine',
     'file',
     'file',
+    'isForAnswer',
     'isForLayouts',
     'isForLayouts',
   ]);
@@ -449,7 +451,7 @@ test('runs are read in workers, and by the page if they are small or no worker i
       }),
   ]) {
     const alone = await opened([large], null, { init });
-    assert.match(await text(alone, '#headline'), /^Peak 981/);
+    assert.match(await text(alone, '#headline'), /^The peak, 981/);
     await closed(alone);
   }
 });
@@ -457,7 +459,7 @@ test('runs are read in workers, and by the page if they are small or no worker i
 test('damaged data in the page is reported, and the rest is shown', async () => {
   const page = await opened([{ label: 'broken', bytes: Buffer.from([0x1f, 0x8b, 8, 0, 1, 2]) }, RUN]);
   assert.match(await text(page, '#banners'), /broken: the file is damaged or cut off/);
-  assert.match(await text(page, '#headline'), /^Peak 981/);
+  assert.match(await text(page, '#headline'), /^The peak, 981/);
   await closed(page);
 });
 
@@ -484,6 +486,6 @@ test('100,000 events come onto the screen; the time is printed, not checked', as
   await page.setInputFiles('#file-input', path);
   const ms = await page.evaluate(async () => (await window.observed) - window.began);
   console.log(`# ${document.events.action.length} events: ${ms.toFixed(0)} ms`);
-  assert.match(await text(page, '#headline'), /^Peak \S+\s[KMG]iB/);
+  assert.match(await text(page, '#headline'), /^The peak, \S+\s[KMG]iB,/);
   await closed(page);
 });

@@ -81,7 +81,7 @@ test('an address that means nothing here does no harm', async () => {
     () => (location.hash = '#cursor=0.99999999&block=7.7&range=0.9.3&view=a_b&panel=cellar&run=12'),
   );
   await settled(page);
-  assert.match(await text(page, '#headline'), /^Peak/);
+  assert.match(await text(page, '#headline'), /^The peak/);
   await closed(page);
 });
 

@@ -16,7 +16,7 @@ import { aliveAt } from '../../../viewer/src/run/index.js';
 import { breakdownAt, stackFrames } from '../../../viewer/src/run/peak.js';
 import { harmlessTree } from '../../../viewer/src/words/harmless.js';
 import { createRaster, renderRaster } from '../../../viewer/src/draw/raster.js';
-import { headline, homeView, makeRun } from '../../../viewer/src/run/run.js';
+import { homeView, makeRun, placeOfState } from '../../../viewer/src/run/run.js';
 import { buildColouring, buildStacking } from '../../../viewer/src/draw/stacking.js';
 import { readSource } from '../../../viewer/src/engine/unpack.js';
 import { levelsOf } from '../../../viewer/src/answers/levels.js';
@@ -130,7 +130,7 @@ test(
           .sort(),
         summary.peak.by_scope.map((row) => [row.path || 'outside every scope', row.bytes]).sort(),
       );
-      assert.match(headline(run), /in step \d/);
+      assert.match(placeOfState(run, run.peakState), /^step \d/);
     } finally {
       rmSync(folder, { recursive: true });
     }

@@ -5,6 +5,7 @@ import { allocRow, buildBlocks, buildReserved, freeRow } from '../../../viewer/s
 import { snapshotOf } from '../support/engine.mjs';
 import { buildIndex } from '../../../viewer/src/run/index.js';
 import { makeRun } from '../../../viewer/src/run/run.js';
+import { answerOf, warningsOf } from '../../../viewer/src/run/sentences.js';
 import { Recording } from '../support/recording.mjs';
 import { randomNumbers, randomRun, runOnDevices, eventRows, trainingRun } from '../support/synthetic.mjs';
 import '../support/transfer.mjs';
@@ -254,16 +255,19 @@ test('optional parts are read: kernels, device times, the cost of recording, the
     [1e12, 2e13, 81.5],
   );
   assert.deepEqual(snapshot.timing.recorderPairs, { recordedMs: [2], unrecordedMs: [1] });
-  const warnings = makeRun(snapshot, 'x').warnings.join(' ');
-  assert.match(warnings, /the newest were kept, 5 events were dropped/);
-  assert.match(warnings, /pytorch file contradicts itself 2 times/);
+  const run = makeRun(snapshot, 'x');
+  assert.match(answerOf(run)[0], /^The history was cut: 5 blocks/);
+  assert.match(
+    warningsOf(run, false).join(' '),
+    /events and segments of the dump contradict each other 2 times/,
+  );
 });
 
-test('the page warns of missing stacks and missing names of functions', () => {
+test('missing stacks are unknown, and the page warns of missing names of functions', () => {
   const bare = randomRun(40, SEED);
   bare.events.stack = bare.events.stack.map(() => -1);
   bare.stacks = { parent: [], frame: [] };
-  assert.match(makeRun(snapshotOf(bare), 'x').warnings.join(), /no call stacks/);
+  assert.match(answerOf(makeRun(snapshotOf(bare), 'x')).join(), /Not known.*without a call stack/);
   const nameless = trainingRun({ layers: 1, steps: 1 });
   nameless.frames.function = nameless.frames.function.map(() => -1);
   assert.match(makeRun(snapshotOf(nameless), 'x').warnings.join(), /no symbols/);

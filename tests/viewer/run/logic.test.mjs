@@ -9,7 +9,8 @@ import { snapshotOf } from '../support/engine.mjs';
 import { aliveAt, buildIndex, largestState } from '../../../viewer/src/run/index.js';
 import { laneItems, scopePath } from '../../../viewer/src/run/lanes.js';
 import { breakdownAt } from '../../../viewer/src/run/peak.js';
-import { headline, homeView, makeRun, placeOfState, statisticsOf } from '../../../viewer/src/run/run.js';
+import { homeView, makeRun, placeOfState, statisticsOf } from '../../../viewer/src/run/run.js';
+import { answerOf, warningsOf } from '../../../viewer/src/run/sentences.js';
 import { formatMeanStd } from '../../../viewer/src/words/text.js';
 import { drawnLabels } from '../support/drawing.mjs';
 import { Recording } from '../support/recording.mjs';
@@ -227,18 +228,17 @@ test('the page opens on the measured step that holds the peak', () => {
     assert.ok(x0 < at && at < x1);
     assert.ok(x1 - x0 < (axis.hi - axis.lo) / 2);
   }
-  assert.match(
-    headline(run),
-    /^Peak 981\.47\sMiB allocated in step 0, backward, first reached in warm-up 0: optimizer state 490\.73\sMiB, parameters/,
-  );
+  assert.match(answerOf(run)[0], /^The peak, 981\.47\sMiB, is 490\.73\sMiB of optimizer state at adamw/);
 });
 
-test('the headline of an out-of-memory run says where it ended', () => {
+test('the answer about an out-of-memory run names the request and its cause', () => {
   const run = makeRun(snapshotOf(trainingRun({ limitBytes: 500e6 })), 'x');
+  const [first, second] = answerOf(run);
   assert.match(
-    headline(run),
-    /^Out of memory in warm-up 0, backward: 29\.30\sMiB more did not fit beside 470\.00\sMiB reserved of 476\.84\sMiB, 461\.44\sMiB of it allocated:/,
+    first,
+    /^Out of memory at embedding \(embedding\.c:22\): 29\.30\sMiB asked for, 15\.40\sMiB free/,
   );
+  assert.match(second, /^The limit is too small: 461\.44\sMiB were allocated/);
   assert.equal(scopePath(run.snapshot, run.homeScope), 'warm-up 0');
 });
 
@@ -323,7 +323,7 @@ function runOf(mib) {
 
 test('a run without recorded allocations says so, and has no bytes to compare', () => {
   const none = makeRun(snapshotOf(new Recording().document()), 'x');
-  assert.match(headline(none), /not recorded/);
+  assert.match(answerOf(none)[0], /not recorded/);
   assert.ok(!none.isRecorded && runOf(1).isRecorded);
   assert.ok(
     compareRuns([runOf(1), none]).every((section) =>
@@ -332,17 +332,12 @@ test('a run without recorded allocations says so, and has no bytes to compare', 
   );
 });
 
-test('a peak that a warm-up step reached first is shown in the measured step, with a note', () => {
+test('a peak that a warm-up step reached first is shown in the measured step', () => {
   const run = makeRun(snapshotOf(trainingRun({ warmup: 2 })), 'x');
   const first = run.snapshot.events.scope[run.index.peakState - 1];
   const where = scopePath(run.snapshot, first).split(' › ')[0];
   assert.match(where, /^warm-up/);
-  assert.match(
-    headline(run),
-    new RegExp(`^Peak 981\\.47\\sMiB allocated in step 0, backward, first reached in ${where}: `),
-  );
-  assert.doesNotMatch(headline(makeRun(snapshotOf(trainingRun({ warmup: 0 })), 'x')), /first reached/);
-  assert.doesNotMatch(headline(runOf(1)), /first reached/);
+  assert.equal(placeOfState(run, run.peakState), 'step 0, backward');
 });
 
 test('the label of the reserved bytes avoids the peak and the end, with a capacity out of view', () => {
@@ -448,32 +443,19 @@ test('statistics are of the sample, and one step has no spread', () => {
 });
 
 test('a run warns of missing data and of times that are not representative', () => {
-  const warnings = (more) => makeRun(snapshotOf(trainingRunWith(more)), 'x').warnings.join(' ');
+  const warningsIn = (document) => warningsOf(makeRun(snapshotOf(document), 'x'), false);
+  const warnings = (more) => warningsIn(trainingRunWith(more)).join(' ');
   assert.equal(warnings({}), '');
   assert.match(
     warnings({ log: { full_policy: 'stop', dropped_events: 1234 } }),
-    /The event log was full: recording stopped there, 1,234 events were dropped/,
+    /^warning: 1234 events were lost because the log was full/,
   );
-  assert.match(
-    warnings({ log: { dropped_events: 1 } }),
-    /^1 event was lost, damaged in the event log or missing from it/m,
-  );
-  assert.match(
-    warnings({ run: { ...trainingRunWith({}).run, outcome: 'stopped' } }),
-    /was stopped before its end/,
-  );
-  assert.match(
-    warnings({ run: { ...trainingRunWith({}).run, outcome: 'running' } }),
-    /while the run went on/,
-  );
-  assert.match(
-    makeRun(snapshotOf(trainingRun({ precision: 'bf16-mixed' })), 'x').warnings[0],
-    /bf16 is emulated on the cpu/,
-  );
-  assert.deepEqual(
-    makeRun(snapshotOf(trainingRun({ precision: 'bf16-mixed', device: 'virtual' })), 'x').warnings,
-    [],
-  );
+  assert.match(warnings({ log: { dropped_events: 1 } }), /^warning: at least 1 event was lost/);
+  const ended = (outcome) => warnings({ run: { ...trainingRunWith({}).run, outcome } });
+  assert.match(ended('stopped'), /was stopped before its end/);
+  assert.match(ended('running'), /while the run went on/);
+  assert.match(warningsIn(trainingRun({ precision: 'bf16-mixed' }))[0], /bf16 is emulated on the cpu/);
+  assert.deepEqual(warningsIn(trainingRun({ precision: 'bf16-mixed', device: 'virtual' })), []);
 });
 
 function trainingRunWith(more) {

@@ -1,6 +1,6 @@
 // Gives the modules under node the page's engine, and makes snapshots and ranks with it.
 import { existsSync, readFileSync } from 'node:fs';
-import { documentOf, readLayoutText } from '../../../viewer/src/engine/document.js';
+import { documentOf, readAnswer, readLayoutText } from '../../../viewer/src/engine/document.js';
 import { bytesInMemory, Engine } from '../../../viewer/src/engine/engine.js';
 import { provideEngine } from '../../../viewer/src/engine/engine_module.js';
 import { readSnapshot } from '../../../viewer/src/run/format.js';
@@ -25,14 +25,19 @@ function engineOf(document) {
   return engine;
 }
 
+function snapshotIn(engine) {
+  const snapshot = readSnapshot(documentOf(engine));
+  return Object.assign(snapshot, readAnswer(engine));
+}
+
 export function snapshotOf(document) {
-  return readSnapshot(documentOf(engineOf(document)));
+  return snapshotIn(engineOf(document));
 }
 
 /** A run that asks its engine for layouts, as that of a small file. */
 export function runOf(document, device = undefined) {
   const engine = engineOf(document);
-  const run = makeRun(readSnapshot(documentOf(engine)), 'run', device);
+  const run = makeRun(snapshotIn(engine), 'run', device);
   run.layouts = layoutsOf(engine);
   return run;
 }

@@ -4,6 +4,7 @@
 import { FormatError } from '../run/columns.js';
 import { bytesInMemory, CAN_WAIT, Engine } from './engine.js';
 import { engineModule } from './engine_module.js';
+import { parseHarmless } from '../words/harmless.js';
 
 const PROGRESS_MS = 50;
 const NAME = 'the file'; // the page names it before each message
@@ -13,6 +14,7 @@ const MOST_BYTES = 2 ** 31; // of the text, as in the program
  * @typedef {() => Promise<Uint8Array | null>} Pull the next bytes, null at the end; the buffer before them
  *   may be overwritten
  * @typedef {() => Promise<Pull>} Open opens the text at its beginning
+ * @typedef {Pick<import('../run/format.js').Snapshot, 'sentences' | 'rules'>} Answer
  */
 
 /**
@@ -112,6 +114,16 @@ async function inWordsOfThePage(work) {
 export function documentOf(engine) {
   const doc = JSON.parse(engine.answer('document'));
   return { ...doc, ...engine.columns(), odd: doc.odd.count > 0 ? doc.odd : null };
+}
+
+/**
+ * The sentences about the recording and what each rule explains, by device. Once per engine, after the
+ * document.
+ * @param {Engine} engine
+ * @returns {Answer}
+ */
+export function readAnswer(engine) {
+  return parseHarmless(engine.answer('answer'));
 }
 
 /**

@@ -227,6 +227,22 @@ function deriveInWorker(worker, document) {
 
 /**
  * @param {Worker} worker that has read a file
+ * @returns {Promise<import('./document.js').Answer | null>} null: it could not answer
+ */
+async function answerInWorker(worker) {
+  try {
+    return await workOf(
+      worker,
+      (data) => data.answer,
+      async () => worker.postMessage({ isForAnswer: true }),
+    );
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * @param {Worker} worker that has read a file
  * @returns {import('../run/layouts.js').Divider}
  */
 function dividerInWorker(worker) {
@@ -285,7 +301,8 @@ function reopener(source) {
 async function readHere(source, onProgress, most) {
   try {
     const { engine, ...loaded } = await readSource(source, onProgress, most);
-    return { ...loaded, divider: loaded.snapshot.events.count <= MOST_KEPT ? dividerHere(engine) : null };
+    const isKept = engine !== null && loaded.snapshot.events.count <= MOST_KEPT;
+    return { ...loaded, divider: isKept ? dividerHere(engine) : null };
   } catch (problem) {
     if (problem === TOO_LONG) return null;
     const { problem: text, isFormat } = explained(problem);
@@ -304,12 +321,17 @@ async function readInBackground(source, onProgress) {
   if (worker === null) return /** @type {Read} */ (await readHere(source, onProgress));
   const starting = startWorker();
   try {
-    const reading = readInWorker(worker, source, onProgress, false).finally(() => worker.terminate());
-    const document = /** @type {Record<string, any>} */ (await reading);
+    const document = await readInWorker(worker, source, onProgress, false);
+    const answering = answerInWorker(worker); // while the other worker derives the rest
     const second = await starting;
-    const loaded = second === null ? loadedOf(document) : await deriveInWorker(second, document);
+    const loaded =
+      second === null
+        ? loadedOf(/** @type {Record<string, any>} */ (document))
+        : await deriveInWorker(second, /** @type {Record<string, any>} */ (document));
+    Object.assign(loaded.snapshot, await answering);
     return { ...loaded, divider: null };
   } finally {
+    worker.terminate();
     void starting.then((second) => second?.terminate());
   }
 }

@@ -3,7 +3,7 @@
  */
 import { bytesOfBase64 } from './base64.js';
 import { FormatError } from '../run/columns.js';
-import { bytesOf, openDocument, readDocument } from './document.js';
+import { bytesOf, openDocument, readAnswer, readDocument } from './document.js';
 import { readSnapshot } from '../run/format.js';
 import { harmlessTree } from '../words/harmless.js';
 import { deriveRun } from '../run/run.js';
@@ -159,10 +159,16 @@ export async function openInEngine(source, report, most, isForLayouts) {
  * @param {Source} source
  * @param {(progress: Progress) => void} report
  * @param {number} [most] bytes of text that are read; then TOO_LONG is thrown
- * @returns {Promise<Loaded & {engine: import('./engine.js').Engine}>}
+ * @returns {Promise<Loaded & {engine: import('./engine.js').Engine | null}>} null: it failed to answer
  * @throws {FormatError}
  */
 export async function readSource(source, report, most = Infinity) {
   const engine = await openInEngine(source, report, most, false);
-  return { ...loadedOf(await readDocument(engine)), engine };
+  const loaded = loadedOf(await readDocument(engine));
+  try {
+    Object.assign(loaded.snapshot, readAnswer(engine));
+  } catch {
+    return { ...loaded, engine: null };
+  }
+  return { ...loaded, engine };
 }

@@ -1,18 +1,19 @@
-/* worker.js - the worker's side of loading. One worker reads a file with the engine and ends, because the
- * memory of WebAssembly never shrinks. Another one makes of the document what the page draws from. A third
- * one reads the file again if the page asks for layouts, and stays to answer.
+/* worker.js - the worker's side of loading. One worker reads a file with the engine, and explains it while
+ * another one makes of the document what the page draws from. Then it ends, because the memory of WebAssembly
+ * never shrinks. A third one reads the file again if the page asks for layouts, and stays to answer.
  */
 import { FormatError, release } from '../run/columns.js';
-import { bytesOf, openDocument, readDocument, readLayoutText } from './document.js';
+import { bytesOf, openDocument, readAnswer, readDocument, readLayoutText } from './document.js';
 import { provideEngine } from './engine_module.js';
 import { loadedOf } from './unpack.js';
 
 /**
  * @typedef {{file: Blob | null, engine: WebAssembly.Module, isForLayouts: boolean}} Reading file: one that is
  *   not compressed, as a whole; null: the text comes in pieces when the worker asks
- * @typedef {Reading | {piece: Uint8Array | null, turn: number} | {document: Record<string, any>} | {device: number, state: number}} Order
- *   piece: the next one of the text, null at its end. state: asks for the layout of the file that was read
- * @typedef {{isStarted: true} | {turn: number} | {used: ArrayBuffer} | {bytes: number} | {document: Record<string, any> | null} | {layout: string} | {loaded: import('./unpack.js').Loaded} | {problem: string, isFormat: boolean}}
+ * @typedef {Reading | {piece: Uint8Array | null, turn: number} | {isForAnswer: true} | {document: Record<string, any>} | {device: number, state: number}} Order
+ *   piece: the next one of the text, null at its end. isForAnswer, state: asks for the answer about the file
+ *   that was read, or for its layout
+ * @typedef {{isStarted: true} | {turn: number} | {used: ArrayBuffer} | {bytes: number} | {document: Record<string, any> | null} | {answer: import('./document.js').Answer} | {layout: string} | {loaded: import('./unpack.js').Loaded} | {problem: string, isFormat: boolean}}
  *   Answer turn: asks for the text from its beginning, in pieces that have this number. used: requests one
  *   more; the buffer of a piece that was read, for reuse. bytes: of the file that the worker read itself.
  *   document: null if it is not needed
@@ -123,6 +124,8 @@ export function serveLoading(scope) {
     const document = isForLayouts ? null : await readDocument(opened);
     say({ document }, [...buffersOf(document)]);
   };
+  const explain = async () =>
+    say({ answer: readAnswer(/** @type {import('./engine.js').Engine} */ (opened)) });
   const derive = async (/** @type {{document: Record<string, any>}} */ { document }) => {
     const loaded = loadedOf(document);
     say({ loaded }, [...buffersOf(loaded)]);
@@ -133,7 +136,13 @@ export function serveLoading(scope) {
     });
   scope.onmessage = (/** @type {MessageEvent} */ { data }) => {
     if (data.piece !== undefined) return pieces.take(data);
-    const work = data.document ? derive(data) : data.state !== undefined ? divide(data) : read(data);
+    const work = data.isForAnswer
+      ? explain()
+      : data.document
+        ? derive(data)
+        : data.state !== undefined
+          ? divide(data)
+          : read(data);
     return work.catch((problem) => say(explained(problem)));
   };
   say({ isStarted: true });

@@ -24,6 +24,7 @@ import { Pointer } from '../timelines/pointer.js';
 import { RankPage } from '../ranks/rank_page.js';
 import { makeRun } from '../run/run.js';
 import { SearchBox } from './search_box.js';
+import { warningsOf } from '../run/sentences.js';
 import { blocksRunOf, segmentRun } from '../run/segment_run.js';
 import { hasSegments } from '../run/segments.js';
 import { colouringOf, usualColour } from '../draw/stacking.js';
@@ -174,7 +175,8 @@ class Page {
     byId('subtitle').textContent = subtitleOf(runs);
     showHeadline(runs, sentence);
     for (const run of runs)
-      for (const warning of run.warnings) banner(several ? `${run.short}: ${warning}` : warning, false);
+      for (const warning of warningsOf(run, several))
+        banner(several ? `${run.short}: ${warning}` : warning, false);
     byId('panels').replaceChildren(...(several ? [compareCard(runs, (run) => this.chooseBase(run))] : []));
     showDeviceRow(runs, (device) => this.showOne(runs[0], device, runs[0].blocksRun !== undefined));
     showSegmentsButton(runs);

@@ -6,6 +6,7 @@ import { FormatError } from '../run/columns.js';
 import { byId, element } from '../elements/dom.js';
 import { isDigest, readRanks } from '../engine/rank_digests.js';
 import { loadRun, prepareLoading } from '../engine/load.js';
+import { parseHarmless } from '../words/harmless.js';
 import { openSource, snapshotIn } from '../engine/unpack.js';
 
 const KIND_CHARACTERS = 256; // of the beginning of a text, by which a digest is known
@@ -155,16 +156,19 @@ export async function readFiles(files) {
 }
 
 /**
- * The sentence and names that `tidemark compare` gives, or empty texts.
- * @returns {{sentence: string, names: string[]}}
+ * The sentence and names that `tidemark compare` gives, or empty texts; and of each run, by device, the
+ * answers of `tidemark explain` with a sentence of a replay, which the page does not make.
+ * @returns {{sentence: string, names: string[], answers: (import('../run/sentences.js').Sentence[] | null)[][]}}
  */
-function readComparison() {
-  const found = { sentence: '', names: /** @type {string[]} */ ([]) };
+function readFacts() {
+  const found = { sentence: '', names: /** @type {string[]} */ ([]), answers: [] };
   for (const node of document.querySelectorAll('script.tidemark-comparison')) {
     try {
-      const comparison = JSON.parse(new TextDecoder().decode(bytesOfBase64((node.textContent ?? '').trim())));
+      const facts = new TextDecoder().decode(bytesOfBase64((node.textContent ?? '').trim()));
+      const comparison = parseHarmless(facts);
       if (typeof comparison?.sentence === 'string') found.sentence = comparison.sentence;
       if (Array.isArray(comparison?.names)) found.names = comparison.names.map(String);
+      found.answers = comparison?.answers ?? [];
     } catch {
       banner('The comparison in this page is damaged; the table is computed from the snapshots.', true);
     }
@@ -178,7 +182,7 @@ function readComparison() {
  * @returns {Promise<Sorted & {sentence: string}>}
  */
 export async function readEmbedded() {
-  const { sentence, names } = readComparison();
+  const { sentence, names, answers } = readFacts();
   const nodes = [...document.querySelectorAll('script.tidemark-snapshot')];
   const runs = await readAll(nodes, (node) => {
     const text = (node.textContent ?? '').trim();
@@ -188,7 +192,11 @@ export async function readEmbedded() {
   });
   runs.forEach((run, i) => {
     const name = labelOf(names[i] ?? '');
-    if (run !== null && !Array.isArray(run)) run.given = name === run.label ? '' : name;
+    if (run === null || Array.isArray(run)) return;
+    run.given = name === run.label ? '' : name;
+    answers[i]?.forEach((answer, device) => {
+      if (answer !== null) run.snapshot.sentences[device] = answer;
+    });
   });
   prepareLoading();
   return { ...sorted(runs), sentence };

@@ -2,8 +2,8 @@
 import { categoriesOf } from '../words/colours.js';
 import { byId, element } from '../elements/dom.js';
 import { areToldByLines, linesAtPeaks } from '../answers/differences.js';
-import { endedEarly, headline, implementationText } from '../run/run.js';
-import { segmentHeadline } from '../run/segment_run.js';
+import { endedEarly, implementationText } from '../run/run.js';
+import { answerOf } from '../run/sentences.js';
 import {
   categoryText,
   formatBytes,
@@ -12,26 +12,17 @@ import {
   formatRatio,
   formatShare,
   splitSentence,
-  unbroken,
 } from '../words/text.js';
 
 /**
- * The sentence that stands out, and those after it: of several runs what differs, of a snapshot by PyTorch
- * what `tidemark explain` says, of another run its peak.
+ * The lines on top: of several runs what differs, of one run what `tidemark explain` prints.
  * @param {import('../run/run.js').Run[]} runs
  * @param {string} sentence of the command line about several runs; ""
- * @returns {[string, string]}
+ * @returns {string[]}
  */
-function wordsOf(runs, sentence) {
-  if (runs.length === 0) return ['', ''];
-  if (runs.length > 1) {
-    const [first, rest] = splitSentence(sentence || comparisonSentence(runs));
-    return [first, rest];
-  }
-  const [run] = runs;
-  if (run.blocksRun) return [segmentHeadline(run), ''];
-  const [first, ...rest] = run.snapshot.verdicts[run.device] ?? [];
-  return first === undefined ? [headline(run), ''] : [unbroken(first), unbroken(rest.join(' '))];
+function linesOf(runs, sentence) {
+  if (runs.length < 2) return runs.flatMap(answerOf);
+  return [sentence || comparisonSentence(runs)];
 }
 
 /**
@@ -40,11 +31,17 @@ function wordsOf(runs, sentence) {
  * @param {string} sentence of the command line about several runs; ""
  */
 export function showHeadline(runs, sentence) {
-  const [first, rest] = wordsOf(runs, sentence);
+  const [first = '', ...others] = linesOf(runs, sentence);
+  const [bold, rest] = splitSentence(first);
   const line = byId('headline');
-  line.classList.toggle('several', runs.length > 1 || rest !== '');
+  line.classList.toggle('several', runs.length > 1 || rest !== '' || others.length > 0);
+  line.classList.toggle('answer', runs.length === 1);
   line.classList.remove('open');
-  line.replaceChildren(first, ...(rest ? [' ', element('span', { class: 'rest' }, rest)] : []));
+  line.replaceChildren(
+    bold,
+    ...(rest === '' ? [] : [' ', element('span', { class: 'rest' }, rest)]),
+    ...others.flatMap((each) => [' ', element('span', { class: 'rest line' }, each)]),
+  );
 }
 
 /**

@@ -83,12 +83,6 @@ import { ACTION, makeSubjects, subjectOf } from './subjects.js';
  * @property {number} guessedShare of the card's time, 0 to 1
  * @property {number} uncomparedShare
  *
- * @typedef {object} Inexact a function of a simulated device whose effect on memory is not known
- * @property {string} call
- * @property {string} what
- * @property {number} boundBytes it takes at most so many bytes more; -1: not known
- * @property {boolean} isRefused
- *
  * @typedef {object} Kernel one kernel in one place, over all measured steps
  * @property {string} name
  * @property {string} phase "": outside of every phase
@@ -115,14 +109,13 @@ import { ACTION, makeSubjects, subjectOf } from './subjects.js';
  * @typedef {object} Snapshot
  * @property {Record<string, any>} run as it stands in the document
  * @property {string} clockSource
- * @property {{format: string, events: number, contradictions: number} | null} origin the source of a document
+ * @property {{format: string, events: number} | null} origin the source of a document
  *   made from another program's file
  * @property {string} userPath folder of the program's own code, even within installed packages; "": none given
  * @property {Device[]} devices
  * @property {Stream[]} streams
  * @property {Record<string, any>} allocator its settings, as they stand in the document
  * @property {{name: string, version: string}[]} software what ran besides tidemark
- * @property {Inexact[]} inexact what could not be known exactly
  * @property {import('./owners.js').Owners} owners whose memory it is that the driver gave out
  * @property {string[]} pools private pools, as in `start.poolId`
  * @property {Timing} timing
@@ -130,7 +123,6 @@ import { ACTION, makeSubjects, subjectOf } from './subjects.js';
  * @property {Kernel[]} kernels
  * @property {string} fullPolicy the policy for a full event log: "stop", "keep-newest" or ""
  * @property {number} nDropped
- * @property {number} nScopesDropped
  * @property {string[]} strings
  * @property {string[]} categories CATEGORIES, then the file's own
  * @property {Frames} frames
@@ -140,8 +132,8 @@ import { ACTION, makeSubjects, subjectOf } from './subjects.js';
  * @property {Events} events
  * @property {import('./subjects.js').Subjects} subjects the blocks and segments that events refer to
  * @property {Oom[]} oom
- * @property {string[][]} verdicts by device, what `tidemark explain` says of the recording, the most urgent
- *   first; empty: PyTorch did not record it
+ * @property {import('./sentences.js').Sentence[][]} sentences by device, what `tidemark explain` prints; empty
+ *   until the engine has answered, or if it could not
  * @property {RuleRow[][]} rules by device, what explains the categories at its
  *   peak; empty: PyTorch did not record it
  * @property {{count: number, first: string} | null} odd number of values read as unknown, and the place of
@@ -190,10 +182,8 @@ function readEvents(doc, start, pools) {
 
 /** @param {any} doc */
 function readOrigin(doc) {
-  const { format, events, contradictions } = section(doc, 'origin');
-  return typeof format === 'string'
-    ? { format, events: numberOr(events, 0), contradictions: numberOr(contradictions, 0) }
-    : null;
+  const { format, events } = section(doc, 'origin');
+  return typeof format === 'string' ? { format, events: numberOr(events, 0) } : null;
 }
 
 /** @param {any} doc */
@@ -201,16 +191,6 @@ function readSoftware(doc) {
   return Object.entries(section(doc, 'software')).flatMap(([name, version]) =>
     typeof version === 'string' && version !== '' ? [{ name, version }] : [],
   );
-}
-
-/** @param {any} doc */
-function readInexact(doc) {
-  return list(doc, 'inexact').map((row) => ({
-    call: textOr(row.call, ''),
-    what: textOr(row.what, ''),
-    boundBytes: numberOr(row.bound_bytes, -1),
-    isRefused: row.refused === true,
-  }));
 }
 
 /**
@@ -279,7 +259,6 @@ export function readSnapshot(doc) {
     streams: readStreams(doc),
     allocator: section(doc, 'allocator'),
     software: readSoftware(doc),
-    inexact: readInexact(doc),
     owners: readOwners(doc),
     pools,
     timing: readTiming(doc),
@@ -287,7 +266,6 @@ export function readSnapshot(doc) {
     kernels: readKernels(doc, strings),
     fullPolicy: textOr(log.full_policy, ''),
     nDropped: Math.max(0, numberOr(log.dropped_events, 0)),
-    nScopesDropped: Math.max(0, numberOr(log.dropped_scopes, 0)),
     strings,
     categories: stackCategories(doc.categories, [subjects.category, start.blocks.category]),
     frames,
@@ -297,8 +275,8 @@ export function readSnapshot(doc) {
     events,
     subjects,
     oom: oomRows(events, subjects),
-    verdicts: doc.verdicts,
-    rules: doc.rules,
+    sentences: [],
+    rules: [],
     odd: doc.odd,
   };
 }

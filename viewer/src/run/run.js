@@ -7,10 +7,8 @@ import { NO_INTERVAL, SCOPE } from '../words/format_names.js';
 import { sitesOf, siteText } from './frames.js';
 import { aliveAt, buildIndex, largestState } from './index.js';
 import { buildLanes, enclosing, scopeExtents, scopeSpan, scopeText } from './lanes.js';
-import { breakdownAt, peakWord } from './peak.js';
-import { categoryText, formatBytes, formatCount, formatPlural, unbroken } from '../words/text.js';
-
-const MOST_TOLD = 5; // inexact functions in a sentence
+import { breakdownAt } from './peak.js';
+import { formatCount, formatPlural } from '../words/text.js';
 
 /**
  * @typedef {object} Statistics
@@ -45,7 +43,7 @@ const MOST_TOLD = 5; // inexact functions in a sentence
  * @property {PhaseTiming[]} timing empty: nothing was computed
  * @property {boolean} isVirtual nothing was computed
  * @property {boolean} hasClock times of events mean something: they were measured, or forecast
- * @property {string[]} warnings
+ * @property {string[]} warnings of the page; those of the recording are sentences
  * @property {import('./layouts.js').Layouts} [layouts] of its file; absent: it comes from no file
  * @property {Run} [blocksRun] the run whose segments this one shows as its blocks; absent: it shows blocks
  * @property {Int32Array} [firstRow] with blocksRun: for each event of it the first event of this run, and the
@@ -138,20 +136,6 @@ function softwareText({ software }) {
 }
 
 /**
- * What could not be known exactly, in one sentence; "" if everything is exact.
- * @param {import('./format.js').Snapshot} snapshot
- */
-function inexactText({ inexact }) {
-  const told = inexact.slice(0, MOST_TOLD).map(({ call, what, boundBytes, isRefused }) => {
-    const bound = boundBytes >= 0 ? `; up to ${formatBytes(boundBytes)} more` : '';
-    return `${isRefused ? 'refused: ' : ''}${call}: ${what}${bound}`;
-  });
-  const rest = inexact.length - told.length;
-  if (rest > 0) told.push(`and ${formatCount(rest)} more, which tidemark summary lists`);
-  return told.length > 0 ? `Not exact: ${told.join('; ')}.` : '';
-}
-
-/**
  * @param {import('./format.js').Snapshot} snapshot
  * @param {import('./format.js').Device | undefined} device
  */
@@ -173,82 +157,28 @@ function buildTitle(snapshot, device) {
 }
 
 /**
- * Warnings about events and values that the file lacks or contradicts.
- * @param {import('./format.js').Snapshot} snapshot
- */
-function lossWarnings(snapshot) {
-  const warnings = [];
-  if (snapshot.run.outcome === 'stopped') {
-    warnings.push('The run was stopped before its end, where its peak may lie.');
-  }
-  if (snapshot.run.outcome === 'crashed') {
-    warnings.push(
-      'Recovered from the log of a program that ended without closing it: its peak may lie later.',
-    );
-  }
-  if (snapshot.run.outcome === 'running') {
-    warnings.push('Taken while the run went on: its peak may have come later.');
-  }
-  if (snapshot.nDropped > 0 && (snapshot.fullPolicy !== '' || !isOfPytorch(snapshot))) {
-    const kept = snapshot.fullPolicy === 'keep-newest' ? 'the newest were kept' : 'recording stopped there';
-    const lost = `${formatCount(snapshot.nDropped)} ${snapshot.nDropped === 1 ? 'event was' : 'events were'}`;
-    warnings.push(
-      snapshot.fullPolicy !== ''
-        ? `The event log was full: ${kept}, ${lost} dropped, and their effects are not shown. Record with a larger log to see them.`
-        : `${lost} lost, damaged in the event log or missing from it: their effects are not shown.`,
-    );
-  }
-  if (snapshot.nScopesDropped > 0) {
-    warnings.push(
-      `The table of scopes was full: ${formatCount(snapshot.nScopesDropped)} scopes were dropped; their events are shown in the scope around them, or in none.`,
-    );
-  }
-  if (snapshot.origin !== null && snapshot.origin.contradictions > 0) {
-    warnings.push(
-      `The ${snapshot.origin.format} file contradicts itself ${formatCount(snapshot.origin.contradictions)} times: its events and the segments at its end disagree.`,
-    );
-  }
-  if (snapshot.odd !== null) {
-    warnings.push(
-      `${formatCount(snapshot.odd.count)} ${snapshot.odd.count === 1 ? 'value is' : 'values are'} not what the format says and count as unknown, the first at ${snapshot.odd.first}.`,
-    );
-  }
-  return warnings;
-}
-
-/**
+ * What the page adds to the warnings of the engine: about names of the file, and about what is shown.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {Derived} derived
- * @param {import('./format.js').Device | undefined} device
  */
-function buildWarnings(snapshot, { index, reserved, devices }, device) {
-  const warnings = lossWarnings(snapshot);
-  const inexact = inexactText(snapshot);
-  if (inexact !== '') warnings.push(inexact);
-  const { blocks } = index;
-  const nUnmatched = blocks.nUnmatched + reserved.nUnmatched;
-  if (nUnmatched > 0) {
+function buildWarnings({ odd, frames, strings, devices: all }, { index, devices }) {
+  const warnings = [];
+  if (odd !== null) {
     warnings.push(
-      `${formatCount(nUnmatched)} ${nUnmatched === 1 ? 'event contradicts' : 'events contradict'} the state before: frees without an allocation in this file, or allocations on top of others. Totals may be off by their bytes.`,
+      `${formatCount(odd.count)} ${odd.count === 1 ? 'value is' : 'values are'} not what the format says and count as unknown, the first at ${odd.first}.`,
     );
   }
-  if (snapshot.events.count > 0 && snapshot.stacks.frame.length === 0) {
-    warnings.push('The file holds no call stacks.');
-  } else if (
-    snapshot.frames.function.length > 0 &&
-    snapshot.frames.function.every((/** @type {number} */ name) => name < 0 || snapshot.strings[name] === '')
+  if (
+    frames.function.length > 0 &&
+    frames.function.every((/** @type {number} */ name) => name < 0 || strings[name] === '')
   ) {
     warnings.push('The call stacks have no names: the program had no symbols when the file was written.');
   }
-  const cards = devices.filter((each) => snapshot.devices[each]?.kind !== 'pinned');
+  const cards = devices.filter((each) => all[each]?.kind !== 'pinned');
   if (cards.length > 1) {
     warnings.push(
-      `The run used ${formatPlural(cards.length, 'device')}; what follows is of device ${blocks.device} alone.`,
+      `The run used ${formatPlural(cards.length, 'device')}; what follows is of device ${index.blocks.device} alone.`,
     );
-  }
-  const type = String(snapshot.run.precision).slice(0, 4);
-  if (device?.kind === 'cpu' && (type === 'bf16' || type === 'fp16')) {
-    warnings.push(`${type} is emulated on the cpu: the bytes are real, the times are not representative.`);
   }
   return warnings;
 }
@@ -263,11 +193,6 @@ function endNs(snapshot) {
   for (let s = 0; s < scopes.count; s++)
     end = Math.max(end, scopes.beginNs[s] + Math.max(0, scopes.durationNs[s]));
   return end;
-}
-
-/** @param {import('./format.js').Snapshot} snapshot */
-function isOfPytorch({ origin }) {
-  return origin?.format === 'pytorch';
 }
 
 /**
@@ -333,7 +258,7 @@ export function makeRun(snapshot, label, chosen, derived = deriveRun(snapshot, c
     timing: buildTiming(snapshot, device),
     isVirtual: isSimulated(snapshot, device),
     hasClock: hasClock(snapshot, isSimulated(snapshot, device)),
-    warnings: buildWarnings(snapshot, derived, device),
+    warnings: buildWarnings(snapshot, derived),
   };
 }
 
@@ -411,26 +336,7 @@ export function placeOfState(run, state) {
 }
 
 /**
- * Counts the numbers of a non-decreasing list that are at most `limit`.
- * @param {Int32Array} sorted
- * @param {number} limit
- */
-function countAtMost(sorted, limit) {
-  let n = 0;
-  while (n < sorted.length && sorted[n] <= limit) n++;
-  return n;
-}
-
-/**
- * The peak, or the end of the run, in one sentence.
- * @param {Run} run
- */
-export function headline(run) {
-  return unbroken(headlineText(run));
-}
-
-/**
- * Bytes at the peak by the frame that represents each stack, largest first; for files without categories.
+ * Bytes at the peak by the frame that represents each stack, largest first.
  * @param {Run} run
  * @returns {{label: string, bytes: number}[]}
  */
@@ -446,49 +352,4 @@ export function sitesAtPeak({ snapshot, index, peakState }) {
   return [...bytes]
     .map(([site, sum]) => ({ label: siteText(snapshot, site), bytes: sum }))
     .sort((a, b) => b.bytes - a.bytes);
-}
-
-/** The beginning of the headline, by peakWord. */
-const HIGHEST = {
-  peak: 'Peak',
-  'highest kept': 'Highest kept:',
-  'time the file was written': 'When the file was written:',
-};
-
-/** @param {Run} run */
-function headlineText(run) {
-  const { snapshot, peak, index } = run;
-  const place = placeOfState(run, run.peakState);
-  if (!run.isRecorded) return 'Allocations were not recorded; the file holds only times.';
-  const hasCategories = peak.categories.some((c) => c.key !== 'unknown');
-  const groups = hasCategories
-    ? peak.categories
-        .map((c) => ({ label: categoryText(c.key), bytes: c.bytes }))
-        .sort((a, b) => b.bytes - a.bytes)
-    : sitesAtPeak(run);
-  const parts = groups
-    .filter(({ bytes }) => bytes >= peak.bytes * 0.02)
-    .slice(0, 4)
-    .map(({ label, bytes }) => `${label} ${formatBytes(bytes)}`);
-  const oom = snapshot.oom[snapshot.oom.length - 1];
-  if (endedEarly(run)) {
-    const where = placeOfState(run, oom.event + 1);
-    const allocated = run.index.totals[oom.event + 1];
-    const limit = run.capacityBytes > 0 ? ` of ${formatBytes(run.capacityBytes)}` : '';
-    const reserved = formatBytes(run.reserved.bytes[countAtMost(run.reserved.state, oom.event + 1) - 1]);
-    return `Out of memory${where ? ` in ${where}` : ''}: ${formatBytes(oom.requestedBytes)} more did not fit beside ${reserved} reserved${limit}, ${formatBytes(allocated)} of it allocated: ${parts.join(', ')}.`;
-  }
-  const first = enclosing(
-    snapshot.scopes,
-    index.peakState > 0 ? snapshot.events.scope[index.peakState - 1] : -1,
-    SCOPE.STEP,
-  );
-  const before =
-    run.homeScope < 0 || first === run.homeScope
-      ? ''
-      : `, first reached in ${first < 0 ? 'setup' : scopeText(snapshot, first)}`;
-  const refused =
-    oom === undefined ? '' : ` An allocation of ${formatBytes(oom.requestedBytes)} found no memory.`;
-  const highest = HIGHEST[peakWord(run)];
-  return `${highest} ${formatBytes(peak.bytes)} allocated${place ? ` in ${place}` : ''}${before}: ${parts.join(', ')}.${refused}`;
 }

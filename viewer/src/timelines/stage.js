@@ -4,7 +4,8 @@ import { drawOverlay, drawScene, refreshImage } from '../draw/draw.js';
 import { laneItems } from '../run/lanes.js';
 import { element } from '../elements/dom.js';
 import { blockAt, blocksInColumn, createRaster, outlineOf, renderRaster } from '../draw/raster.js';
-import { headline, homeView, implementationText } from '../run/run.js';
+import { homeView, implementationText } from '../run/run.js';
+import { answerOf } from '../run/sentences.js';
 import { failuresOf } from '../run/failures.js';
 import { leftOutText, movedHeights, WHOLE_HEIGHT, zoomedHeights } from '../draw/scale.js';
 import { heightBesidesPlot, layOut } from '../draw/scene.js';
@@ -33,7 +34,7 @@ function makeFrame(run, kind, ...canvases) {
       tabindex: '0',
       role: 'application',
       'aria-roledescription': 'timeline',
-      'aria-label': `${what}. ${headline(run)} Up and down go through the allocations, Enter pins.`,
+      'aria-label': `${what}. ${answerOf(run)[0]} Up and down go through the allocations, Enter pins.`,
     },
     ...canvases,
   );
@@ -46,6 +47,7 @@ function makeFrame(run, kind, ...canvases) {
  */
 function titleLine(run, note) {
   const whose = implementationText(run.snapshot.run.implementation);
+  const [first] = answerOf(run);
   return element(
     'div',
     { class: 'run-title' },
@@ -53,7 +55,7 @@ function titleLine(run, note) {
     run.short === run.label ? null : element('span', { class: 'muted small' }, run.label),
     whose === '' || whose === run.short ? null : element('span', { class: 'muted small' }, whose),
     note,
-    element('p', { class: 'muted small' }, headline(run)),
+    element('p', { class: 'muted small', title: first }, first),
   );
 }
 
