@@ -24,8 +24,8 @@ static int clear(void **state) {
  * blocks have that stack. */
 static void adapt(uint8_t mode, uint32_t stack, uint64_t mib) {
     uint32_t forward = peak_module(&program, peak_at(&program, 7), "Net.forward", USER, 40);
-    uint32_t grads = peak_call(&program, peak_at(&program, 8), "_make_grads",
-                               TORCH "autograd/__init__.py", 200);
+    uint32_t grads =
+        peak_call(&program, peak_at(&program, 8), "_make_grads", TORCH "autograd/__init__.py", 200);
     uint32_t phase = peak_scope(&program, NONE, TIDE_SCOPE_PHASE, "backward");
     peak_text(&program, 7, "error = f(net(x))");
     peak_text(&program, 8, "g = torch.autograd.grad(error, ps, create_graph=True)");
