@@ -130,6 +130,26 @@ bool tide_cause_is_bucket(const tide_facts *facts, const tide_lifetime *block) {
     return is_called || (tide_facts_traits(facts, block) & TIDE_IN_DDP) != 0;
 }
 
+bool tide_cause_is_gathered(const tide_facts *facts, const tide_lifetime *block) {
+    for (uint32_t at = block->stack; at != TIDE_NONE; at = facts->snapshot->stacks[at].parent) {
+        const tide_frame_row *row = &facts->snapshot->frames[facts->snapshot->stacks[at].frame];
+        if (strstr(tide_snapshot_text(facts->snapshot, row->file),
+                   "torch/nn/parallel/scatter_gather.py") != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+size_t tide_cause_dimensions(const tide_facts *facts, const tide_lifetime *block) {
+    const char *at = strchr(tide_snapshot_text(facts->snapshot, block->name), '[');
+    size_t n = at != NULL;
+    for (; at != NULL && *at != '\0' && *at != ']'; at++) {
+        n += *at == ',';
+    }
+    return n;
+}
+
 uint8_t tide_cause_mode(const tide_facts *facts, const tide_lifetime *block) {
     const uint8_t *modes = facts->snapshot->event_mode;
     return modes != NULL && block->born > 0 ? modes[block->born - 1] : TIDE_AUTOGRAD_UNKNOWN;

@@ -54,6 +54,13 @@ bool tide_cause_is_weight(const tide_facts *facts, const tide_lifetime *block);
 /* Buckets of DistributedDataParallel. */
 bool tide_cause_is_bucket(const tide_facts *facts, const tide_lifetime *block);
 
+/* Whether DataParallel gathered the block from several cards. */
+bool tide_cause_is_gathered(const tide_facts *facts, const tide_lifetime *block);
+
+/* The dimensions of the shape in the block's name, as in "lp [32, 349, 23, 4233] float32"; 0:
+ * unknown. */
+size_t tide_cause_dimensions(const tide_facts *facts, const tide_lifetime *block);
+
 /* Whether autograd recorded where the block was made; TIDE_AUTOGRAD_UNKNOWN. */
 uint8_t tide_cause_mode(const tide_facts *facts, const tide_lifetime *block);
 
@@ -83,10 +90,5 @@ void tide_cause_add_bytes(const tide_facts *facts, int64_t bytes, tide_text *to)
 
 /* A cause of the tier of the peak that holds these bytes. */
 tide_cause tide_cause_of_peak(const tide_facts *facts, const char *id, int64_t bytes);
-
-/* logits_cure.c. Adds what DataParallel does with the logits, if it made any of the blocks, and
- * sets the cure and its cost. */
-void tide_cause_cure_logits(const tide_facts *facts, const tide_lifetime *const *blocks, size_t n,
-                            tide_text *to, tide_cause *cause);
 
 #endif

@@ -149,6 +149,31 @@ static void add_places(const tide_facts *facts, const tide_lifetime *const *bloc
     }
 }
 
+/* Adds what DataParallel does, if it gathered any of the blocks, and sets cure and cost. */
+static void set_cure(const tide_facts *facts, const tide_lifetime *const *blocks, size_t n,
+                     tide_text *to, tide_cause *cause) {
+    bool has_four = false;
+    bool has_gather = false;
+    for (size_t i = 0; i < n; i++) {
+        has_four = has_four || tide_cause_dimensions(facts, blocks[i]) == 4;
+        has_gather = has_gather || tide_cause_is_gathered(facts, blocks[i]);
+    }
+    if (has_gather) {
+        tide_text_add(to, " DataParallel gathers the outputs of all cards on this one.");
+        cause->cure = "compute the loss in `forward` of the wrapped module, so only numbers are "
+                      "gathered, or use DistributedDataParallel";
+        return;
+    }
+    cause->cure = has_four
+                      ? "compute the loss on parts of the batch, with `backward()` on each; for a "
+                        "transducer, a loss that makes no log-softmax of its own "
+                        "(`torchaudio.functional.rnnt_loss` on the logits, or a pruned loss)"
+                      : "compute the loss in chunks of tokens: a fused linear cross-entropy such "
+                        "as Liger's, or `checkpoint` around head and loss of 1,024 tokens at a "
+                        "time";
+    cause->cost = has_four ? "" : "head and loss are computed twice";
+}
+
 static int64_t bytes_of(const tide_lifetime *const *blocks, size_t n) {
     int64_t bytes = 0;
     for (size_t i = 0; i < n; i++) {
@@ -169,7 +194,7 @@ static tide_status say_logits(const tide_facts *facts, const tide_lifetime *cons
     tide_cause_add_bytes(facts, bytes, &text);
     tide_text_add(&text, ", of the size of the logits: the loss and its backward pass make them.");
     add_places(facts, blocks, n, &text);
-    tide_cause_cure_logits(facts, blocks, n, &text, &cause);
+    set_cure(facts, blocks, n, &text, &cause);
     cause.words = words;
     cause.share += 0.2; /* it names the tensors that a pattern of one line counts, and more */
     return tide_causes_add(to, &cause);
@@ -193,7 +218,7 @@ static tide_status say_asked(const tide_facts *facts, const large_tensors *of, t
                   tide_bytes_format(failure->asked_bytes, asked), of->n,
                   tide_bytes_format(bytes, held), tide_bytes_format(failure->allocated_bytes, all));
     add_places(facts, of->blocks, of->n, &text);
-    tide_cause_cure_logits(facts, of->blocks, of->n, &text, &cause);
+    set_cure(facts, of->blocks, of->n, &text, &cause);
     cause.words = words;
     cause.tier = TIDE_TIER_GROWTH;
     cause.share = 0.9;
