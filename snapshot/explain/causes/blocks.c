@@ -130,6 +130,18 @@ bool tide_cause_is_bucket(const tide_facts *facts, const tide_lifetime *block) {
     return is_called || (tide_facts_traits(facts, block) & TIDE_IN_DDP) != 0;
 }
 
+bool tide_cause_is_of_layer(const tide_facts *facts, uint32_t stack) {
+    uint32_t line = tide_stack_program(&facts->stacks, stack);
+    uint32_t at = stack != TIDE_NONE ? facts->stacks.python[stack] : TIDE_NONE;
+    for (; at != line && at != TIDE_NONE; at = facts->snapshot->stacks[at].parent) {
+        const tide_frame_row *row = &facts->snapshot->frames[facts->snapshot->stacks[at].frame];
+        if (strstr(tide_snapshot_text(facts->snapshot, row->file), "torch/nn/modules/") != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool tide_cause_is_gathered(const tide_facts *facts, const tide_lifetime *block) {
     for (uint32_t at = block->stack; at != TIDE_NONE; at = facts->snapshot->stacks[at].parent) {
         const tide_frame_row *row = &facts->snapshot->frames[facts->snapshot->stacks[at].frame];

@@ -54,6 +54,9 @@ bool tide_cause_is_weight(const tide_facts *facts, const tide_lifetime *block);
 /* Buckets of DistributedDataParallel. */
 bool tide_cause_is_bucket(const tide_facts *facts, const tide_lifetime *block);
 
+/* Whether a layer of torch.nn that the program's innermost line calls made it, not an operator. */
+bool tide_cause_is_of_layer(const tide_facts *facts, uint32_t stack);
+
 /* Whether DataParallel gathered the block from several cards. */
 bool tide_cause_is_gathered(const tide_facts *facts, const tide_lifetime *block);
 

@@ -346,17 +346,11 @@ tide_status tide_cause_logits(const tide_facts *facts, tide_causes *to) {
  * of the line shows that it expands its inputs, not a layer that it calls; TIDE_NONE. */
 static uint32_t line_of_large(const tide_facts *facts, const tide_lifetime *block) {
     uint32_t line = tide_stack_program(&facts->stacks, block->stack);
-    uint32_t at = block->stack != TIDE_NONE ? facts->stacks.python[block->stack] : TIDE_NONE;
     bool is_below = (tide_stack_traits(&facts->stacks, line) & TIDE_IN_FORWARD) != 0 ||
                     (block->category != TIDE_INPUT && tide_cause_line_expands(facts, line));
     bool is_counted = (tide_facts_traits(facts, block) & TIDE_IN_ATTENTION) != 0;
-    while (is_below && at != line && at != TIDE_NONE) { /* functions between line and operator */
-        const tide_frame_row *row = &facts->snapshot->frames[facts->snapshot->stacks[at].frame];
-        is_below =
-            strstr(tide_snapshot_text(facts->snapshot, row->file), "torch/nn/modules/") == NULL;
-        at = facts->snapshot->stacks[at].parent;
-    }
-    return is_below && !is_counted ? line : TIDE_NONE;
+    return is_below && !is_counted && !tide_cause_is_of_layer(facts, block->stack) ? line
+                                                                                   : TIDE_NONE;
 }
 
 static bool is_frame(const tide_facts *facts, uint32_t node, uint32_t frame) {

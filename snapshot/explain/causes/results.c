@@ -157,6 +157,7 @@ typedef struct equals {
     bool is_graph;   /* autograd may keep them until a backward pass */
     bool is_pairing; /* the text of a line shows it */
     bool has_state;  /* one is data that the program keeps */
+    bool has_layer;  /* a layer of the model made one */
 } equals;
 
 /* Weights, gradients and optimizer state of one table have one size, too. */
@@ -208,6 +209,7 @@ static tide_status find_equals(const tide_facts *facts, equals *ret) {
             ret->bytes += (int64_t)block->block_bytes;
             ret->name = block->name != TIDE_NONE ? block->name : ret->name;
             ret->is_graph = ret->is_graph || may_wait(facts, &ends, block);
+            ret->has_layer = ret->has_layer || tide_cause_is_of_layer(facts, block->stack);
             ret->has_state = ret->has_state || block->category == TIDE_INPUT;
             ret->is_pairing = ret->is_pairing || tide_cause_line_expands(facts, line);
             add_line(facts, line, ret);
@@ -300,6 +302,9 @@ tide_status tide_cause_equals(const tide_facts *facts, tide_causes *to) {
     }
     TIDE_TRY(find_equals(facts, &found));
     int64_t all = found.bytes + failure->asked_bytes;
+    if (found.is_graph && (found.has_layer || tide_cause_is_of_layer(facts, failure->stack))) {
+        return TIDE_OK; /* activations of layers, as any batch has */
+    }
     return found.n > 0 && all >= failure->capacity_bytes / 100 * ALL_PERCENT
                ? say_equals(facts, &found, line, to)
                : TIDE_OK;

@@ -220,6 +220,10 @@ static void equal_tensors(void **state) {
     ask_for_more(8 * GIB, AT_MAIN, AT_RUN);
     made.rows[1].category = made.rows[3].category = TIDE_PARAMETER;
     assert_silent(&made, "equal_tensors");
+    ask_for_more(8 * GIB, AT_MAIN, AT_FORWARD); /* layers, whose results wait for their gradients */
+    assert_silent(&made, "equal_tensors");
+    ask_for_more(8 * GIB, AT_FORWARD, AT_RUN);
+    assert_silent(&made, "equal_tensors");
     begin_recording(&made); /* it would have fitted in one piece */
     alloc_alone(&made, FIRST, 7 * GIB, AT_MAIN);
     alloc_alone(&made, FIRST + NEXT, 7 * GIB, AT_RUN);
@@ -233,7 +237,7 @@ static void equal_tensors_of_pairs(void **state) {
     (void)state;
     static const char *const TEXTS[] = {"lt = torch.max(a[:, None], b)", "lt = torch.max(a, b)"};
     for (size_t i = 0; i < 2; i++) {
-        ask_for_more(8 * GIB, AT_FORWARD, AT_FORWARD);
+        ask_for_more(8 * GIB, AT_OPERATOR, AT_OPERATOR);
         write_line(TEXTS[i]);
         explained of;
         explain(&made, &of);

@@ -186,14 +186,17 @@ enum { N_PASSES = 6 };
 static void train(bool is_held, bool has_backward, uint64_t backward_mib) {
     uint32_t phase = peak_scope(&program, NONE, TIDE_SCOPE_PHASE, "backward");
     uint64_t old = 0;
+    uint64_t old_second = 0;
     peak_text(&program, 21, "out = net(x)");
     peak_put(&program, 200, peak_at(&program, 3), NONE, TIDE_PARAMETER);
     for (int i = 0; i < N_PASSES; i++) {
         uint32_t line = peak_module(&program, peak_at(&program, 21), "Net.forward", USER, 40);
         peak_free(&program, peak_put(&program, 1, peak_at(&program, 20), NONE, TIDE_INPUT));
-        uint64_t made = peak_put(&program, 100, line, NONE, TIDE_ACTIVATION);
+        uint64_t made = peak_put(&program, 60, line, NONE, TIDE_ACTIVATION);
+        uint64_t second = peak_put(&program, 40, line, NONE, TIDE_ACTIVATION);
         if (old != 0) {
             peak_free(&program, old);
+            peak_free(&program, old_second);
         }
         peak_free_in(
             &program,
@@ -202,8 +205,10 @@ static void train(bool is_held, bool has_backward, uint64_t backward_mib) {
         peak_free(&program, peak_put(&program, 1, peak_at(&program, 22), NONE, TIDE_TEMPORARY));
         if (!is_held) {
             peak_free(&program, made);
+            peak_free(&program, second);
         }
         old = is_held ? made : 0;
+        old_second = second;
     }
 }
 
