@@ -224,12 +224,31 @@ static void equal_tensors(void **state) {
     assert_silent(&made, "equal_tensors");
     ask_for_more(8 * GIB, AT_FORWARD, AT_RUN);
     assert_silent(&made, "equal_tensors");
+    ask_for_more(8 * GIB, AT_MAIN, AT_RUN);
+    made.n--;
+    fail_request(&made, 8 * GIB, 7 * GIB, AT_FORWARD);
+    assert_silent(&made, "equal_tensors");
     begin_recording(&made); /* it would have fitted in one piece */
     alloc_alone(&made, FIRST, 7 * GIB, AT_MAIN);
     alloc_alone(&made, FIRST + NEXT, 7 * GIB, AT_RUN);
     buy(&made, FIRST + 2 * NEXT, 2600 * MIB, AT_RUN);
     fail_request(&made, 7 * GIB, 6 * GIB, AT_RUN);
     assert_silent(&made, "equal_tensors");
+}
+
+/* Other code than a backward pass has freed such results of layers: autograd does not keep them. */
+static void equal_tensors_of_layers(void **state) {
+    (void)state;
+    begin_recording(&made);
+    alloc_alone(&made, FIRST, 8 * GIB, AT_FORWARD);
+    drop(&made, FIRST, 8 * GIB);
+    alloc(&made, FIRST, 8 * GIB, AT_FORWARD);
+    alloc_alone(&made, FIRST + NEXT, 8 * GIB, AT_FORWARD);
+    fail_request(&made, 8 * GIB, 7 * GIB, AT_FORWARD);
+    explained of;
+    explain(&made, &of);
+    assert_non_null(strstr(cause_of(&of, "equal_tensors")->cure, "a smaller batch for this call"));
+    end_explained(&of);
 }
 
 /* By the text of the line, one tensor has a value for each pair of rows. */
@@ -341,6 +360,7 @@ int main(void) {
         cmocka_unit_test_setup(activations_of_a_batch, start),
         cmocka_unit_test_setup(few_large_results_are_no_batch, start),
         cmocka_unit_test_setup(equal_tensors, start),
+        cmocka_unit_test_setup(equal_tensors_of_layers, start),
         cmocka_unit_test_setup(equal_tensors_of_pairs, start),
         cmocka_unit_test_setup(data_moved_as_a_whole, start),
         cmocka_unit_test_setup(graphs_of_second_order, start),

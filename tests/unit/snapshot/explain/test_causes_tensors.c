@@ -192,8 +192,8 @@ static void train(bool is_held, bool has_backward, uint64_t backward_mib) {
     for (int i = 0; i < N_PASSES; i++) {
         uint32_t line = peak_module(&program, peak_at(&program, 21), "Net.forward", USER, 40);
         peak_free(&program, peak_put(&program, 1, peak_at(&program, 20), NONE, TIDE_INPUT));
-        uint64_t made = peak_put(&program, 60, line, NONE, TIDE_ACTIVATION);
-        uint64_t second = peak_put(&program, 40, line, NONE, TIDE_ACTIVATION);
+        uint64_t made = peak_put(&program, 55, line, NONE, TIDE_ACTIVATION);
+        uint64_t second = peak_put(&program, 45, line, NONE, TIDE_ACTIVATION);
         if (old != 0) {
             peak_free(&program, old);
             peak_free(&program, old_second);
