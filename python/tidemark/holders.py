@@ -64,14 +64,24 @@ class _Search:
         self.parts = {}  # (name, place) of an attribute of a part of a model -> the name with "*" for the part
 
     def run(self):
+        parts = []  # a model that a variable holds is a better name for its parts than their own "self"
         for place, variables in _roots():
             self.kept.append(variables)
             for name, value in variables.items():
-                self.add(value, (name, place))
+                if name == "self" and isinstance(value, self.torch.nn.Module):
+                    parts.append((value, (name, place)))
+                else:
+                    self.add(value, (name, place))
+        self.follow_all()
+        for value, name in parts:
+            self.add(value, name)
+        self.follow_all()
+        return self.seen, self.joined()
+
+    def follow_all(self):
         while self.queue and not self.clock.is_over():
             value, name = self.queue.popleft()
             self.follow(value, name)
-        return self.seen, self.joined()
 
     def joined(self):
         """The holders, with one name for the same attribute of several parts of a model."""

@@ -102,6 +102,36 @@ def validate():
     return total
 validate()
 """
+# A hook that appends to a list of each of several layers: the model that the program holds is named, not the layers' own "self".
+PARTS = """
+import torch
+class Part(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear, self.seen = torch.nn.Linear(1024, 1024), []
+    def forward(self, x):
+        self.seen.append(x.repeat(64, 1))
+        return self.linear(x)
+def run(model):
+    with torch.no_grad():
+        for i in range(100):
+            model(torch.randn(1024, 1024, device="cuda"))
+run(torch.nn.Sequential(Part(), torch.nn.Sequential(Part(), Part())).cuda())
+"""
+# The state is carried over; a variable of the called function has the same graph.
+CARRIED = """
+import torch
+net = torch.nn.Sequential(*[torch.nn.Linear(4096, 4096, device="cuda") for _ in range(4)])
+def policy(state):
+    latent = net(state)
+    return net(latent)
+def play():
+    state = torch.randn(8192, 4096, device="cuda")
+    for i in range(100):
+        action = policy(state)
+        state = state + action
+play()
+"""
 SLICES = """
 import torch
 class Cam:
@@ -123,10 +153,13 @@ try: torch.empty(8 << 30, dtype=torch.uint8, device="cuda")
 except torch.OutOfMemoryError: print("failed beside", other.pid)
 other.communicate(b"")
 """
-PROGRAMS = {"sum": SUM, "slices": SLICES, "other": OTHER, "cycles": CYCLES, "kept": KEPT, "caught": CAUGHT, "backward": BACKWARD, "inside": INSIDE, "endless": ENDLESS}
+PROGRAMS = {"sum": SUM, "parts": PARTS, "carried": CARRIED, "slices": SLICES, "other": OTHER, "cycles": CYCLES, "kept": KEPT, "caught": CAUGHT,
+            "backward": BACKWARD, "inside": INSIDE, "endless": ENDLESS}
 # name -> (bytes collected in MiB, None: unknown; parts of the explanation; parts that it must not have)
 EXPECTED = {
     "sum": (0, ["`total` in validate (sum.py:7) holds", "through 1 tensor with a graph of autograd"], []),
+    "parts": (0, ["`model.*.seen` in run (parts.py:13) holds nearly all of it"], ["`self.seen` in"]),
+    "carried": (0, ["`state` in play (carried.py:10) holds most of it"], ["`latent`"]),
     "slices": (0, ["`cam.feats` (slices.py) holds nearly all of it", "which are slices", "Cure: copy each slice"], []),
     "other": (0, ["The driver listed process", "with 15."], []),
     "cycles": (48 * 400, ["garbage in reference cycles", "break the cycle"], ["if the program no longer"]),

@@ -26,9 +26,16 @@ static bool is_in_loop(const tide_facts *facts, uint32_t node, const tide_loop *
            row->line >= loop->first_line && row->line <= loop->last_line;
 }
 
+/* Whether a line adds a tensor to a list or a sum. With one of these calls, it adds a number, or a
+ * tensor of the host. */
 static bool is_collecting(const tide_facts *facts, uint32_t node) {
-    return tide_cause_line_has(facts, node, ".append(") ||
-           tide_cause_line_has(facts, node, ".extend(") || tide_cause_line_has(facts, node, " += ");
+    return (tide_cause_line_has(facts, node, ".append(") ||
+            tide_cause_line_has(facts, node, ".extend(") ||
+            tide_cause_line_has(facts, node, " += ")) &&
+           !tide_cause_line_has(facts, node, ".item()") &&
+           !tide_cause_line_has(facts, node, ".tolist()") &&
+           !tide_cause_line_has(facts, node, ".cpu()") &&
+           !tide_cause_line_has(facts, node, ".numpy()");
 }
 
 void tide_cause_add_collecting_line(const tide_facts *facts, const tide_growth_fact *fact,

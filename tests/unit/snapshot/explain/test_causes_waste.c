@@ -178,6 +178,10 @@ static void collected_is_silent_on_others(void **state) {
     peak_lacks(&program, "results_collected");
     clear(NULL);
     program.mode = TIDE_AUTOGRAD_OFF;
+    collect(9, "right += (net(x) == y).sum().item()"); /* a number */
+    peak_lacks(&program, "results_collected");
+    clear(NULL);
+    program.mode = TIDE_AUTOGRAD_OFF;
     collect(5, "parts.append(net(x))");
     peak_lacks(&program, "results_collected");
 }
