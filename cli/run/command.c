@@ -200,11 +200,11 @@ static tide_status run_more(const tide_run_command_options *options, tide_launch
         config.streams = "now";
     }
     if (status == TIDE_OK && options->wants_verify && first->remedy.settings[0] == '\0') {
-        tide_run_tell_unverified(first);
+        tide_run_say_unverified(first);
     } else if (status == TIDE_OK && options->wants_verify) {
         config.allocator_settings = first->remedy.settings;
         TIDE_TRY(run_again(options, config, &other, error));
-        tide_run_tell_verified(first, &other);
+        tide_run_say_verified(first, &other);
         tide_run_figures_fini(&other);
         config.allocator_settings = NULL;
     }

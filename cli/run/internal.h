@@ -272,9 +272,15 @@ void tide_run_tell_need(const tide_run_command_options *options, const tide_run_
  * that ran out of memory, or that has the highest peak. None if it cannot be found. */
 void tide_run_find_remedy(const tide_run_answer *of, tide_run_figures *to);
 /* Prints whether a run with that setting did what the replay said. */
-void tide_run_tell_verified(const tide_run_figures *first, const tide_run_figures *again);
-/* Prints that no setting is named, so that nothing is verified. */
-void tide_run_tell_unverified(const tide_run_figures *first);
+void tide_run_say_verified(const tide_run_figures *first, const tide_run_figures *again);
+/* Prints that no setting is named: nothing is verified. */
+void tide_run_say_unverified(const tide_run_figures *first);
+
+enum { TIDE_RUN_VERIFIED_BYTES = 512 };
+
+/* verified_words.c. "verified: with PYTORCH_CUDA_ALLOC_CONF=..". Returns `text`. */
+const char *tide_run_verified_words(const tide_run_figures *first, const tide_run_figures *again,
+                                    char text[TIDE_RUN_VERIFIED_BYTES]);
 /* range.c. Adds the bytes that the lines of the program hold at the peak of the facts. */
 void tide_run_note_lines(const tide_facts *facts, tide_run_figures *to);
 /* Prints how much the peak depends on when work on streams completes: immediately, or when the host

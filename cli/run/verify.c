@@ -4,7 +4,6 @@
 #include "cli/cli.h"
 #include "cli/run/internal.h"
 #include "common/hostmem.h"
-#include "common/text/bytes.h"
 #include "programs/launch/left/peaks.h"
 #include "snapshot/explain/causes/causes.h"
 
@@ -59,45 +58,13 @@ void tide_run_find_remedy(const tide_run_answer *of, tide_run_figures *to) {
     tide_lifetimes_fini(&lifetimes);
 }
 
-void tide_run_tell_unverified(const tide_run_figures *first) {
+void tide_run_say_unverified(const tide_run_figures *first) {
     tide_cli_note(TIDE_COMMAND_RUN, "nothing was verified: no setting of the allocator %s",
                   first->n_failed_requests > 0 ? "is a cure for this failure"
                                                : "would reserve much less");
 }
 
-void tide_run_tell_verified(const tide_run_figures *first, const tide_run_figures *again) {
-    const char *settings = first->remedy.settings;
-    char reserved[TIDE_BYTES_TEXT];
-    char before[TIDE_BYTES_TEXT];
-    bool has_failed = first->n_failed_requests > 0;
-    (void)tide_bytes_format(again->reserved_bytes, reserved);
-    (void)tide_bytes_format(first->reserved_bytes, before);
-    if (again->n_processes == 0 || (again->has_failed && again->n_failed_requests == 0)) {
-        tide_cli_note(TIDE_COMMAND_RUN,
-                      "not verified: with PYTORCH_CUDA_ALLOC_CONF=%s the same program failed for "
-                      "another reason than memory",
-                      settings);
-    } else if (tide_replay_config_equal(&first->settings, &again->settings)) {
-        tide_cli_note(TIDE_COMMAND_RUN,
-                      "not verified: PYTORCH_CUDA_ALLOC_CONF=%s had no effect, because the program "
-                      "sets the variable itself",
-                      settings);
-    } else if (again->n_failed_requests > 0) {
-        tide_cli_note(TIDE_COMMAND_RUN,
-                      "it did not help: with PYTORCH_CUDA_ALLOC_CONF=%s the same program ran out "
-                      "of memory, with %s reserved at its peak",
-                      settings, reserved);
-    } else if (has_failed) {
-        tide_cli_note(TIDE_COMMAND_RUN,
-                      "verified: with PYTORCH_CUDA_ALLOC_CONF=%s the same program did not run out "
-                      "of memory, and reserved %s at its peak",
-                      settings, reserved);
-    } else {
-        tide_cli_note(TIDE_COMMAND_RUN,
-                      "%s: with PYTORCH_CUDA_ALLOC_CONF=%s the same program reserved %s at its "
-                      "peak instead of %s",
-                      again->reserved_bytes < first->reserved_bytes ? "verified"
-                                                                    : "it did not help",
-                      settings, reserved, before);
-    }
+void tide_run_say_verified(const tide_run_figures *first, const tide_run_figures *again) {
+    char words[TIDE_RUN_VERIFIED_BYTES];
+    tide_cli_note(TIDE_COMMAND_RUN, "%s", tide_run_verified_words(first, again, words));
 }
