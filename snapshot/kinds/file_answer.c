@@ -70,16 +70,17 @@ void tide_file_answer_add_place(const tide_trace_frame *frame, tide_text *to) {
 }
 
 void tide_file_answer_say_record(tide_file_answer *answer, const tide_traceback *trace,
-                                 bool is_cuda, const char *file, const char *unknown) {
+                                 tide_file_devices devices, const char *file, const char *unknown) {
     const char *program = name_of(trace->outer.file);
-    if (!is_cuda || trace->is_windows || program[0] == '<') {
+    const char *module = devices == TIDE_FILE_XPU ? "xpu" : "cuda";
+    if (devices != TIDE_FILE_CUDA || trace->is_windows || program[0] == '<') {
         tide_file_answer_say(
             answer, "unknown",
             "Not known from %s: %s. To record it, put "
-            "torch.cuda.memory._record_memory_history(max_entries=1000000) before the "
-            "work and torch.cuda.memory._dump_snapshot('memory.pickle') after it, or "
+            "torch.%s.memory._record_memory_history(max_entries=1000000) before the "
+            "work and torch.%s.memory._dump_snapshot('memory.pickle') after it, or "
             "where the exception is caught.",
-            file, unknown);
+            file, unknown, module, module);
     } else {
         bool has_program = program[0] != '\0';
         tide_file_answer_say(

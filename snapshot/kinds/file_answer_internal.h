@@ -12,10 +12,17 @@
 const tide_trace_frame *tide_file_answer_line(const tide_traceback *trace);
 /* "train (train.py:12)" */
 void tide_file_answer_add_place(const tide_trace_frame *frame, tide_text *to);
+/* Whose devices a file is about. */
+typedef enum tide_file_devices {
+    TIDE_FILE_CUDA = 0,
+    TIDE_FILE_ROCM, /* PyTorch's module for them is torch.cuda, too */
+    TIDE_FILE_XPU
+} tide_file_devices;
+
 /* "Not known from a message: ...": with the command that records it; that of PyTorch if tidemark
  * cannot run the program: outside of CUDA, on Windows, in a notebook. */
 void tide_file_answer_say_record(tide_file_answer *answer, const tide_traceback *trace,
-                                 bool is_cuda, const char *file, const char *unknown);
+                                 tide_file_devices devices, const char *file, const char *unknown);
 
 /* trace_answer.c. TIDE_FORMAT: the trace has no events about memory. */
 TIDE_NODISCARD tide_status tide_file_answer_trace(tide_file_answer *answer,

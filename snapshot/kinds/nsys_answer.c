@@ -131,7 +131,7 @@ static void say_report(tide_file_answer *answer, reading *of) {
     tide_file_answer_figure(answer, "device", highest_device);
     tide_file_answer_figure(answer, "reserved_peak_bytes", highest);
     tide_file_answer_say_record(
-        answer, &NOTHING, true, "a report of Nsight Systems",
+        answer, &NOTHING, TIDE_FILE_CUDA, "a report of Nsight Systems",
         "which lines allocated the memory, and what a framework's allocator made of it, such as "
         "PyTorch, whose calls of CUDA are for segments and not for tensors");
 }

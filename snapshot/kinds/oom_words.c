@@ -427,8 +427,10 @@ static void say_unknown(const failure *of) {
     } else {
         tide_text_add(&text, "what filled the memory");
     }
-    tide_file_answer_say_record(of->answer, of->trace, !oom->is_hip && !oom->is_xpu, "a message",
-                                words);
+    tide_file_devices devices = oom->is_hip   ? TIDE_FILE_ROCM
+                                : oom->is_xpu ? TIDE_FILE_XPU
+                                              : TIDE_FILE_CUDA;
+    tide_file_answer_say_record(of->answer, of->trace, devices, "a message", words);
 }
 
 static void add_all_figures(const failure *of) {

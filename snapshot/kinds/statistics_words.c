@@ -65,7 +65,7 @@ void tide_file_answer_statistics(tide_file_answer *answer, const tide_log_text *
     tide_file_answer_figure(answer, "ooms", of->n_ooms);
     tide_file_answer_figure(answer, "retries", of->n_retries);
     tide_file_answer_say_record(
-        answer, &log->trace, true, "these figures",
+        answer, &log->trace, TIDE_FILE_CUDA, "these figures",
         "which lines hold the memory, when the peaks were, and whether anything "
         "grows");
 }

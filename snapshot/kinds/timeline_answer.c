@@ -155,7 +155,7 @@ static void say_timeline(tide_file_answer *answer, const timeline *of) {
                              BYTES(of->peak_bytes), words);
     }
     tide_file_answer_figure(answer, "allocated_peak_bytes", of->peak_bytes);
-    tide_file_answer_say_record(answer, &NOTHING, true, "a timeline",
+    tide_file_answer_say_record(answer, &NOTHING, TIDE_FILE_CUDA, "a timeline",
                                 "which lines allocated the memory, which device it is of, and what "
                                 "the allocator had reserved");
 }

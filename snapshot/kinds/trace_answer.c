@@ -221,7 +221,7 @@ static void say_trace(tide_file_answer *answer, const trace *of) {
     if (highest != NULL) {
         tide_file_answer_figure(answer, "allocated_peak_bytes", highest->peak_bytes);
     }
-    tide_file_answer_say_record(answer, &NOTHING, true, "a trace",
+    tide_file_answer_say_record(answer, &NOTHING, TIDE_FILE_CUDA, "a trace",
                                 "which lines allocated the memory, and whether anything grows");
 }
 

@@ -56,8 +56,9 @@ static void less_reserved(void **state) {
 
 static void another_failure(void **state) {
     (void)state;
-    const char *const words = "not verified: with PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128 the "
-                              "same program failed for another reason than memory";
+    const char *const words =
+        "not verified: with PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128 the "
+        "same program failed for another reason than memory";
     again.has_failed = true;
     expect(words);
     again.has_failed = false;

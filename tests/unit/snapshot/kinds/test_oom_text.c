@@ -223,6 +223,46 @@ static void other_frameworks(void **state) {
                   ALL("no figures"), ALL("CUDA_LAUNCH_BLOCKING"));
 }
 
+/* Messages of CUDA and of its libraries, which have no figures. */
+static void messages_without_figures(void **state) {
+    (void)state;
+    static const char *const TEXTS[] = {
+        "pycuda._driver.MemoryError: CUDA_ERROR_OUT_OF_MEMORY",
+        "cudaErrorMemoryAllocation: out of memory",
+        "RuntimeError: CUDA driver error: out of memory",
+        "cudaMalloc failed: out of memory",
+        "RuntimeError: CUDA failed with error out of memory",
+        "CUDA runtime error: out of memory",
+        "CUDA failure 2: out of memory ; GPU=0",
+        "NCCL WARN Cuda failure 'out of memory'",
+        "RuntimeError: NCCL Error 1: unhandled cuda error, Cuda failure 2 'out of memory'",
+        "RuntimeError: cuda runtime error (2) : out of memory at /opt/conda/THCStorage.cu:58",
+        "RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
+    };
+    for (size_t i = 0; i < sizeof(TEXTS) / sizeof(TEXTS[0]); i++) {
+        answer_expect(TEXTS[i],
+                      ALL("Out of memory in CUDA.", "has no figures: a call of CUDA itself",
+                          "`tidemark run COMMAND` with the program's arguments records it"),
+                      ALL("asked for", "CUDA_LAUNCH_BLOCKING"));
+    }
+}
+
+/* Outside of CUDA, the recorder is PyTorch's, in the module of those devices. */
+static void who_records_it(void **state) {
+    (void)state;
+#define FULL                                                                                       \
+    " out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 8.00 GiB of which " \
+    "1.00 GiB is free. Of the allocated memory 6.90 GiB is allocated by PyTorch, and 50.00 MiB "   \
+    "is reserved by PyTorch but unallocated."
+    answer_expect("CUDA" FULL, ALL("`tidemark run COMMAND`"), ALL("_record_memory_history"));
+    answer_expect("HIP" FULL, ALL("torch.cuda.memory._record_memory_history"), ALL("tidemark run"));
+    answer_expect("XPU" FULL,
+                  ALL("torch.xpu.memory._record_memory_history",
+                      "torch.xpu.memory._dump_snapshot('memory.pickle')"),
+                  ALL("torch.cuda", "tidemark run"));
+#undef FULL
+}
+
 static void texts_without_a_message(void **state) {
     (void)state;
     static const char *const TEXTS[] = {
@@ -273,6 +313,8 @@ int main(void) {
         cmocka_unit_test(figures_that_do_not_explain),
         cmocka_unit_test(rounding),
         cmocka_unit_test(other_frameworks),
+        cmocka_unit_test(messages_without_figures),
+        cmocka_unit_test(who_records_it),
         cmocka_unit_test(texts_without_a_message),
         cmocka_unit_test(numbers_out_of_range),
     };
