@@ -63,11 +63,11 @@ class Live:
         live, names, steps = (importlib.import_module(f"tidemark.{name}") for name in ("live", "live_names", "steps"))
         self.live = live.find()
         assert self.live.attach() == live.ATTACHED
-        self.live.watch_modules(torch)
         self.pause = self.live.library.tidemark_live_pause
         self.pause.argtypes = [ctypes.c_int, ctypes.c_int]
         self.marks = steps.Marks(self.live)
-        self.names = names.LiveNames(self.marks)
+        self.gates = [Gate(self.marks), Gate(names.LiveNames(self.marks))]
+        self.live.watch_modules(torch, lambda *call: self.gates[1].look_at_call(*call))
         self.steps = steps
 
     def way(self, stacks):
@@ -78,11 +78,10 @@ class Live:
 
     def with_labels(self):
         """As `tidemark run` records: also steps, phases and the names of tensors."""
-        gates = [Gate(self.marks), Gate(self.names)]
-        self.steps.watch(*gates, lambda: None)
+        self.steps.watch(*self.gates, lambda: None)
 
         def switch(is_on):
-            for gate in gates:
+            for gate in self.gates:
                 gate.__dict__["is_on"] = is_on
 
         def on():
