@@ -13,12 +13,9 @@ test('versions stand in the title, and what is not exact is part of the answer',
   assert.doesNotMatch(run({}).title, /Python/);
   const row = (call, more) => ({ call, what: 'not known', bound_bytes: -1, refused: false, ...more });
   const inexact = [row('a', { bound_bytes: 1 << 20 }), row('b', { refused: true })];
-  const printed = [
-    'not exact: a (at most 1.00\u00a0MiB): not known',
-    'not exact: b, which was refused: not known',
-  ];
-  assert.deepEqual(warningsOf(run({ inexact }), true), [printed.join('; ')]);
+  const printed = 'not exact: a (at most 1.00\u00a0MiB): not known; b, which was refused: not known';
+  assert.deepEqual(warningsOf(run({ inexact }), true), [printed]);
   assert.deepEqual(warningsOf(run({ inexact }), false), []);
-  assert.deepEqual(answerOf(run({ inexact })).slice(-2), printed);
+  assert.deepEqual(answerOf(run({ inexact })).at(-1), printed);
   assert.deepEqual(warningsOf(run({ inexact: [] }), true), []);
 });

@@ -38,10 +38,6 @@ export function answerOf(run) {
  */
 export function warningsOf(run, isOneOfSeveral) {
   const sentences = allOf(run).map(([key, text]) => ({ key, text: unbroken(text) }));
-  const inexact = sentences.filter(({ key }) => isOneOfSeveral && key === 'inexact');
-  return [
-    ...sentences.filter(({ key }) => WARNINGS.has(key)).map(({ text }) => text),
-    ...(inexact.length > 0 ? [inexact.map(({ text }) => text).join('; ')] : []),
-    ...run.warnings,
-  ];
+  const isShown = (/** @type {string} */ key) => WARNINGS.has(key) || (isOneOfSeveral && key === 'inexact');
+  return [...sentences.filter(({ key }) => isShown(key)).map(({ text }) => text), ...run.warnings];
 }
