@@ -243,3 +243,12 @@ tide_cause tide_cause_of_peak(const tide_facts *facts, const char *id, int64_t b
                         .share = (double)bytes / (double)facts->peak_bytes,
                         .bytes = bytes};
 }
+
+uint32_t tide_cause_call_of_model(const tide_facts *facts) {
+    uint32_t line = tide_stack_program(&facts->stacks, facts->failure.stack);
+    bool is_in = (tide_stack_traits(&facts->stacks, line) & TIDE_IN_FORWARD) != 0;
+    while (line != TIDE_NONE && (tide_stack_traits(&facts->stacks, line) & TIDE_IN_FORWARD) != 0) {
+        line = tide_stack_program_caller(&facts->stacks, line);
+    }
+    return is_in ? line : TIDE_NONE;
+}

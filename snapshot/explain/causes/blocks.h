@@ -76,6 +76,10 @@ bool tide_cause_is_node(const tide_facts *facts, const tide_lifetime *block, con
 /* The name of the node of autograd that made the block; "": unknown. */
 const char *tide_cause_node(const tide_facts *facts, const tide_lifetime *block);
 
+/* The program's line that called the model in which the request failed; TIDE_NONE: it failed
+ * outside of models, or none failed. */
+uint32_t tide_cause_call_of_model(const tide_facts *facts);
+
 /* The function of a node of the stack tree without its class: "forward". */
 const char *tide_cause_function(const tide_facts *facts, uint32_t node);
 

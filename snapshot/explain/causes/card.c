@@ -166,7 +166,9 @@ static tide_status say_weights(const tide_facts *facts, tide_causes *to) {
     uint32_t traits = tide_stack_traits(&facts->stacks, failure->stack);
     bool is_building = (traits & (TIDE_IN_MODULE_INIT | TIDE_IN_INIT | TIDE_IN_CONVERSION)) != 0 &&
                        (traits & (TIDE_IN_OPTIMIZER | TIDE_IN_DEEPCOPY)) == 0;
-    if (!is_building || failure->allocated_bytes < failure->capacity_bytes / 100 * BUILT_PERCENT) {
+    bool is_known = tide_causes_find(to, "models_kept") != NULL;
+    if (!is_building || is_known ||
+        failure->allocated_bytes < failure->capacity_bytes / 100 * BUILT_PERCENT) {
         return TIDE_OK;
     }
     int64_t weights = weight_bytes(facts);
@@ -253,16 +255,6 @@ static beside look_beside(const tide_facts *facts) {
     return found;
 }
 
-/* The program's line that called the model in which the request failed; TIDE_NONE. */
-static uint32_t call_of_model(const tide_facts *facts) {
-    uint32_t line = tide_stack_program(&facts->stacks, facts->failure.stack);
-    bool is_in = (tide_stack_traits(&facts->stacks, line) & TIDE_IN_FORWARD) != 0;
-    while (line != TIDE_NONE && (tide_stack_traits(&facts->stacks, line) & TIDE_IN_FORWARD) != 0) {
-        line = tide_stack_program_caller(&facts->stacks, line);
-    }
-    return is_in ? line : TIDE_NONE;
-}
-
 static void add_too_large(const tide_facts *facts, const beside *of, bool is_cdist, tide_text *to) {
     const tide_failure *failure = &facts->failure;
     char asked[TIDE_BYTES_TEXT];
@@ -294,7 +286,7 @@ static void add_too_large(const tide_facts *facts, const beside *of, bool is_cdi
         tide_text_add(to, "that existed (%s)", tide_bytes_format(of->largest_bytes, largest));
     }
     tide_text_add(to, "%s%s.", why[0] != '\0' ? ": " : "", why);
-    uint32_t call = call_of_model(facts);
+    uint32_t call = tide_cause_call_of_model(facts);
     if (call != TIDE_NONE) {
         tide_text_add(to, " The model was called at %s.",
                       tide_cause_quoted(facts, call, "", place));
@@ -325,7 +317,7 @@ static const char *cure_of_large(const tide_facts *facts, bool is_cdist, size_t 
                "tensor of differences. Chunks help only under `no_grad`, or with a `backward()` "
                "for each, because autograd keeps them until then";
     }
-    if (n_own == 0 && call_of_model(facts) != TIDE_NONE &&
+    if (n_own == 0 && tide_cause_call_of_model(facts) != TIDE_NONE &&
         !tide_cause_line_multiplies(facts, line)) {
         return "call the model on parts of its input (under `no_grad`, or with a `backward()` for "
                "each), or look at the shapes of that request";

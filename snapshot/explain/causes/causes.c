@@ -7,12 +7,12 @@
 
 static tide_cause_rule *const RULES[] = {
     /* the whole failure */
+    tide_cause_models,
     tide_cause_card,
     tide_cause_exception,
     tide_cause_process,
     /* growth and fragmentation */
     tide_cause_growth,
-    tide_cause_models,
     tide_cause_garbage,
     tide_cause_fragmentation,
     tide_cause_double,
@@ -48,6 +48,7 @@ static tide_cause_rule *const RULES[] = {
     tide_cause_equals,
     tide_cause_data,
     tide_cause_activations,
+    tide_cause_sheer,
 };
 
 #define LEAST_SHARE 0.01                /* smaller causes are not named */

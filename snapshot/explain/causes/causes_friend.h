@@ -70,7 +70,8 @@ tide_cause_rule tide_cause_results;       /* only if nothing else fired, as are 
 tide_cause_rule tide_cause_equals;
 tide_cause_rule tide_cause_data;
 tide_cause_rule tide_cause_activations;
-tide_cause_rule tide_cause_models;
+tide_cause_rule tide_cause_sheer;
+tide_cause_rule tide_cause_models; /* before card, whose weights may be theirs */
 tide_cause_rule tide_cause_spare;
 tide_cause_rule tide_cause_loaded;
 tide_cause_rule tide_cause_untrained;    /* after growth, which may name the graph */

@@ -11,7 +11,8 @@ static bool is_appended(const tide_facts *facts, const tide_lifetime *block) {
     uint32_t node = block->stack != TIDE_NONE ? facts->stacks.visible[block->stack] : TIDE_NONE;
     return tide_cause_mode(facts, block) > TIDE_AUTOGRAD_ON &&
            tide_block_is_forward(&facts->lines, block) && !tide_cause_is_state(facts, block) &&
-           !tide_cause_is_pooled(facts, block) && tide_cause_line_has(facts, node, ".append(");
+           !tide_cause_is_pooled(facts, block) && tide_cause_line_has(facts, node, ".append(") &&
+           tide_cause_line_collects(facts, node);
 }
 
 tide_status tide_cause_collected(const tide_facts *facts, tide_causes *to) {

@@ -40,7 +40,7 @@ static tide_status say(const tide_facts *facts, bool varies, const tide_stayers 
     const tide_reserved_part *part = &facts->failure.reserved.parts[facts->failure.kind];
     tide_text text = tide_text_in(words, sizeof(words));
     tide_text_add(&text,
-                  "Fragmentation: %s of the reserved memory were free, but in pieces of at most "
+                  "Fragmentation: %s of the reserved memory was free, but in pieces of at most "
                   "%s. In one piece, the request would have fitted, with %s left.",
                   tide_bytes_format(part->free_bytes, free_bytes),
                   tide_bytes_format(part->largest_bytes, largest),

@@ -77,3 +77,16 @@ bool tide_cause_line_subtracts_pairs(const tide_facts *facts, uint32_t node) {
         tide_cause_line_has(facts, node, "None") || tide_cause_line_has(facts, node, ".unsqueeze(");
     return is_pairing && tide_cause_line_has(facts, node, " - ");
 }
+
+bool tide_cause_line_collects(const tide_facts *facts, uint32_t node) {
+    static const char *const ADDS[] = {".append(", ".extend(", " += "};
+    static const char *const MOVES[] = {".item()", ".tolist()", ".cpu()", ".numpy()"};
+    bool adds = false;
+    for (size_t i = 0; i < sizeof(ADDS) / sizeof(ADDS[0]); i++) {
+        adds = adds || tide_cause_line_has(facts, node, ADDS[i]);
+    }
+    for (size_t i = 0; i < sizeof(MOVES) / sizeof(MOVES[0]) && adds; i++) {
+        adds = !tide_cause_line_has(facts, node, MOVES[i]);
+    }
+    return adds;
+}

@@ -25,6 +25,10 @@ bool tide_cause_line_has(const tide_facts *facts, uint32_t node, const char *par
 /* Whether its text pairs, broadcasts or gathers: `x[:, None] - x[None]`, `x[edges[0]]`. */
 bool tide_cause_line_expands(const tide_facts *facts, uint32_t node);
 
+/* Whether its text adds to a list or a sum, and neither a number nor a tensor of the host:
+ * `losses.append(loss)`, not `losses.append(loss.item())`. */
+bool tide_cause_line_collects(const tide_facts *facts, uint32_t node);
+
 /* Whether its text has a product of matrices. */
 bool tide_cause_line_multiplies(const tide_facts *facts, uint32_t node);
 

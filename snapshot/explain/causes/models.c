@@ -6,6 +6,8 @@ enum {
     LEAST_ROUNDS = 3,       /* in which the same weight was made */
     LEAST_PERCENT = 20,     /* of the peak, at least, of earlier rounds */
     LEAST_COPIES = 3,       /* of models that deepcopy made */
+    LEAST_WEIGHTS = 16,     /* of a round that is a whole model .. */
+    LEAST_EQUAL = 2,        /* .. and rounds that are equal to the one before */
     BARE_PERCENT = 95,      /* of the earlier rounds' bytes, in weights */
     MOST_BURST_ROWS = 20000 /* between two frees of one burst */
 };
@@ -14,9 +16,12 @@ enum {
  * forward pass. */
 typedef struct rounds {
     bool by_forward;
-    uint32_t first_of_peak; /* birth of the first weight of the round in which the peak is */
-    size_t n;               /* up to the peak */
-    bool has_run;           /* such a pass, since the last weight */
+    uint32_t first_of_peak;      /* birth of the first weight of the round in which the peak is */
+    size_t n;                    /* up to the peak */
+    bool has_run;                /* such a pass, since the last weight */
+    size_t n_weights, n_of_last; /* of this round, and of the one before */
+    int64_t bytes, bytes_of_last;
+    size_t n_equal; /* rounds with the weights of the one before, of at least LEAST_WEIGHTS */
 } rounds;
 
 /* Weights that a constructor, a conversion or a copy of a module made on a line of the program. */
@@ -38,8 +43,16 @@ static void follow(const tide_facts *facts, const tide_lifetime *block, rounds *
     if (to->has_run || to->n == 0) {
         to->n++;
         to->first_of_peak = block->born;
+        to->n_equal += to->n_weights >= LEAST_WEIGHTS && to->n_weights == to->n_of_last &&
+                       to->bytes == to->bytes_of_last;
+        to->n_of_last = to->n_weights;
+        to->bytes_of_last = to->bytes;
+        to->n_weights = 0;
+        to->bytes = 0;
     }
     to->has_run = false;
+    to->n_weights++;
+    to->bytes += (int64_t)block->block_bytes;
 }
 
 /* What a round leaves: weights, gradients, and the optimizer's state. */
@@ -179,7 +192,8 @@ static tide_status say(const tide_facts *facts, const older *of, const series *l
 }
 
 /* Without a training, layers that are built one by one, each after a forward pass that finds its
- * shape, look like models: only those that are collected together count. */
+ * shape, look like models: only those count that are collected together, or that repeat many
+ * weights. */
 static tide_status find(const tide_facts *facts, bool by_forward, tide_causes *to) {
     rounds of = {.by_forward = by_forward};
     for (size_t i = 0; i < facts->lifetimes->n_lifetimes; i++) {
@@ -205,7 +219,7 @@ static tide_status find(const tide_facts *facts, bool by_forward, tide_causes *t
         return TIDE_OK; /* the growth of copies has its own sentence, model_copies */
     }
     bool is_anew = like.n_rounds >= LEAST_ROUNDS && like.is_in_peak && like.n_kept >= least &&
-                   (like.is_collected || !by_forward);
+                   (like.is_collected || !by_forward || of.n_equal >= LEAST_EQUAL);
     return is_anew ? say(facts, &found, &like, by_forward, to) : TIDE_OK;
 }
 

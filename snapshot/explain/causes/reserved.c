@@ -62,7 +62,7 @@ static tide_status say_streams(const tide_facts *facts, tide_causes *to) {
     tide_text text = tide_text_in(words, sizeof(words));
     tide_cause cause = begin(facts, "side_stream_cache", TIDE_RESERVED_STREAMS, part->free_bytes);
     tide_text_add(&text,
-                  "%s of the %s reserved were free, but cached for %s other than the main one, and "
+                  "%s of the %s reserved was free, but cached for %s other than the main one, and "
                   "only requests on %s can use them.",
                   tide_bytes_format(part->free_bytes, free_bytes),
                   tide_bytes_format(at->bytes, all),

@@ -42,7 +42,7 @@ static tide_status say(const tide_facts *facts, int64_t row, const tide_reserved
     if (line != TIDE_NONE) {
         tide_text_add(&text, " for %s", tide_cause_quoted(facts, line, "", place));
     }
-    tide_text_add(&text, ", while %s of what it had reserved were free, in pieces of at most %s.",
+    tide_text_add(&text, ", while %s of what it had reserved was free, in pieces of at most %s.",
                   tide_bytes_format(part->free_bytes, free_bytes),
                   tide_bytes_format(part->largest_bytes, largest));
     if (varies) {

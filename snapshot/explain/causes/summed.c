@@ -26,24 +26,12 @@ static bool is_in_loop(const tide_facts *facts, uint32_t node, const tide_loop *
            row->line >= loop->first_line && row->line <= loop->last_line;
 }
 
-/* Whether a line adds a tensor to a list or a sum. With one of these calls, it adds a number, or a
- * tensor of the host. */
-static bool is_collecting(const tide_facts *facts, uint32_t node) {
-    return (tide_cause_line_has(facts, node, ".append(") ||
-            tide_cause_line_has(facts, node, ".extend(") ||
-            tide_cause_line_has(facts, node, " += ")) &&
-           !tide_cause_line_has(facts, node, ".item()") &&
-           !tide_cause_line_has(facts, node, ".tolist()") &&
-           !tide_cause_line_has(facts, node, ".cpu()") &&
-           !tide_cause_line_has(facts, node, ".numpy()");
-}
-
 void tide_cause_add_collecting_line(const tide_facts *facts, const tide_growth_fact *fact,
                                     const char *before, tide_text *to) {
     const tide_stack_row *stacks = facts->snapshot->stacks;
     uint32_t found = TIDE_NONE;
     for (uint32_t i = 0; i < facts->snapshot->n_stacks; i++) {
-        if (is_in_loop(facts, i, fact->loop) && is_collecting(facts, i)) {
+        if (is_in_loop(facts, i, fact->loop) && tide_cause_line_collects(facts, i)) {
             if (found != TIDE_NONE && stacks[found].frame != stacks[i].frame) {
                 return; /* which of them keeps the blocks is not known */
             }
@@ -110,9 +98,10 @@ static uint32_t find_sum(const tide_facts *facts, const tide_loop *loop) {
         const tide_lifetime *block = tide_facts_block(facts, (uint32_t)i);
         const tide_source_row *row = text_of(facts, block, loop, &node);
         bool is_loss = row != NULL && block->requested_bytes <= SCALAR_BYTES &&
-                       (is_collecting(facts, node) || is_carried(row->text) ||
+                       (tide_cause_line_collects(facts, node) || is_carried(row->text) ||
                         (loop->is_one_line && strstr(row->text, "loss") != NULL));
-        found = is_loss && (found == TIDE_NONE || is_collecting(facts, node)) ? node : found;
+        found =
+            is_loss && (found == TIDE_NONE || tide_cause_line_collects(facts, node)) ? node : found;
     }
     return found;
 }

@@ -203,8 +203,42 @@ static void an_uncertain_holder_is_not_named(void **state) {
     end_explained(&of);
 }
 
+/* ---- models that pile up ---- */
+
+/* Models of `n` weights, which one function builds, each run once and kept; the last one does not
+ * fit. */
+static void pile_up(uint64_t n_models, uint64_t n_weights, bool grows) {
+    uint64_t address = FIRST;
+    begin_recording(&made);
+    for (uint64_t i = 0; i < n_models; i++) {
+        for (uint64_t j = 0; j < n_weights + (grows ? i : 0); j++, address += NEXT) {
+            alloc_alone(&made, address, 64 * MIB, AT_BUILD)->category = TIDE_PARAMETER;
+        }
+        alloc_alone(&made, address, MIB, AT_FORWARD);
+        drop(&made, address, MIB);
+        address += NEXT;
+    }
+    alloc_alone(&made, address, 64 * MIB, AT_BUILD)->category = TIDE_PARAMETER;
+    fail_request(&made, 2 * GIB, GIB, AT_BUILD);
+}
+
+static void models_that_pile_up(void **state) {
+    (void)state;
+    pile_up(8, 20, false);
+    explain(&made, &of);
+    assert_non_null(strstr(cause_of(&of, "models_kept")->words,
+                           "Weights of earlier models make up 10.00 GiB of the peak"));
+    end_explained(&of);
+    assert_silent(&made, "weights_alone");
+    pile_up(8, 4, false); /* layers that are built one by one */
+    assert_silent(&made, "models_kept");
+    pile_up(8, 20, true); /* and such that differ */
+    assert_silent(&made, "models_kept");
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(garbage_is_certain),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(models_that_pile_up),
+                                       cmocka_unit_test(garbage_is_certain),
                                        cmocka_unit_test(what_is_referenced_is_no_cycle),
                                        cmocka_unit_test(without_the_fact_it_is_a_question),
                                        cmocka_unit_test(garbage_without_a_loop),

@@ -39,7 +39,7 @@ static void reserved_for_varying_sizes(void **state) {
     const tide_cause *cause = cause_of(&of, "reserved_in_pieces");
     assert_string_equal(cause->words,
                         "The allocator reserved 900.00 MiB more for run (model.py:5), while "
-                        "3.52 GiB of what it had reserved were free, in pieces of at most 800.00 "
+                        "3.52 GiB of what it had reserved was free, in pieces of at most 800.00 "
                         "MiB. The sizes of the same tensors change from pass to pass, and a piece "
                         "of another size often fits none of them.");
     assert_true(cause->is_of_reserved);
@@ -126,7 +126,7 @@ static void side_stream(void **state) {
     assert_int_equal(cause->bytes, 4 * GIB);
     assert_true(cause->is_of_reserved);
     assert_int_equal(cause->tier, TIDE_TIER_PEAK);
-    assert_non_null(strstr(cause->words, "4.00 GiB of the 12.00 GiB reserved were free"));
+    assert_non_null(strstr(cause->words, "4.00 GiB of the 12.00 GiB reserved was free"));
     assert_non_null(strstr(cause->words, "run (model.py:5)"));
     end_explained(&of);
     cache_of_stream(8 * GIB, GIB); /* 11 % */

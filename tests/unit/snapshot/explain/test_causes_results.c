@@ -351,8 +351,62 @@ static void a_cache_is_no_graph(void **state) {
     end_explained(&of);
 }
 
+/* ---- sheer size ---- */
+
+/* A card with that many GiB at line 14, when a call of the model asks for some at `asked_at`. */
+static void ask(uint64_t gib, uint64_t asked_gib, uint32_t asked_at) {
+    begin_recording(&made);
+    for (uint64_t i = 0; i < 2; i++) {
+        alloc_alone(&made, FIRST + i * NEXT, gib / 2 * GIB, AT_EXCEPT);
+    }
+    fail_request(&made, asked_gib * GIB, (23 - gib) * GIB, asked_at);
+}
+
+static void expect_sheer(const char *words, const char *cure) {
+    explained of;
+    explain(&made, &of);
+    const tide_cause *cause = cause_of(&of, "sheer_size");
+    if (strcmp(cause->words, words) != 0 || strncmp(cause->cure, cure, strlen(cure)) != 0) {
+        fail_msg("%s Cure: %s", cause->words, cause->cure);
+    }
+    end_explained(&of);
+}
+
+static void sheer_size(void **state) {
+    (void)state;
+    static const tide_source_row MAKES[] = {
+        {FIXTURE_TRAIN, 10, "out = torch.zeros(shape, device=d)", false},
+        {FIXTURE_TRAIN, 14, "tiles = rows.repeat(n, 1)", false}};
+    ask(10, 14, AT_RUN);
+    expect_sheer("run (model.py:5) asks for 14.00 GiB, 60 % of the 23.00 GiB that PyTorch could "
+                 "have, beside 10.00 GiB that was allocated.",
+                 "make these tensors smaller (a smaller batch, length or resolution)");
+    ask(10, 14, AT_OPERATOR);
+    expect_sheer("run (model.py:5) asks for 14.00 GiB, 60 % of the 23.00 GiB that PyTorch could "
+                 "have, beside 10.00 GiB that was allocated. The model was called at run "
+                 "(model.py:5).",
+                 "call the model on a smaller batch");
+    ask(20, 4, AT_RUN);
+    expect_sheer("20.00 GiB of the 20.00 GiB allocated is at main (train.py:14).",
+                 "make these tensors smaller");
+    made.source = MAKES;
+    made.n_source = 2;
+    expect_sheer("20.00 GiB of the 20.00 GiB allocated is at main (train.py:14), `tiles = "
+                 "rows.repeat(n, 1)`.",
+                 "leave out `.repeat`");
+    ask(10, 14, AT_MAIN);
+    made.source = MAKES;
+    made.n_source = 2;
+    expect_sheer("main (train.py:10), `out = torch.zeros(shape, device=d)`, asks for 14.00 GiB, 60 "
+                 "% of the 23.00 GiB that PyTorch could have, beside 10.00 GiB that was allocated.",
+                 "keep this tensor on the host");
+    ask(4, 2, AT_RUN); /* room is left: another cause */
+    assert_silent(&made, "sheer_size");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sheer_size),
         cmocka_unit_test_setup(conversion_of_all_data, start),
         cmocka_unit_test_setup(steps_of_full_size, start),
         cmocka_unit_test_setup(a_large_buffer, start),
