@@ -307,6 +307,27 @@ static tide_status repeat_passes(walk *of, uint32_t stack) {
     return TIDE_OK;
 }
 
+static bool is_in_backward(const walk *of) {
+    const tide_snapshot *snapshot = of->snapshot;
+    uint32_t scope = tide_index_at(&snapshot->events.scope, of->row);
+    for (; scope != TIDE_NONE; scope = snapshot->scopes[scope].parent) {
+        const tide_scope_row *row = &snapshot->scopes[scope];
+        if (row->kind == TIDE_SCOPE_PHASE &&
+            strcmp(tide_snapshot_text(snapshot, row->name), "backward") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether the path is one of autograd's own thread, where Python code runs in hooks and in
+ * functions of autograd: the program's calls go on meanwhile. */
+static bool is_of_other_thread(const walk *of) {
+    return of->n_calls > 0 && of->n_path > 0 &&
+           !is_same_function(of, of->calls[0].frame, of->snapshot->stacks[of->path[0]].frame) &&
+           is_in_backward(of);
+}
+
 static tide_status take(walk *of, uint32_t stack) {
     uint32_t node = of->facts->visible[stack];
     if (node == TIDE_NONE) {
@@ -314,6 +335,9 @@ static tide_status take(walk *of, uint32_t stack) {
     }
     if (of->n_calls == 0 || of->calls[of->n_calls - 1].node != node) {
         TIDE_TRY(find_path(of, node));
+        if (is_of_other_thread(of)) {
+            return TIDE_OK;
+        }
         TIDE_TRY(follow(of));
     }
     return repeat_passes(of, stack);

@@ -16,7 +16,8 @@
  *
  * Frames of PyTorch's own modules, optimizers and engine, and all frames below them, are not looked
  * at, so that layers are never taken for passes. Frees are not looked at either: a `with` block
- * frees at its first line.
+ * frees at its first line. Nor is Python code that autograd calls in a thread of its own: the
+ * program's calls go on meanwhile.
  */
 #ifndef TIDE_SNAPSHOT_LOOPS_H
 #define TIDE_SNAPSHOT_LOOPS_H

@@ -54,7 +54,7 @@ test(
     for (const part of [
       'no history',
       'Fragmentation: 100.00 MiB',
-      'too small',
+      'asks for 64.00 MiB, 69 % of',
       'keeps 6.00 MiB on each iteration',
     ])
       assert.ok(

@@ -13,12 +13,16 @@
 #include "snapshot/explain/loops.h"
 #include "support/made_snapshot.h"
 
-enum { LINES = 20, MAX_ROWS = 256, N_FRAMES = 3 * LINES, N_STACKS = LINES + 2 * LINES * LINES };
-enum { MAIN = 0, STEP, MODULE, MAIN_FILE, MODULE_FILE };
+enum { LINES = 20, MAX_ROWS = 256, N_FRAMES = 3 * LINES, N_STACKS = 2 * LINES + 2 * LINES * LINES };
+enum { MAIN = 0, STEP, MODULE, MAIN_FILE, MODULE_FILE, BACKWARD };
 
 static const char *const STRINGS[] = {
-    "main", "step", "Module._call_impl", "/me/train.py",
-    "/opt/lib/python3.11/site-packages/torch/nn/modules/module.py"};
+    "main",
+    "step",
+    "Module._call_impl",
+    "/me/train.py",
+    "/opt/lib/python3.11/site-packages/torch/nn/modules/module.py",
+    "backward"};
 
 static tide_frame_row frames[N_FRAMES];
 static tide_stack_row stacks[N_STACKS];
@@ -34,6 +38,11 @@ static uint32_t in_module(uint32_t caller, uint32_t line) {
     return LINES + LINES * LINES + caller * LINES + line;
 }
 
+/* A line of step, which autograd calls in a thread of its own. */
+static uint32_t in_hook(uint32_t line) {
+    return LINES + 2 * LINES * LINES + line;
+}
+
 static void make_stacks(void) {
     static const struct {
         uint32_t function, file;
@@ -46,6 +55,7 @@ static void make_stacks(void) {
     }
     for (uint32_t line = 0; line < LINES; line++) {
         stacks[at(line)] = (tide_stack_row){.parent = TIDE_NONE, .frame = line};
+        stacks[in_hook(line)] = (tide_stack_row){.parent = TIDE_NONE, .frame = LINES + line};
         for (uint32_t inner = 0; inner < LINES; inner++) {
             stacks[in_step(line, inner)] =
                 (tide_stack_row){.parent = at(line), .frame = LINES + inner};
@@ -63,19 +73,26 @@ typedef struct found {
 
 /* The loops of allocations with these stacks, one a row. `variants`: of the stacks, by their
  * instructions; NULL: not recorded. */
+static bool has_backward; /* the rows of hooks are in a backward pass */
+
 static void find_exactly(const uint32_t *of, const uint16_t *variants, size_t n, found *ret) {
     static tide_event events[MAX_ROWS];
     assert_true(n <= MAX_ROWS);
     for (size_t i = 0; i < n; i++) {
         events[i] = made_event(TIDE_ACTION_ALLOC, (i + 1) << 20, 512, 512);
         events[i].stack = of[i];
+        events[i].scope = has_backward && of[i] >= in_hook(0) ? 0 : TIDE_NONE;
     }
+    const tide_scope_row backward = {
+        .parent = TIDE_NONE, .name = BACKWARD, .kind = TIDE_SCOPE_PHASE};
     const made_tables tables = {.strings = STRINGS,
                                 .n_strings = sizeof(STRINGS) / sizeof(STRINGS[0]),
                                 .frames = frames,
                                 .n_frames = N_FRAMES,
                                 .stacks = stacks,
                                 .n_stacks = N_STACKS,
+                                .scopes = &backward,
+                                .n_scopes = has_backward,
                                 .n_devices = 1};
     ret->snapshot = made_snapshot(NULL, &tables, events, n);
     ret->snapshot->event_variant = variants;
@@ -120,6 +137,28 @@ static void a_jump_back_is_a_loop(void **state) {
     assert_int_equal(loop->n_starts, 4);
     assert_memory_equal(loop->starts, starts, sizeof(starts));
     assert_int_equal(loop->end, 9); /* line 12 is past its last line */
+    release(&of);
+}
+
+/* Hooks that autograd calls in its own thread do not end the loop; other code with an outermost
+ * call of its own does. */
+static void hooks_of_a_backward_pass(void **state) {
+    (void)state;
+    const uint32_t rows[] = {at(8), in_hook(3), at(9), at(8), in_hook(3), at(9),
+                             at(8), in_hook(3), at(9), at(8), in_hook(3), at(9)};
+    found of;
+    has_backward = true;
+    find(rows, sizeof(rows) / sizeof(rows[0]), &of);
+    const tide_loop *loop = exact_loop(&of);
+    assert_non_null(loop);
+    assert_int_equal(loop->first_line, 8);
+    assert_int_equal(loop->last_line, 9);
+    assert_int_equal(loop->n_starts, 4);
+    assert_int_equal(of.loops.n_loops, 1);
+    release(&of);
+    has_backward = false;
+    find(rows, sizeof(rows) / sizeof(rows[0]), &of);
+    assert_null(exact_loop(&of));
     release(&of);
 }
 
@@ -257,6 +296,7 @@ static int set_up(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_jump_back_is_a_loop),
+        cmocka_unit_test(hooks_of_a_backward_pass),
         cmocka_unit_test(three_passes_are_too_few),
         cmocka_unit_test(calls_inside_a_loop_do_not_end_it),
         cmocka_unit_test(loops_nest),
