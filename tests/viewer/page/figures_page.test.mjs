@@ -18,7 +18,7 @@ const NAMES = {
   optimizer_state: 'optimizer state',
   activation: 'activations',
   temporary: 'temporaries',
-  workspace: 'workspace',
+  workspace: 'workspaces',
   input: 'inputs',
   weight_copy: 'weight copies',
   unknown: 'unknown',

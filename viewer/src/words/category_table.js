@@ -21,7 +21,7 @@ export const BUILT_IN = Object.freeze([
   { name: 'optimizer_state', colour: '#cc79a7', text: 'optimizer state', short: 'optimizer' },
   { name: 'gradient', colour: '#e69f00', text: 'gradients' },
   { name: 'input', colour: '#56b4e9', text: 'inputs' },
-  { name: 'workspace', colour: '#d55e00', text: 'workspace' },
+  { name: 'workspace', colour: '#d55e00', text: 'workspaces' },
   { name: 'weight_copy', colour: '#651b4a', text: 'weight copies', short: 'copies' },
   { name: 'kv_cache', colour: '#73ecbd', text: 'KV cache' },
   { name: 'activation', colour: '#009e73', text: 'activations' },
