@@ -250,15 +250,12 @@ static tide_status look_at(tide_growth_look *look, tide_growth *to) {
  * outside of it, such as the call that contains the loop, names nothing. */
 static bool is_in_loop(const tide_growth_look *look, uint32_t node) {
     const tide_snapshot *snapshot = look->input->lines->stacks->snapshot;
-    const tide_loop *loop = look->loop;
     for (; node != TIDE_NONE; node = snapshot->stacks[node].parent) {
-        const tide_frame_row *row = &snapshot->frames[snapshot->stacks[node].frame];
-        if (row->file == loop->file && row->function == loop->function &&
-            row->line >= loop->first_line && row->line <= loop->last_line) {
+        if (tide_loop_has_line(look->loop, snapshot, node)) {
             return true;
         }
     }
-    return loop->is_steps;
+    return look->loop->is_steps;
 }
 
 static tide_status find_line(const tide_growth_look *look, const tide_growth_fact *fact,

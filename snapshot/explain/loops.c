@@ -381,6 +381,12 @@ tide_status tide_loops_init(tide_loops *loops, const tide_stack_facts *facts) {
     return status == TIDE_OK ? ended : status;
 }
 
+bool tide_loop_has_line(const tide_loop *loop, const tide_snapshot *snapshot, uint32_t node) {
+    const tide_frame_row *row = &snapshot->frames[snapshot->stacks[node].frame];
+    return row->file == loop->file && row->function == loop->function &&
+           row->line >= loop->first_line && row->line <= loop->last_line;
+}
+
 void tide_loops_fini(tide_loops *loops) {
     if (loops->mem != NULL) {
         for (size_t i = 0; i < loops->n_loops; i++) {

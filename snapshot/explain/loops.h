@@ -57,6 +57,9 @@ typedef struct tide_loops {
     size_t room; /* in loops */
 } tide_loops;
 
+/* Whether a node of the stack tree is at a line of the loop, in its function. */
+bool tide_loop_has_line(const tide_loop *loop, const tide_snapshot *snapshot, uint32_t node);
+
 /* The loops of all allocations of the snapshot. The caller calls fini, also after a failure. */
 TIDE_NODISCARD tide_status tide_loops_init(tide_loops *loops, const tide_stack_facts *facts);
 void tide_loops_fini(tide_loops *loops);

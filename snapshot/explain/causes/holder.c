@@ -38,9 +38,7 @@ static bool is_of_one_iteration(const tide_facts *facts, const tide_loop *loop,
     }
     at++;
     for (; node != TIDE_NONE; node = snapshot->stacks[node].parent) {
-        const tide_frame_row *row = &snapshot->frames[snapshot->stacks[node].frame];
-        if (row->file == loop->file && row->function == loop->function &&
-            row->line >= loop->first_line && row->line <= loop->last_line) {
+        if (tide_loop_has_line(loop, snapshot, node)) {
             return false;
         }
         if (is_frame(snapshot, snapshot->stacks[node].frame, at, strcspn(at, ")"))) {

@@ -20,18 +20,13 @@ enum {
 
 /* ---- the lines of a loop ---- */
 
-static bool is_in_loop(const tide_facts *facts, uint32_t node, const tide_loop *loop) {
-    const tide_frame_row *row = &facts->snapshot->frames[facts->snapshot->stacks[node].frame];
-    return row->file == loop->file && row->function == loop->function &&
-           row->line >= loop->first_line && row->line <= loop->last_line;
-}
-
 void tide_cause_add_collecting_line(const tide_facts *facts, const tide_growth_fact *fact,
                                     const char *before, tide_text *to) {
     const tide_stack_row *stacks = facts->snapshot->stacks;
     uint32_t found = TIDE_NONE;
     for (uint32_t i = 0; i < facts->snapshot->n_stacks; i++) {
-        if (is_in_loop(facts, i, fact->loop) && tide_cause_line_collects(facts, i)) {
+        if (tide_loop_has_line(fact->loop, facts->snapshot, i) &&
+            tide_cause_line_collects(facts, i)) {
             if (found != TIDE_NONE && stacks[found].frame != stacks[i].frame) {
                 return; /* which of them keeps the blocks is not known */
             }
@@ -84,7 +79,7 @@ static const tide_source_row *text_of(const tide_facts *facts, const tide_lifeti
     uint32_t node = block->stack != TIDE_NONE ? facts->stacks.visible[block->stack] : TIDE_NONE;
     bool is_in = block->device == facts->device && node != TIDE_NONE &&
                  block->born > loop->starts[0] && block->born <= loop->end &&
-                 is_in_loop(facts, node, loop);
+                 tide_loop_has_line(loop, facts->snapshot, node);
     *ret_node = node;
     return is_in ? tide_source_of(facts->snapshot, facts->snapshot->stacks[node].frame) : NULL;
 }
