@@ -236,8 +236,47 @@ static void models_that_pile_up(void **state) {
     assert_silent(&made, "models_kept");
 }
 
+/* ---- growth beside free memory in pieces ---- */
+
+/* A card in pieces, and a loop of which each pass keeps 100 MiB, or frees them: 0.8 GiB of 9. The
+ * request lacks half a GiB. */
+static void grow_in_pieces(bool keeps) {
+    begin_recording(&made);
+    alloc_alone(&made, FIRST + 90 * NEXT, 8 * GIB, AT_RUN);
+    for (uint64_t i = 0; i < 3; i++) {
+        buy(&made, FIRST + (80 + i) * NEXT, 4 * GIB, AT_MAIN);
+        alloc(&made, FIRST + (80 + i) * NEXT, 100 * MIB, AT_RUN);
+    }
+    for (uint64_t i = 0; i < 9; i++) {
+        alloc_alone(&made, FIRST + 2 * i * NEXT, 100 * MIB, AT_FORWARD);
+        alloc_alone(&made, FIRST + (2 * i + 1) * NEXT, MIB, AT_EXCEPT);
+        drop(&made, FIRST + (2 * i + 1) * NEXT, MIB);
+        if (!keeps) {
+            drop(&made, FIRST + 2 * i * NEXT, 100 * MIB);
+        }
+    }
+    fail_request(&made, 3 * GIB + 512 * MIB, 3 * GIB, AT_MAIN);
+}
+
+/* Without the growth, the device would have had room as it was. */
+static void growth_is_no_fragmentation(void **state) {
+    (void)state;
+    grow_in_pieces(true);
+    explain(&made, &of);
+    assert_true(of.facts.growth.n_facts > 0);
+    assert_null(tide_causes_find(&of.causes, "fragmentation"));
+    assert_false(tide_causes_admit_setting(&of.facts, &of.causes));
+    end_explained(&of);
+    grow_in_pieces(false);
+    explain(&made, &of);
+    (void)cause_of(&of, "fragmentation");
+    assert_true(tide_causes_admit_setting(&of.facts, &of.causes));
+    end_explained(&of);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(models_that_pile_up),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(growth_is_no_fragmentation),
+                                       cmocka_unit_test(models_that_pile_up),
                                        cmocka_unit_test(garbage_is_certain),
                                        cmocka_unit_test(what_is_referenced_is_no_cycle),
                                        cmocka_unit_test(without_the_fact_it_is_a_question),

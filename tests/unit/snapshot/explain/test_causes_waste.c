@@ -283,6 +283,10 @@ static void copies_fire(void **state) {
 /* Other sizes, another operator, and gradients. */
 static void copies_are_silent_on_others(void **state) {
     (void)state;
+    keep("best = {k: v.clone() for k, v in net.state_dict().items()}", 0, 40);
+    peak_put(&program, 40, peak_at(&program, 11), NONE, TIDE_UNKNOWN); /* a part of the model */
+    peak_lacks(&program, "weight_copies");
+    clear(NULL);
     keep("x = y.clone()", 2, 41);
     peak_lacks(&program, "weight_copies");
     clear(NULL);
