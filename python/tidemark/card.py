@@ -48,6 +48,12 @@ if is_virtual():
     _group.argtypes = (ctypes.POINTER(ctypes.c_int64), ctypes.c_size_t, ctypes.c_char_p)
     _inexact = _library.tidemark_values_inexact
     _inexact.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint64)
+    _reached = _library.tidemark_values_reached
+    _reached.argtypes = (ctypes.c_uint64, ctypes.POINTER(ctypes.c_uint64), ctypes.c_uint64)
+    _reached.restype = ctypes.c_uint64
+    _assumed = _library.tidemark_values_assumed
+    _assumed.argtypes = (ctypes.c_char_p, ctypes.c_char_p) + (ctypes.c_int64,) * 6
+    _assumed.restype = None
 
 
 def read(to, address, n_bytes):
@@ -93,6 +99,37 @@ def inexact(call, what, bound_bytes=0):
     """Names a value that the answer cannot know exactly; once for each call."""
     texts = _kept.setdefault((call, what), (call.encode(), what.encode()))
     _inexact(*texts, bound_bytes)
+
+
+def assumed(place, what, given_least, given_most, possible=0, n_times=1, row_bytes=0, all_bytes=0):
+    """Records a value that the program read and that was assumed; a later call for the same place and kind replaces it.
+
+    place: the program's line, "loss.py:31". what: "mask", "nonzero", "unique values", "detections", "number" or "truth
+    value". given_least, given_most: the fewest and the most rows of one read, of `possible`; possible 0: the values
+    themselves, as integers (a truth value: 0 or 1). row_bytes: each row more takes these; all_bytes: all of them more.
+    """
+    _assumed(str(place).encode(), what.encode(), int(given_least), int(given_most), int(possible), int(n_times),
+             int(row_bytes), int(all_bytes))
+
+
+_RING = 1 << 16  # programs/virtual_cuda/values/reached.h
+
+
+def reached_since(start):
+    """The device addresses that unseen kernels were given since the number `start`, and the number to ask from next.
+
+    Unseen kernels are those launched by the driver API (only what they store through, if their text is known), and all
+    work in captures of graphs. None for the addresses: they may have written anywhere.
+    """
+    end = _reached(start, None, 0)
+    if end == start:
+        return (), end
+    if end - start > _RING:
+        return None, end
+    found = (ctypes.c_uint64 * (end - start))()
+    if _reached(start, found, end - start) - start > _RING:
+        return None, end
+    return (None if 0 in found else found[:]), end
 
 
 def workspaces(by_call):
