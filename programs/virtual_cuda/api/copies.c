@@ -11,6 +11,7 @@
 #include "programs/virtual_cuda/card/pinned.h"
 #include "programs/virtual_cuda/api/status.h"
 #include "programs/virtual_cuda/order/streams.h"
+#include "programs/virtual_cuda/values/reached.h"
 #include "programs/virtual_cuda/values/unknown.h"
 
 void tide_vc_zero_output(void *output, size_t n_bytes) {
@@ -26,11 +27,16 @@ static bool is_captured(void *stream) {
     return tide_vc_stream_of(stream)->capture != NULL;
 }
 
+static void forget_captured(const void *to, size_t n_bytes) {
+    tide_vc_known_forget((uint64_t)(uintptr_t)to, n_bytes);
+    tide_vc_reached((uint64_t)(uintptr_t)to);
+}
+
 static void move(void *to, const void *from, size_t n_bytes, void *stream) {
     bool from_device = tide_vc_is_device(from);
     if (tide_vc_is_device(to)) {
         if (is_captured(stream)) {
-            tide_vc_known_forget((uint64_t)(uintptr_t)to, n_bytes);
+            forget_captured(to, n_bytes);
         } else if (from_device) {
             tide_vc_known_copy(to, from, n_bytes);
         } else {
@@ -124,7 +130,7 @@ static int fill(void *to, const void *pattern, size_t n_pattern, size_t n, void 
             memcpy((char *)to + i * n_pattern, pattern, n_pattern);
         }
     } else if (is_captured(stream)) {
-        tide_vc_known_forget((uint64_t)(uintptr_t)to, n * n_pattern);
+        forget_captured(to, n * n_pattern);
     } else {
         tide_vc_known_fill(to, pattern, n_pattern, n * n_pattern);
     }

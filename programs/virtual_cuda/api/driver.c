@@ -14,6 +14,7 @@
 #include "programs/virtual_cuda/launches/images.h"
 #include "programs/virtual_cuda/process/inexact.h"
 #include "programs/virtual_cuda/launches/launched.h"
+#include "programs/virtual_cuda/launches/stores.h"
 #include "programs/virtual_cuda/card/machine.h"
 #include "programs/virtual_cuda/order/order.h"
 #include "programs/virtual_cuda/api/status.h"
@@ -198,6 +199,7 @@ TIDE_VC_EXPORT int cuModuleUnload(void *module) {
 TIDE_VC_EXPORT int cuModuleGetFunction(void **ret_kernel, void *module, const char *name) {
     *ret_kernel = tide_vc_kernel_new(name);
     tide_vc_triton_add(*ret_kernel, module);
+    tide_vc_stores_add(*ret_kernel, module);
     return TIDE_VC_OK;
 }
 
@@ -258,7 +260,7 @@ static int launch(const tide_vc_kernel_call *call, void **packed, void *stream) 
     if (packed != NULL) {
         tide_vc_launched_packed(packed);
     } else {
-        tide_vc_launched("", call->arguments, stream);
+        tide_vc_launched_generated(call->kernel, call->arguments);
     }
     tide_vc_stream_work(stream);
     tide_vc_log_kernel(entry, call, stream);

@@ -11,6 +11,7 @@
 #include "programs/virtual_cuda/card/machine.h"
 #include "programs/virtual_cuda/api/status.h"
 #include "programs/virtual_cuda/launches/kernels/triton.h"
+#include "programs/virtual_cuda/launches/stores.h"
 
 int cuCtxSynchronize(void);
 int cuDevicePrimaryCtxRetain(void **ret_context, int device);
@@ -104,6 +105,7 @@ TIDE_VC_EXPORT int cuLibraryGetModule(void **ret_module, void *library) {
 TIDE_VC_EXPORT int cuLibraryGetKernel(void **ret_kernel, void *library, const char *name) {
     *ret_kernel = tide_vc_kernel_new(name);
     tide_vc_triton_add(*ret_kernel, library);
+    tide_vc_stores_add(*ret_kernel, library);
     return TIDE_VC_OK;
 }
 

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "common/assert.h"
+#include "programs/virtual_cuda/order/streams.h"
 #include "programs/virtual_cuda/process/fork.h"
+#include "programs/virtual_cuda/values/reached.h"
 
 enum { MAX_PATTERN = 8 };
 
@@ -435,6 +437,9 @@ static unsigned char *take_out(uint64_t address, size_t *ret_n_bytes) {
  * recursion ends. */
 void tide_vc_touch(const void *address) { /* NOLINT(misc-no-recursion) */
     size_t n_bytes = 0;
+    if (tide_vc_is_capturing()) { /* libraries name no stream here */
+        tide_vc_reached(at(address));
+    }
     if (!may_know(at(address), 1)) {
         return;
     }

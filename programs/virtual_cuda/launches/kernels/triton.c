@@ -10,6 +10,7 @@
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/process/fork.h"
 #include "programs/virtual_cuda/launches/launch_log.h"
+#include "programs/virtual_cuda/launches/stores.h"
 #include "programs/virtual_cuda/launches/kernels/triton_internal.h"
 
 /* ---- the kernels ---- */
@@ -89,6 +90,7 @@ TIDE_VC_EXPORT void tidemark_launches_kernel(const void *kernel, const char *mac
  */
 void tidemark_launches_kernel(const void *kernel, const char *machine_code) {
     tide_vc_triton_add(kernel, machine_code);
+    tide_vc_stores_add(kernel, machine_code);
 }
 
 static const made_kernel *find(const void *kernel) {
