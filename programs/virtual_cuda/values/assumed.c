@@ -2,6 +2,7 @@
 #include "programs/virtual_cuda/values/assumed.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -22,6 +23,10 @@ static struct assumed {
     size_t n_rows;
 } assumed;
 
+/* The texts, the numbers of 20 digits and the tabs fit a row. */
+_Static_assert(TIDE_RUN_ASSUMED_PLACE + TIDE_RUN_ASSUMED_WHAT + 6 * 21 < TIDE_RUN_ASSUMED_ROW_BYTES,
+               "a row has room for all its members");
+
 /* The child of a fork gets its own file. */
 static void forget(void) {
     assumed.n_rows = 0;
@@ -29,17 +34,24 @@ static void forget(void) {
 
 TIDE_VC_LOCK(lock, forget);
 
-/* A tab or a line break would break the lines that show the text. */
+/* A row as texts. */
+typedef struct row_text {
+    char place[TIDE_RUN_ASSUMED_PLACE];
+    char what[TIDE_RUN_ASSUMED_WHAT];
+    char line[TIDE_RUN_ASSUMED_ROW_BYTES]; /* all of the row; not terminated */
+} row_text;
+
+/* Copies a text. A tab or a line break in it would break the row. */
 static void keep_text(char *to, size_t n_bytes, const char *from) {
     (void)snprintf(to, n_bytes, "%s", from);
     for (; *to != '\0'; to++) {
-        *to = (unsigned char)*to < ' ' ? ' ' : *to;
+        *to = (char)((unsigned char)*to < ' ' ? ' ' : *to);
     }
 }
 
 /* The row of the line and kind, which may be a new one; TIDE_RUN_ASSUMED_ROWS: there is no room.
  * The caller holds the lock. */
-static size_t find(const tide_run_assumed *row) {
+static size_t find(const row_text *row) {
     uint64_t place = tide_hash_bytes(row->place, strlen(row->place));
     uint64_t what = tide_hash_bytes(row->what, strlen(row->what));
     size_t i = 0;
@@ -55,34 +67,32 @@ static size_t find(const tide_run_assumed *row) {
     return i;
 }
 
-static void write_row(size_t i, const tide_run_assumed *row) {
-    const tide_run_assumed_header header = {TIDE_RUN_ASSUMED_MAGIC, sizeof(header), sizeof(*row)};
+static void write_row(size_t i, const row_text *row) {
     char name[32];
-    off_t at = (off_t)(sizeof(header) + i * sizeof(*row));
+    uint64_t at = i * sizeof(row->line);
     (void)snprintf(name, sizeof(name), "%ld.assumed", (long)getpid());
-    bool is_allowed = tide_vc_may_reach((uint64_t)at + sizeof(*row));
+    bool is_allowed = tide_vc_may_reach(at + sizeof(row->line));
     int file = is_allowed ? tide_vc_run_open(name, O_WRONLY | O_CREAT) : -1;
-    if (file < 0) {
-        return;
+    if (file >= 0) {
+        (void)!pwrite(file, row->line, sizeof(row->line), (off_t)at);
+        (void)close(file);
     }
-    if (pwrite(file, &header, sizeof(header), 0) == sizeof(header)) {
-        (void)!pwrite(file, row, sizeof(*row), at);
-    }
-    (void)close(file);
 }
 
 TIDE_VC_EXPORT void tidemark_values_assumed(const char *place, const char *what,
                                             int64_t given_least, int64_t given_most,
                                             int64_t possible, int64_t n_times, int64_t row_bytes,
                                             int64_t all_bytes) {
-    tide_run_assumed row = {.given_least = given_least,
-                            .given_most = given_most,
-                            .possible = possible,
-                            .n_times = n_times,
-                            .row_bytes = row_bytes,
-                            .all_bytes = all_bytes};
+    row_text row;
     keep_text(row.place, sizeof(row.place), place);
     keep_text(row.what, sizeof(row.what), what);
+    memset(row.line, ' ', sizeof(row.line));
+    int n = snprintf(
+        row.line, sizeof(row.line),
+        "%s\t%s\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%" PRId64,
+        row.place, row.what, given_least, given_most, possible, n_times, row_bytes, all_bytes);
+    row.line[n] = ' '; /* was the end of the text */
+    row.line[sizeof(row.line) - 1] = '\n';
     pthread_mutex_lock(&lock);
     size_t i = tide_vc_has_run_folder() ? find(&row) : TIDE_RUN_ASSUMED_ROWS;
     if (i < TIDE_RUN_ASSUMED_ROWS) {

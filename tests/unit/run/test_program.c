@@ -134,6 +134,17 @@ static void what_is_known_of_a_command_survives_as_json(void **state) {
     tide_run_result_init(&result);
     result.program = (tide_run_of_program){
         .n_steps = 3, .growing_passes = 2, .growing_bytes = 77, .margin_bytes = 5, .n_inexact = 1};
+    result.program.assumed = (tide_run_assumed){.n_reads = 4,
+                                                .n_rows = 3,
+                                                .all_bytes = 99,
+                                                .place = "loss.py:31",
+                                                .what = "mask",
+                                                .given_least = 1,
+                                                .given_most = 2,
+                                                .possible = 8,
+                                                .n_times = 5,
+                                                .row_bytes = 7,
+                                                .row_all_bytes = 42};
     cJSON *json = tide_run_result_to_json(&result);
     assert_int_equal(tide_run_result_from_json(json, &back, NULL), TIDE_OK);
     assert_memory_equal(&back.program, &result.program, sizeof(result.program));
