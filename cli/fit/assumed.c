@@ -56,7 +56,8 @@ void tide_fit_say_assumed(const char *card, const tide_run_of_program *program,
     }
     tide_assumed_words_add(&row, &text);
     if (n_more > 0) {
-        tide_text_add(&text, " %lld more %s assumed: `tidemark run` with the same command lists %s.",
+        tide_text_add(&text,
+                      " %lld more %s assumed: `tidemark run` with the same command lists %s.",
                       (long long)n_more, tide_plural((uint64_t)n_more, "value is", "values are"),
                       tide_plural((uint64_t)n_more, "it", "them"));
     }
@@ -74,8 +75,7 @@ tide_table *tide_fit_assumed_table(tide_report *report) {
     return table;
 }
 
-void tide_fit_add_assumed(const char *card, const tide_run_of_program *program,
-                          tide_table *table) {
+void tide_fit_add_assumed(const char *card, const tide_run_of_program *program, tide_table *table) {
     const tide_run_assumed *of = &program->assumed;
     TIDE_ROW(table, tide_as_text(card), tide_as_words(of->place), tide_as_words(of->what),
              tide_as_count(of->given_least), tide_as_count(of->given_most),

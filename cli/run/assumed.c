@@ -1,5 +1,5 @@
-/* The values that the program read from the card and that were assumed: their sentences, and whether
- * the run would fit with all rows. */
+/* The values that the program read from the card and that were assumed: their sentences, and
+ * whether the run would fit with all rows. */
 #include <string.h>
 
 #include "cli/cli.h"
@@ -31,8 +31,8 @@ static int64_t left_bytes(const tide_run_answer *of, tide_run_place at) {
         return -1;
     }
     int64_t context_bytes = card.context_bytes > 0 ? card.context_bytes : 0;
-    int64_t total_bytes = of->config->memory_bytes > 0 ? (int64_t)of->config->memory_bytes
-                                                       : card.total_bytes;
+    int64_t total_bytes =
+        of->config->memory_bytes > 0 ? (int64_t)of->config->memory_bytes : card.total_bytes;
     int64_t n_bytes = total_bytes - context_bytes - tide_run_reserved_peak(of, at);
     return n_bytes > 0 ? n_bytes : 0;
 }

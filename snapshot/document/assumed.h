@@ -14,7 +14,8 @@ extern "C" {
  * assumed. Numbers are -1 if unknown. */
 typedef struct tide_snapshot_assumed {
     const char *place; /* "loss.py:31"; "": unknown */
-    const char *what;  /* "mask", "nonzero", "unique values", "detections", "number", "truth value" */
+    const char
+        *what; /* "mask", "nonzero", "unique values", "detections", "number", "truth value" */
     int64_t given_least, given_most; /* the fewest and the most rows of a read. Of a truth value: 0
                                         or 1; of a number: its values */
     int64_t possible;                /* the most rows that a read can give; 0: the value is no

@@ -4,7 +4,7 @@
 #     fake_training.sh [--batch N] [--ctx N] [--mib-per-token N] [--die MESSAGE] [--die-at BATCH] [--steps-taken N]
 #                      [--launches FILE] [--mask-mib N]
 # It takes 100 MiB, and ctx times batch times --mib-per-token MiB more. Beyond the limit of the card it is out of memory.
-# Its figures show its settings: late streams take 1000 MiB more, shadows 2000, zeros 3000, and real writes 4000; and a
+# Its figures show its settings: late streams take 1000 MiB more, zeros 3000, and real writes 4000; and a
 # limit of calls takes 10000 MiB a call. FILE is its launch log. With --mask-mib it assumes half of the rows of a mask of
 # 8 rows for each of the batch, which take N MiB each. The variable RANK is its rank.
 set -eu
@@ -34,7 +34,7 @@ total=$((80995 * mib))
 limit=$((${TIDEMARK_VIRTUAL_MEMORY:-$total} - 666 * mib)) # less context and libraries
 allocated=$((100 * mib + batch * ctx * per_token * mib))
 [ "${TIDEMARK_STREAMS:-now}" = now ] || allocated=$((allocated + 1000 * mib))
-case "${TIDEMARK_VALUES:-auto}" in shadow) allocated=$((allocated + 2000 * mib)) ;; zero) allocated=$((allocated + 3000 * mib)) ;; esac
+case "${TIDEMARK_VALUES:-auto}" in auto) ;; zero) allocated=$((allocated + 3000 * mib)) ;; *) exit 2 ;; esac
 [ -n "${TIDEMARK_SCRATCH:-}" ] || allocated=$((allocated + 4000 * mib))
 allocated=$((allocated + ${TIDEMARK_CALLS:-0} * 10000 * mib))
 reserved=$(((allocated / (20 * mib) + 1) * 20 * mib))

@@ -113,8 +113,8 @@ void tide_assumed_words_add(const tide_snapshot_assumed *row, tide_text *to) {
 
 void tide_assumed_words_add_all(size_t n, tide_text *to) {
     if (n > TIDE_ASSUMED_SENTENCES) {
-        tide_text_add(to, "%zu values are assumed in all; `tidemark explain --format json` lists them.",
-                      n);
+        tide_text_add(
+            to, "%zu values are assumed in all; `tidemark explain --format json` lists them.", n);
     }
 }
 
@@ -145,8 +145,7 @@ void tide_assumed_words_add_limit(const tide_assumed_limit *limit, tide_text *to
     const char *unit = kind < N_KINDS ? KINDS[kind].unit : "row";
     const char *units = kind < N_KINDS ? KINDS[kind].units : "rows";
     tide_text_add(to, " %s at most %s %s; with all %s it does not",
-                  kind < N_KINDS ? KINDS[kind].verb : "gives",
-                  count_text(limit->most_rows, most),
+                  kind < N_KINDS ? KINDS[kind].verb : "gives", count_text(limit->most_rows, most),
                   tide_plural((uint64_t)limit->most_rows, unit, units),
                   count_text(row->possible, all));
 }

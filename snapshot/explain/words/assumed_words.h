@@ -17,8 +17,8 @@ enum { TIDE_ASSUMED_SENTENCES = 3 }; /* of an answer, about the first values */
  * them 1.88 GiB more." */
 void tide_assumed_words_add(const tide_snapshot_assumed *row, tide_text *to);
 
-/* "6 values are assumed in all; `tidemark explain --format json` lists them." Nothing if the sentences
- * have all n. */
+/* "6 values are assumed in all; `tidemark explain --format json` lists them." Nothing if the
+ * sentences have all n. */
 void tide_assumed_words_add_all(size_t n, tide_text *to);
 
 /* " if the mask at loss.py:31 gives at most 5,000 rows; with all 8,192 it does not", which follows

@@ -24,7 +24,7 @@ run --device virtual:h100-80 --vary batch=1..9 -- "$training" --batch {batch} --
 run --device virtual:h100-80 --vary batch=1..9 -- "$training" --batch {batch} --die-at 2
 run --device virtual:h100-80 --vary batch=1..9 -- true {batch}
 # What a single run takes is given on: the figures of the script tell.
-for option in "--values shadow" "--values zero" "--streams late" "--writes allow" "--calls 2" "--calls 2 --steps 0"; do
+for option in "--values shadow" "--values auto" "--values zero" "--streams late" "--writes allow" "--calls 2" "--calls 2 --steps 0"; do
     # shellcheck disable=SC2086
     tidemark fit --device virtual:h100-80 --vary batch=1..1 $option --format json -- "$training" --batch {batch} 2>/dev/null |
         jq -c '.figures.allocated_peak_bytes / 1048576'

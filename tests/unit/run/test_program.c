@@ -109,7 +109,7 @@ static void a_command_survives_the_handover(void **state) {
     config.workload.of.program = program_of("[\"p\",\"{x}\"]", "x=1");
     config.workload.of.program.n_steps = 7;
     config.workload.of.program.n_calls = 8;
-    config.workload.of.program.reads = "shadow";
+    config.workload.of.program.reads = "zero";
     config.workload.of.program.streams = "late";
     config.workload.of.program.writes_are_real = true;
     cJSON *json = tide_run_config_to_json(&config);
@@ -121,7 +121,7 @@ static void a_command_survives_the_handover(void **state) {
     assert_string_equal(back.workload.of.program.card, "");
     assert_int_equal(back.workload.of.program.n_steps, 7);
     assert_int_equal(back.workload.of.program.n_calls, 8);
-    assert_string_equal(back.workload.of.program.reads, "shadow");
+    assert_string_equal(back.workload.of.program.reads, "zero");
     assert_string_equal(back.workload.of.program.streams, "late");
     assert_true(back.workload.of.program.writes_are_real);
     cJSON_Delete(json);

@@ -93,8 +93,8 @@ static void further_reads_are_counted(void **state) {
     tide_assumed_words_add_all(TIDE_ASSUMED_SENTENCES, &text);
     assert_string_equal(words, "");
     tide_assumed_words_add_all(6, &text);
-    assert_string_equal(words,
-                        "6 values are assumed in all; `tidemark explain --format json` lists them.");
+    assert_string_equal(
+        words, "6 values are assumed in all; `tidemark explain --format json` lists them.");
 }
 
 /* ---- the verdict ---- */
