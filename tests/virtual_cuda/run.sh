@@ -72,3 +72,6 @@ for values in shadow auto; do
     mkdir "$scratch/$values"
     LD_PRELOAD=$library LD_LIBRARY_PATH=$scratch TIDEMARK_VIRTUAL_CARDS=h100-80 "$python" -B "$here/values.py" "$here/../../python" $values "$scratch/$values"
 done
+
+echo "what kernels without an operator may write:"
+LD_PRELOAD=$library LD_LIBRARY_PATH=$scratch TIDEMARK_VIRTUAL_CARDS=h100-80 "$python" -B "$here/reached.py" "$here/../../python"
