@@ -53,9 +53,6 @@ static void note_elementwise(const char *name, void **arguments, bool is_capture
     void *to = NULL;
     memcpy(&n, arguments[0], sizeof(n));
     memcpy(&to, arguments[2], sizeof(to));
-    if (is_captured) {
-        tide_vc_reached((uintptr_t)to);
-    }
     if (n_value > 0 && n > 0 && !is_captured && tide_vc_is_device(to)) {
         tide_vc_known_fill(to, arguments[1], n_value, (size_t)n * n_value);
     } else {

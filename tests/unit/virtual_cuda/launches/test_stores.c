@@ -106,6 +106,18 @@ static void a_function_that_prints_stores_nothing(void **state) {
                      1 << 1);
 }
 
+/* Numbers of 8 bytes, such as strides, are offsets where the text marks pointers. */
+static void a_stride_is_no_pointer(void **state) {
+    (void)state;
+    static const char STRIDE[] =
+        ".entry k(.param .u64 .ptr .global .align 1 p,.param .u64 s){ld.param.u64 %rd1,[p];"
+        "ld.param.u64 %rd2,[s];mad.lo.s64 %rd3,%rd2,%rd4,%rd1;st.global.u32 [%rd3],%r1;ret;}";
+    static const char ONLY_STRIDE[] = ".entry k(.param .u64 .ptr .global .align 1 p,.param .u64 s){"
+                                      "ld.param.u64 %rd2,[s];st.global.u32 [%rd2],%r1;ret;}";
+    assert_int_equal(stores_of(STRIDE), 1 << 0);
+    assert_true(stores_of(ONLY_STRIDE) == UNKNOWN);
+}
+
 /* Compilers other than Triton's do not mark pointers, and pass structs as arrays of bytes. */
 static void texts_without_marks(void **state) {
     (void)state;
@@ -116,12 +128,17 @@ static void texts_without_marks(void **state) {
     static const char THROUGH_STRUCT[] =
         ".visible .entry k(.param .u64 k_param_0,.param .align 8 .b8 k_param_1[24]){"
         "ld.param.u64 %rd2,[k_param_1+8];st.global.u32 [%rd2],%r1;ret;}";
+    static const char MAYBE_STRUCT[] =
+        ".visible .entry k(.param .u64 k_param_0,.param .align 8 .b8 k_param_1[24]){"
+        "ld.param.u64 %rd1,[k_param_0];ld.param.u64 %rd2,[k_param_1+8];"
+        "add.s64 %rd3,%rd1,%rd2;st.global.u32 [%rd3],%r1;ret;}";
     static const char MAYBE_LOADED[] =
         ".visible .entry k(.param .u64 k_param_0,.param .u64 k_param_1){"
         "ld.param.u64 %rd1,[k_param_0];ld.global.u64 %rd2,[%rd5];"
         "add.s64 %rd3,%rd1,%rd2;st.global.u32 [%rd3],%r1;ret;}";
     assert_int_equal(stores_of(PLAIN), 1 << 0);
     assert_true(stores_of(THROUGH_STRUCT) == UNKNOWN);
+    assert_true(stores_of(MAYBE_STRUCT) == UNKNOWN);
     assert_true(stores_of(MAYBE_LOADED) == UNKNOWN);
 }
 
@@ -149,6 +166,7 @@ int main(void) {
         cmocka_unit_test(an_index_from_memory_is_an_offset),
         cmocka_unit_test(what_cannot_be_followed_is_unknown),
         cmocka_unit_test(a_function_that_prints_stores_nothing),
+        cmocka_unit_test(a_stride_is_no_pointer),
         cmocka_unit_test(texts_without_marks),
         cmocka_unit_test(the_kernel_is_found_by_its_name),
     };
