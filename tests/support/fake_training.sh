@@ -2,13 +2,13 @@
 # Replaces a PyTorch program on a virtual card where PyTorch is missing: it leaves the file that the package
 # tidemark would leave (programs/launch/left/left.h), with peaks that follow from its arguments:
 #     fake_training.sh [--batch N] [--ctx N] [--mib-per-token N] [--die MESSAGE] [--die-at BATCH] [--steps-taken N]
-#                      [--launches FILE] [--mask-mib N]
+#                      [--launches FILE] [--mask-mib N [--masks N]]
 # It takes 100 MiB, and ctx times batch times --mib-per-token MiB more. Beyond the limit of the card it is out of memory.
 # Its figures show its settings: late streams take 1000 MiB more, zeros 3000, and real writes 4000; and a
 # limit of calls takes 10000 MiB a call. FILE is its launch log. With --mask-mib it assumes half of the rows of a mask of
-# 8 rows for each of the batch, which take N MiB each. The variable RANK is its rank.
+# 8 rows for each of the batch, which take N MiB each, at one line or --masks lines. The variable RANK is its rank.
 set -eu
-batch=1 ctx=1 per_token=1 die= die_at= launches= mask= steps=${TIDEMARK_STEPS:-0}
+batch=1 ctx=1 per_token=1 die= die_at= launches= mask= masks=1 steps=${TIDEMARK_STEPS:-0}
 while [ $# -gt 0 ]; do
     case "$1" in
     --batch) batch=$2 ;;
@@ -19,6 +19,7 @@ while [ $# -gt 0 ]; do
     --steps-taken) steps=$2 ;;
     --launches) launches=$2 ;;
     --mask-mib) mask=$2 ;;
+    --masks) masks=$2 ;;
     *) echo "fake_training: unknown argument $1" >&2; exit 2 ;;
     esac
     shift 2
@@ -44,8 +45,9 @@ if [ $reserved -gt $limit ]; then
     echo 'torch.OutOfMemoryError: CUDA out of memory.' >&2
 fi
 [ -z "$launches" ] || cp "$launches" "$TIDEMARK_RUN_FOLDER/$$.launches"
-[ -z "$mask" ] || printf 'loss.py:31\tmask\t%d\t%d\t%d\t%d\t%d\t%d\n' $((batch * 4)) $((batch * 4)) $((batch * 8)) 2 \
-    $((mask * mib)) $((batch * 4 * mask * mib)) >"$TIDEMARK_RUN_FOLDER/$$.assumed"
+[ -z "$mask" ] || for line in $(seq 31 $((30 + masks))); do
+    printf 'loss.py:%d\tmask\t%d\t%d\t%d\t%d\t%d\t%d\n' "$line" $((batch * 4)) $((batch * 4)) $((batch * 8)) 2 $((mask * mib)) $((batch * 4 * mask * mib))
+done >"$TIDEMARK_RUN_FOLDER/$$.assumed"
 cat > "$TIDEMARK_RUN_FOLDER/$$.json" <<END
 {"rank": ${RANK:--1}, "n_steps": $steps, "n_calls": $steps, "host_peak_bytes": 1000, "is_out_of_memory": $oom,
  "ended_early": true, "torch": "0.0.0", "cuda": "0.0", "python": "0.0", "backend": "native", "exception": "",

@@ -29,7 +29,12 @@ made = json.load(open("made.json"))
 made["run"]["outcome"] = "stopped"
 made["inexact"] = [{"call": f"call{i}", "what": "its workspace is not known", "bound_bytes": 1 << 20, "refused": False} for i in range(12)]
 json.dump(made, open("full.json", "w"))
+made["assumed"] = [{"place": f"loss.py:{i}", "what": "mask", "given_least": 4, "given_most": 4, "possible": 8, "times": 1,
+                    "row_bytes": 1 << 20, "all_bytes": (9 - i) << 20} for i in range(5)]
+json.dump(made, open("assumed.json", "w"))
 END
 check "full" full.json
 tidemark explain full.json
+check "assumed" assumed.json
+tidemark explain assumed.json | cut -c1-80
 echo "$n_right recordings have at most eight sentences"

@@ -15,6 +15,7 @@ tidemark fit --device virtual:h100-80 --vary batch=1..4096 --format json -- "$tr
 # Values that the program assumed: said, and a condition if all rows would not fit.
 run --device virtual:h100-80,virtual:a100-40 --vary batch=1..1000 -- "$training" --batch {batch} --ctx 100 --mask-mib 10
 run --device virtual:h100-80 --vary batch=1..9 -- "$training" --batch {batch} --mask-mib 1
+run --device virtual:h100-80 --memory-limit 2GiB --vary batch=1..10 -- "$training" --batch {batch} --mask-mib 20 --masks 3 # together
 tidemark fit --device virtual:h100-80 --vary batch=1..1000 --format json -- "$training" --batch {batch} --ctx 100 --mask-mib 10 |
     jq -c '.figures.fits_with_all_rows, .tables.assumed.rows'
 # Nothing fits: what no run told stays empty.

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "programs/virtual_cuda/launches/stores.h"
+#include "programs/virtual_cuda/values/known.h"
 #include "programs/virtual_cuda/values/reached.h"
 #include "unit/virtual_cuda/cuda_names.h"
 
@@ -150,7 +151,14 @@ static void captured_work_counts(void **state) {
     assert_int_equal(cudaMemcpyAsync(b + 8, a, 8, 3, stream), OK);
     n = tidemark_values_reached(start, found, 64) - start;
     assert_true(has(found, n, b + 8));
+    start = tidemark_values_reached(0, NULL, 0);
+    tide_vc_touch(a); /* as a library does for an output */
+    assert_int_equal(tidemark_values_reached(start, found, 64) - start, 1);
+    assert_true(has(found, 1, a));
     assert_int_equal(cudaStreamEndCapture(stream, &graph), OK);
+    start = tidemark_values_reached(0, NULL, 0);
+    tide_vc_touch(a);
+    assert_true(tidemark_values_reached(start, found, 64) == start);
 }
 
 static void a_list_on_the_heap_may_reach_anything(void **state) {
