@@ -1,5 +1,5 @@
-/* run_assumed.h - the file PID.assumed of a run's folder: the values that the program read from a virtual card
- * that computes no values. Typical values were assumed.
+/* run_assumed.h - the file PID.assumed of a run's folder: the values that the program read from a
+ * virtual card that computes no values. Typical values were assumed.
  *
  * The file is a tide_run_assumed_header and then rows, one for each line of the program and kind of
  * value. A row is overwritten by newer figures of the same line and kind. Its texts end in a 0.

@@ -52,7 +52,8 @@ static char *text_of(const char *machine_code) {
 void tide_vc_stores_add(const void *kernel, const char *machine_code) {
     tide_vc_stores stores = 0;
     char *text = text_of(machine_code);
-    bool is_known = text != NULL && tide_vc_stores_parse(text, tide_vc_kernel_name(kernel), &stores);
+    bool is_known =
+        text != NULL && tide_vc_stores_parse(text, tide_vc_kernel_name(kernel), &stores);
     free(text);
     pthread_mutex_lock(&lock);
     /* A reused handle is another kernel. */

@@ -23,7 +23,8 @@ static void add(uint64_t address) {
 }
 
 void tide_vc_reached(uint64_t address) {
-    if (tide_vc_is_device((const void *)(uintptr_t)address)) { /* NOLINT(performance-no-int-to-ptr) */
+    if (tide_vc_is_device(
+            (const void *)(uintptr_t)address)) { /* NOLINT(performance-no-int-to-ptr) */
         add(address);
     }
 }

@@ -1,9 +1,9 @@
 /* reached.h - the device addresses that unseen kernels were given.
  *
  * PyTorch's operators are seen where they are called. Kernels that the program made itself
- * (Triton's, launched through the driver API) and those of a replayed graph are not: python/tidemark
- * forgets the values that they may have written. The addresses are in a ring, numbered from 0 in the
- * order of the launches. Thread-safe.
+ * (Triton's, launched through the driver API) and those of a replayed graph are not:
+ * python/tidemark forgets the values that they may have written. The addresses are in a ring,
+ * numbered from 0 in the order of the launches. Thread-safe.
  */
 #ifndef TIDE_VIRTUAL_CUDA_REACHED_H
 #define TIDE_VIRTUAL_CUDA_REACHED_H

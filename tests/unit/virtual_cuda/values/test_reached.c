@@ -1,5 +1,5 @@
-/* test_reached.c - the addresses that generated kernels and kernels in a capture were given, and the
- * bytes that the card forgets for them. */
+/* test_reached.c - the addresses that generated kernels and kernels in a capture were given, and
+ * the bytes that the card forgets for them. */
 #define _GNU_SOURCE /* mkdtemp */
 #include <setjmp.h>
 #include <stdarg.h>

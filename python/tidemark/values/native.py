@@ -1,0 +1,2 @@
+def engine():
+    return None
