@@ -9,7 +9,7 @@ import torch
 from . import nodes
 from .evaluation import Evaluation, unknown_value
 from .nodes import DEPTH, Ref
-from .table import Table, Value, known_to_card
+from .table import Table, Value, as_assumed, known_to_card
 
 CUT_BYTES, CUT_OPERATIONS, CUT_NODES = 4 << 20, 1e7, 4 * DEPTH  # within which a long chain is worked out
 
@@ -28,22 +28,36 @@ class Engine:
     # ---- noting
 
     def note(self, plan, args, kwargs, out):
-        """The real kernel has run. The program never sees what fails here: the results are unknown then."""
+        """Notes a call whose kernel has run, and which reads nothing of what it writes to."""
+        node = self.begin(plan, args, kwargs)
+        if node is not None:
+            self.end(node, args, kwargs, out)
+
+    def begin(self, plan, args, kwargs):
+        """A node of a call, with what its arguments are now. None: it cannot be noted, and its results are unknown."""
         try:
             with self.lock:
                 self.unseen.forget()
-                self._note(plan, args, kwargs, out)
+                return nodes.make(self, plan, plan.with_numbers(args), kwargs, self._next_seed())
         except Exception as error:
-            self.note_error(plan, error)
-            for tensor in plan.written(args, kwargs):
-                self.forget(tensor)
+            return self._fail(plan, args, kwargs, error)
 
-    def _note(self, plan, args, kwargs, out):
-        node = nodes.make(self, plan, args, kwargs, self._next_seed())
-        nodes.put_results(self, node, args, kwargs, out)
-        self.counts["noted"] += 1
-        if node.depth > DEPTH:
-            self._cut(node)
+    def end(self, node, args, kwargs, out):
+        """The call's kernel has run."""
+        try:
+            with self.lock:
+                nodes.put_results(self, node, args, kwargs, out)
+                self.counts["noted"] += 1
+                if node.depth > DEPTH:
+                    self._cut(node)
+        except Exception as error:
+            self._fail(node.plan, args, kwargs, error)
+
+    def _fail(self, plan, args, kwargs, error):
+        """The program never sees what fails here."""
+        self.note_error(plan, error)
+        for tensor in plan.written(args, kwargs):
+            self.forget(tensor)
 
     def _cut(self, node):
         """A long chain is worked out if that is cheap, and else unknown from here on."""
@@ -67,8 +81,22 @@ class Engine:
         return self.table.find(tensor)
 
     def forget(self, tensor):
+        key = tensor.untyped_storage()._cdata
+        if key in self.table.rows:
+            with self.lock:
+                self.table.forget(key)
+
+    def written(self, tensor):
+        """An operator wrote there that is not noted, such as an optimizer: floats count as they were, assumed."""
+        key = tensor.untyped_storage()._cdata
+        if key not in self.table.rows:
+            return
         with self.lock:
-            self.table.forget(tensor.untyped_storage()._cdata)
+            value = self.table.find(tensor) if tensor.dtype.is_floating_point else None
+            if value is None:
+                self.table.forget(key)
+            else:
+                self.table.put(tensor, as_assumed(value), True)
 
     def hint(self, tensor, kind):
         """The tensor is unknown, and an operator made it whose results have a range."""
@@ -80,7 +108,7 @@ class Engine:
     def forget_addresses(self, addresses):
         """Something unseen has written where these addresses point to."""
         with self.lock:
-            rows = sorted((address, address + value.n_bytes, key) for key, (value, _, address) in self.table.rows.items())
+            rows = sorted((address, address + value.n_bytes, key) for key, (value, *_, address) in self.table.rows.items())
             for low, high, key in rows:
                 if any(low <= address < high for address in addresses):
                     self.table.forget(key)

@@ -123,15 +123,17 @@ class Evaluation:
             return
         self.engine.counts["evaluated"] += 1
         for value in node.values():
-            self._take(value, written if value.place.is_write else made, call.is_assumed)
+            self._take(value, written if value.place.is_write else made, call.is_assumed, node.plan.is_solver)
         node.args, node.kwargs = (), {}  # drops what only this node needed
 
-    def _take(self, value, made, is_assumed):
+    def _take(self, value, made, is_assumed, is_solver):
         """Keeps a result in the form that it has on the card."""
         place = value.place
         tensor = made[place.i]
         if is_assumed and tensor.is_floating_point() and tensor.isnan().any():
             tensor.nan_to_num_(nan=1.0, posinf=float("inf"), neginf=-float("inf"))  # such as the log of a drawn number
+        if is_assumed and is_solver and not (tensor.is_floating_point() or tensor.is_complex()):
+            tensor.zero_()  # its report: drawn matrices count as regular
         if place.is_write:
             value.storage = tensor.untyped_storage()
         else:

@@ -75,22 +75,23 @@ def _of_card(kernel):
 
 
 def noted(engine, plan, call, sites):
-    """The kernel of an operator that computes something."""
+    """The kernel of an operator that computes something. One that writes to its arguments is noted with what they were
+    before: its kernel may call others that write there, too."""
     look = sites.rows.look
 
     def kernel(keys, *args, **kwargs):
-        out = call(keys, *args, **kwargs)
         if is_off():
-            return out
+            return call(keys, *args, **kwargs)
+        node = engine.begin(plan, args, kwargs) if plan.writes and _is_to_note(engine, plan, args, kwargs) else None
+        out = call(keys, *args, **kwargs)
         if sites.rows.is_watching:
             look(out)
-        if type(out) in _KINDS and out.numel() > SMALL and out.dtype.is_floating_point:
-            if not _is_worth(engine, plan, args, out):
-                _leave(engine, plan, out)
-                return out
-        elif plan.is_sum_of_rows and _is_gradient_of_bias(engine, args, out):
-            return out
-        engine.note(plan, plan.with_numbers(args), kwargs, out)
+        if node is None and not plan.writes and _is_to_note(engine, plan, args, kwargs, out):
+            node = engine.begin(plan, args, kwargs)
+        if node is not None:
+            engine.end(node, args, kwargs, out)
+        else:
+            _leave(engine, plan, args, kwargs, out)
         return out
 
     kernel.call = call
@@ -98,39 +99,54 @@ def noted(engine, plan, call, sites):
 
 
 def seen(engine, plan, call, sites):
-    """The kernel of an operator whose results are unknown: only their shapes count."""
+    """The kernel of an operator whose results are unknown: only their shapes count. Operators that it calls may have noted
+    a part of what it does, such as zeros that it then writes over."""
     look = sites.rows.look
 
     def kernel(keys, *args, **kwargs):
         out = call(keys, *args, **kwargs)
-        if sites.rows.is_watching and not is_off():
-            look(out)
+        if not is_off():
+            if sites.rows.is_watching:
+                look(out)
+            for tensor in tensors(*plan.written(args, kwargs), out):
+                if tensor.is_cuda and tensor.layout is torch.strided:
+                    engine.written(tensor)
         return out
 
     kernel.call = call
     return kernel
 
 
+def _is_to_note(engine, plan, args, kwargs, out=None):
+    """Whether the call is noted: each that makes something small, and large floats where it is worth it."""
+    if out is None:
+        out = next(plan.written(args, kwargs), None)
+    if type(out) in _KINDS and out.numel() > SMALL and out.dtype.is_floating_point:
+        return _is_worth(engine, plan, args, out)
+    return not (plan.is_sum_of_rows and _is_gradient_of_bias(engine, args, out))
+
+
 def _is_worth(engine, plan, args, out):
-    """Whether a large result of floats is noted: where something is known of what goes in, and for vectors, whose products
-    decide where an optimizer such as LBFGS goes on."""
+    """Whether a large result of floats is noted: where something is known of what goes in, such as fills, and for vectors,
+    whose products decide where an optimizer such as LBFGS goes on."""
     if plan.is_product:
         return False
-    if plan.is_random and plan.is_whole:
+    if plan.is_whole or out.dim() == 1 and (plan.is_pointwise or plan.name == "cat"):
         return True
-    if out.dim() == 1 and (plan.is_pointwise or plan.name == "cat"):
-        return True
-    return any(engine.is_known(t) for t in tensors(args[:2]) if t is not out and t.is_cuda)
+    given = [t for t in tensors(args[:2]) if t.is_cuda and (t is not out or plan.name.endswith("_"))]
+    return not given or any(engine.is_known(t) for t in given)
 
 
-def _leave(engine, plan, out):
-    """The fast way out of a large unknown result."""
+def _leave(engine, plan, args, kwargs, out):
+    """The fast way out of a large unknown result, which may have a range."""
     engine.counts["left"] += 1
     kind = draws.DRAWS.get(plan.name)
-    if kind is not None:
+    if kind is not None and type(out) in _KINDS:
         engine.hint(out, kind)
-    elif plan.writes and engine.find(out) is not None:
-        engine.forget(out)
+    else:
+        for tensor in tensors(out, *plan.written(args, kwargs)):
+            if tensor.is_cuda and tensor.layout is torch.strided:
+                engine.forget(tensor)
 
 
 def _is_gradient_of_bias(engine, args, out):

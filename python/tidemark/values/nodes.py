@@ -148,5 +148,5 @@ def _put(engine, node, tensor, i, is_write):
     value = Value(n_bytes, node, Place(tensor, i, is_write))
     node.results.append(weakref.ref(value))  # a value holds its node
     node.n_bytes += n_bytes
-    engine.table.put(tensor, value)
+    engine.table.put(tensor, value, is_write)
 

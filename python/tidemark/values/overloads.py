@@ -5,7 +5,7 @@ An overload has one of these roles:
   READ  gives the host what lies on the card: a number, a truth value, a copy
   ROWS  has as many rows as it finds values
   NOTED computes something that may be read later
-  SEEN  hot, from large floats to large floats: what it writes is unknown, and only its shapes count
+  SEEN  hot, from large floats to large floats, or of lists: what it makes is unknown, and only its shapes count
 
 Views, and operators that are made of others, are not replaced: their parts are seen.
 """
@@ -19,12 +19,12 @@ FOUND = {"nonzero", "_unique", "_unique2", "unique_dim", "unique_consecutive", "
 # Parts of the names of operators whose results a program does not decide by.
 _SEEN_PARTS = (
     "convolution", "cudnn", "miopen", "attention", "layer_norm", "batch_norm", "group_norm", "rms_norm", "_thnn",
-    "native_dropout", "lstm", "gru", "_fft", "_scaled", "rrelu", "_weight_norm", "_ctc", "mkldnn",
+    "native_dropout", "lstm", "gru", "_fft", "_scaled", "rrelu", "_weight_norm", "_ctc", "mkldnn", "_foreach", "_fused",
 )
-# Lists of tensors, what makes no values, and what has no plain storage.
+# What makes no values, and what has no plain storage; overflow.py has the check for infinities.
 _LEFT_OUT_PARTS = (
-    "_foreach", "_fused", "quantize", "sparse", "empty", "resize", "set_", "record_stream", "pin_memory", "_cufft", "_cslt",
-    "_amp_foreach", "record", "is_pinned", "_nested", "_jagged", "_padded", "_values", "_indices", "_copy_from",
+    "quantize", "sparse", "empty", "resize", "set_", "record_stream", "pin_memory", "_cufft", "_cslt", "_amp_foreach", "record",
+    "is_pinned", "_nested", "_jagged", "_padded", "_values", "_indices", "_copy_from",
 )
 # PyTorch calls it with a number of the host's in the place of a tensor, which it cannot hand to Python.
 _UNSEEABLE = {"aten::pow.Tensor_Tensor_out"}

@@ -42,17 +42,19 @@ class Table:
     """Values by storage, each with the version counter that the tensor had and the storage's address."""
 
     def __init__(self):
-        self.rows = {}  # address of the storage's description -> (Value, version or -1, address on the card)
+        # address of the storage's description -> (Value, version or -1, whether one more is right, address on the card)
+        self.rows = {}
         self.n_next_sweep = 4096
 
-    def put(self, tensor, value):
+    def put(self, tensor, value, is_in_place=False):
+        """`is_in_place`: an operator wrote it in place, whose version counter PyTorch raises after the kernel."""
         storage = tensor.untyped_storage()
         key = storage._cdata
         if key not in self.rows:
             if len(self.rows) >= self.n_next_sweep:
                 self._sweep()
             storage._weak_ref()  # keeps the description, whose address no other gets
-        self.rows[key] = (value, version_of(tensor), storage.data_ptr())
+        self.rows[key] = (value, version_of(tensor), is_in_place, storage.data_ptr())
 
     def forget(self, key):
         if self.rows.pop(key, None) is not None:
@@ -67,18 +69,20 @@ class Table:
     def find(self, tensor):
         """The tensor's Value; None if there is none.
 
-        Operators that write in place raise the version after their kernel, where it was noted: one more is right. At any
-        other version something unseen has written, such as an optimizer: floats then count as they were, assumed, and
-        integers are unknown.
+        At a version that it was not noted with, something unseen has written, such as an optimizer: floats then count as
+        they were, assumed, and integers are unknown.
         """
         storage = tensor.untyped_storage()
         row = self.rows.get(storage._cdata)
         if row is None:
             return None
-        value, version, _ = row
+        value, version, is_in_place, _ = row
         now = version_of(tensor)
         if value.n_bytes == storage.nbytes():
-            if version == -1 or now == -1 or version <= now <= version + 1:
+            if now == version or -1 in (now, version):
+                return value
+            if is_in_place and now == version + 1:
+                self.put(tensor, value)
                 return value
             if tensor.dtype.is_floating_point:
                 value = as_assumed(value)
