@@ -159,9 +159,9 @@ static void say_card(const card_search *at, tide_report *report) {
         return;
     }
     tide_report_say(report, "answer",
-                    "%s: %s %" PRIu64 " fits: %s allocated and %s reserved at most, which leaves "
+                    "%s: %s %" PRIu64 " fits%s: %s allocated and %s reserved at most, which leaves "
                     "%s%s; %s",
-                    card, name, answer->value,
+                    card, name, answer->value, tide_fit_condition(&result->program, report),
                     tide_report_bytes(report, result->memory.allocated_peak_bytes),
                     tide_report_bytes(report, result->memory.reserved_peak_bytes),
                     tide_report_bytes(report, result->program.margin_bytes), next, runs);
@@ -182,6 +182,7 @@ static void say_card(const card_search *at, tide_report *report) {
                         card, result->program.growing_passes,
                         tide_report_bytes(report, result->program.growing_bytes));
     }
+    tide_fit_say_assumed(card, &result->program, report);
     if (result->program.n_inexact > 0) {
         tide_report_say(report, "inexact",
                         "%s: %" PRId64 " %s not known exactly, or refused: tidemark run with the "
@@ -228,6 +229,20 @@ static void add_figures(const card_search *first, tide_report *report) {
         const tide_run_memory *memory = &answer->result.memory;
         tide_report_figure_bytes(report, "allocated_peak_bytes", memory->allocated_peak_bytes);
         tide_report_figure_bytes(report, "reserved_peak_bytes", memory->reserved_peak_bytes);
+        tide_report_figure_text(report, "fits_with_all_rows",
+                                tide_fit_with_all_rows(&answer->result.program) ? "yes" : "no");
+    }
+}
+
+/* Only if a run of an answer assumed values. */
+static void add_assumed(const card_search *cards, size_t n_cards, tide_report *report) {
+    tide_table *table = NULL;
+    for (size_t i = 0; i < n_cards; i++) {
+        const tide_run_of_program *program = &cards[i].answer.result.program;
+        if (cards[i].answer.fits && program->assumed.n_reads > 0) {
+            table = table != NULL ? table : tide_fit_assumed_table(report);
+            tide_fit_add_assumed(cards[i].grid->cards[cards[i].card], program, table);
+        }
     }
 }
 
@@ -249,6 +264,7 @@ static tide_status print(const card_search *cards, size_t n_cards, tide_format f
     for (size_t i = 0; i < n_cards; i++) {
         add_row(&cards[i], table);
     }
+    add_assumed(cards, n_cards, &report);
     for (size_t i = 0; i < n_cards; i++) {
         say_card(&cards[i], &report);
     }

@@ -5,8 +5,8 @@
 #define CHOOSE(names, n, i) ((i) < (n) ? (names)[i] : NULL)
 
 const char *tide_choice_values(size_t i) {
-    static const char *const NAMES[] = {"auto", "zero", "shadow"};
-    return CHOOSE(NAMES, 3, i);
+    static const char *const NAMES[] = {"auto", "zero"};
+    return CHOOSE(NAMES, 2, i);
 }
 
 static const char *const STREAMS[] = {"now", "late", "both"};

@@ -18,7 +18,7 @@ extern "C" {
 /* Texts are static. */
 typedef struct tide_program_options {
     uint64_t n_calls;   /* 0: to the end, or to the requested number of steps */
-    const char *values; /* "auto", "zero", "shadow" */
+    const char *values; /* "auto", "zero" */
     const char *streams;
     const char *writes;     /* "scratch", "allow" */
     bool wants_time;        /* forecast the time of a step */
@@ -37,15 +37,19 @@ const char *tide_choice_streams(size_t i);         /* of one run */
 const char *tide_choice_streams_or_both(size_t i); /* "both" makes a run of each */
 const char *tide_choice_writes(size_t i);
 
-/* Rows of a table whose values have a tide_program_options at `at`. */
+/* "shadow" is the former name of what auto does now. Rows of a table whose values have a
+ * tide_program_options at `at`. */
 #define TIDE_PROGRAM_ROW_CALLS(at)                                                                 \
     TIDE_OPTION(COUNT, "calls", "N", (at) + offsetof(tide_program_options, n_calls),               \
                 "the same after N calls of its outermost module, where nothing is optimised")
 #define TIDE_PROGRAM_ROW_VALUES(at)                                                                \
-    TIDE_OPTION_OF(CHOICE, "values", NULL, tide_choice_values,                                     \
-                   (at) + offsetof(tide_program_options, values),                                  \
-                   "what the program reads from the card: zeros, or small tensors computed "       \
-                   "beside it; default auto (docs/guide/virtual-cuda.md)")
+    {                                                                                              \
+        .kind = TIDE_OPTION_CHOICE, .name = "values",                                              \
+        .help = "what the program reads from the card: values computed on the CPU or assumed, "    \
+                "or zeros; default auto (docs/guide/virtual-cuda.md)",                             \
+        .synonyms = "shadow=auto", .choice_at = tide_choice_values,                                \
+        .offset = (at) + offsetof(tide_program_options, values)                                    \
+    }
 #define TIDE_PROGRAM_ROW_STREAMS(at, choices, more)                                                \
     TIDE_OPTION_OF(CHOICE, "streams", NULL, choices,                                               \
                    (at) + offsetof(tide_program_options, streams),                                 \

@@ -181,6 +181,9 @@ static void add_verdict(const tide_run_answer *of, tide_run_place at, tide_text 
     add_card(of, at, to);
     add_limit(of, to);
     tide_run_add_ranks(of, at, to);
+    if (!has_failed) {
+        tide_run_add_assumed_limit(of, to);
+    }
     tide_text_add(to, "%s ", has_failed ? "," : ":");
 }
 
@@ -294,6 +297,7 @@ static void tell_nothing(const tide_run_answer *of) {
     if (has_failed) {
         tide_run_tell_early_failure(of);
     }
+    tide_run_tell_assumed(of);
     if (of->list->n_inexact > 0) {
         tide_run_tell_inexact(of);
     }
@@ -354,6 +358,7 @@ void tide_run_tell(const tide_run_answer *answer) {
     tide_run_tell_clock(answer);
     if (answer->config->cards != NULL) {
         tide_run_tell_nccl(answer);
+        tide_run_tell_assumed(answer);
         tide_run_tell_inexact(answer);
         tide_run_tell_cause(answer);
     }

@@ -10,10 +10,11 @@
 
 enum { MOST_SENTENCES = 8, SENTENCE_BYTES = 8192 };
 
-/* Whether the answer of a run has other words for a sentence: it knows the card and PyTorch's own
- * counters. A caught failure has none. */
+/* Whether the answer of a run has other lines for a sentence: it knows the card, PyTorch's own
+ * counters, and the values that all processes assumed (assumed.c). A caught failure has none. */
 static bool has_other_words(const char *key, bool is_out) {
-    return (strcmp(key, "oom") == 0 && is_out) || strcmp(key, "retries") == 0;
+    return (strcmp(key, "oom") == 0 && is_out) || strcmp(key, "retries") == 0 ||
+           strncmp(key, "assumed", strlen("assumed")) == 0;
 }
 
 /* Of a device of a process; is_known stays false without a history or without memory. */

@@ -171,8 +171,10 @@ void tide_run_tell_inexact(const tide_run_answer *of) {
                       line,
                       n_told > MAX_SENTENCES ? "; and more, which tidemark summary lists" : "");
     } else if (!has_failed) {
-        tide_cli_note(TIDE_COMMAND_RUN, "every size is exact; no kernel ran, so losses and other "
-                                        "results are not real");
+        tide_cli_note(TIDE_COMMAND_RUN,
+                      "every%s size is exact; no kernel ran, so losses and other results are not "
+                      "real",
+                      list->n_assumed > 0 ? " other" : "");
     }
 }
 

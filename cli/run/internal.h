@@ -137,6 +137,11 @@ const char *tide_run_who(const tide_snapshot *snapshot);
  * otherwise. */
 void tide_run_tell_host_limit(const tide_run_answer *of);
 
+/* assumed.c. Prints the values that were assumed, the most important first. */
+void tide_run_tell_assumed(const tide_run_answer *of);
+/* The condition of "it fits" if the run would not fit with all rows; nothing otherwise. */
+void tide_run_add_assumed_limit(const tide_run_answer *of, tide_text *to);
+
 /* inexact.c. Prints the values that are not exact, and the failures of the host. */
 void tide_run_tell_inexact(const tide_run_answer *of);
 /* Prints a line for each source that could not be recorded. */

@@ -233,7 +233,7 @@ void tide_sweep_value_cells(const tide_sweep *sweep, const tide_sweep_row *row, 
     }
 }
 
-/* ", values shadow": the options that are not the defaults. */
+/* ", values zero": the options that are not the defaults. */
 static const char *list_options(const tide_sweep *sweep, tide_report *report) {
     static const char *const USUAL[][2] = {
         {"values", "auto"}, {"streams", "now"}, {"writes", "scratch"}};

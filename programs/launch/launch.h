@@ -42,7 +42,7 @@ typedef struct tide_launch_config {
     uint64_t spill_bytes;   /* of each card: further bytes in the host's memory; 0: none */
     uint64_t n_steps;    /* the program ends after this many steps of its optimizer; 0: no limit */
     uint64_t n_calls;    /* the same for calls of its outermost module */
-    const char *values;  /* "auto", "zero", "shadow": the result of reading small tensors */
+    const char *values;  /* "auto", "zero": the values that the program reads */
     const char *streams; /* "now", "late": when work on streams completes */
     int64_t world;       /* ranks of a larger world, of which only some run; 0: no such run */
     const tide_ranks *ranks;   /* the ranks that run, one process each; only with world */

@@ -14,6 +14,7 @@
 #include "programs/launch/time.h"
 #include "programs/runs/program.h"
 #include "programs/runs/run_friend.h"
+#include "snapshot/explain/assumed.h"
 
 enum { ERROR_BYTES = 8192, FD_PATH_BYTES = 64 };
 
@@ -355,6 +356,33 @@ static void judge(program_run *run) {
     }
 }
 
+/* The values that the fullest process assumed. */
+static void read_assumed(program_run *run) {
+    tide_run_assumed *to = &run->result->program.assumed;
+    const tide_left_list *left = &run->left;
+    tide_assumed_limit limit = {.n_reads = 0};
+    to->n_reads = to->n_rows = to->all_bytes = 0;
+    for (size_t i = 0; left->n_processes > 0 && i < left->n_assumed; i++) {
+        const tide_snapshot_assumed *row = &left->assumed[i].row;
+        if (left->assumed[i].pid != left->processes[run->process].pid) {
+            continue;
+        }
+        if (to->n_reads++ == 0) {
+            (void)snprintf(to->place, sizeof(to->place), "%s", row->place);
+            (void)snprintf(to->what, sizeof(to->what), "%s", row->what);
+            to->given_least = row->given_least;
+            to->given_most = row->given_most;
+            to->possible = row->possible;
+            to->n_times = row->n_times;
+            to->row_bytes = row->row_bytes;
+            to->row_all_bytes = row->all_bytes;
+        }
+        tide_assumed_limit_add(&limit, row);
+    }
+    to->n_rows = (int64_t)limit.n_reads;
+    to->all_bytes = limit.all_bytes;
+}
+
 static tide_status read_all(program_run *run, tide_error *error) {
     tide_run_of_program *known = &run->result->program;
     int64_t n_passes = -1;
@@ -369,6 +397,7 @@ static tide_status read_all(program_run *run, tide_error *error) {
     }
     judge(run);
     known->n_inexact = (int64_t)run->left.n_inexact;
+    read_assumed(run);
     if (run->left.n_processes > 0) {
         known->n_steps = run->left.processes[run->process].n_steps;
     }

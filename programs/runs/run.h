@@ -27,6 +27,7 @@
 #include "programs/runs/limits.h"
 #include "programs/runs/outcome.h"
 #include "programs/runs/workload.h"
+#include "programs/wire/run_assumed.h"
 #include "snapshot/document/snapshot.h"
 
 #ifdef __cplusplus
@@ -122,6 +123,21 @@ typedef struct tide_run_memory {
 
 enum { TIDE_RUN_BOUND_BYTES = 24 };
 
+/* The values that a command's fullest process assumed. */
+typedef struct tide_run_assumed {
+    int64_t n_reads;   /* lines of the program and kinds of value; -1: unknown */
+    int64_t n_rows;    /* of them could have given more rows */
+    int64_t all_bytes; /* that all rows of all of them take more */
+    /* The first row, of which all rows take most (snapshot/document/assumed.h). */
+    char place[TIDE_RUN_ASSUMED_PLACE], what[TIDE_RUN_ASSUMED_WHAT];
+    int64_t given_least, given_most, possible, n_times, row_bytes, row_all_bytes;
+} tide_run_assumed;
+#define TIDE_RUN_NO_ASSUMED                                                                        \
+    {                                                                                              \
+        .n_reads = -1, .n_rows = -1, .all_bytes = -1, .given_least = -1, .given_most = -1,         \
+        .possible = -1, .n_times = -1, .row_bytes = -1, .row_all_bytes = -1                        \
+    }
+
 /* The figures of a user's command; -1: unknown. */
 typedef struct tide_run_of_program {
     int64_t n_steps;        /* steps of its optimizer */
@@ -130,6 +146,7 @@ typedef struct tide_run_of_program {
     int64_t margin_bytes;   /* bytes of the fullest card that no process ever used; only if
                                completed */
     int64_t n_inexact;      /* calls whose memory is not exactly known, and refused ones */
+    tide_run_assumed assumed;
     /* The forecast of a step's time on the fullest card, in ms, and its range
      * (programs/step_time/). If too much is guessed, only step_low_ms is known. Our own model on a
      * virtual card also has it. */
@@ -144,7 +161,7 @@ typedef struct tide_run_of_program {
     {                                                                                              \
         .n_steps = -1, .growing_passes = -1, .growing_bytes = -1, .margin_bytes = -1,              \
         .n_inexact = -1, .step_ms = -1.0, .step_low_ms = -1.0, .step_high_ms = -1.0,               \
-        .n_launches = -1, .n_guessed = -1, .step_bound = ""                                        \
+        .n_launches = -1, .n_guessed = -1, .step_bound = "", .assumed = TIDE_RUN_NO_ASSUMED        \
     }
 
 /* Bytes and times are -1 if unknown. */

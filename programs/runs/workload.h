@@ -32,7 +32,7 @@ typedef struct tide_run_program {
     char card[TIDE_RUN_NAME_BYTES];     /* prefix of its run's name; "": none */
     uint64_t n_steps;     /* optimizer steps after which it ends; 0: it runs to its end */
     uint64_t n_calls;     /* calls of its outermost module after which it ends; 0: as above */
-    const char *reads;    /* static or borrowed, as the next: "auto", "zero", "shadow": the values
+    const char *reads;    /* static or borrowed, as the next: "auto", "zero": the values
                              that reads from the card return; NULL: "auto" */
     const char *streams;  /* "now", "late": when work on streams completes; NULL: "now" */
     bool writes_are_real; /* its writes reach the user's files */

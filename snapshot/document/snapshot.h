@@ -16,6 +16,7 @@
 #include "common/autograd_mode.h"
 #include "common/event.h"
 #include "common/status.h"
+#include "snapshot/document/assumed.h"
 #include "snapshot/document/at_failure.h"
 #include "snapshot/document/event_table.h"
 
@@ -243,6 +244,8 @@ typedef struct tide_snapshot {
     size_t n_software;
     const tide_snapshot_inexact *inexact; /* in order of occurrence */
     size_t n_inexact;
+    const tide_snapshot_assumed *assumed; /* those that may take most bytes more first */
+    size_t n_assumed;
     const tide_snapshot_owner *owners; /* of all devices; none if only the allocator was
                                           recorded */
     size_t n_owners;

@@ -9,6 +9,7 @@ enum {
     MAX_RANGES = 256,
     MAX_TYPES = 64,
     MAX_INEXACT = 1024,
+    MAX_ASSUMED = 1024,
     MAX_POOLS = UINT16_MAX,
     MAX_HOLDERS = 64,
     MAX_PROCESSES = 1024
@@ -97,6 +98,18 @@ void tide_read_document_inexact(tide_reader *reader, void *object) {
     tide_snapshot *snapshot = object;
     reader->json.text_limit = TIDE_SHORT_TEXT_BYTES;
     snapshot->inexact = tide_read_rows(reader, &RULE, &snapshot->n_inexact);
+    reader->json.text_limit = TIDE_JSON_TEXT_BYTES;
+}
+
+void tide_read_document_assumed(tide_reader *reader, void *object) {
+    static const tide_snapshot_assumed EMPTY = {"", "", -1, -1, -1, -1, -1, -1};
+    static const tide_row_rule RULE = {.limit = MAX_ASSUMED,
+                                       .row_bytes = sizeof(EMPTY),
+                                       .empty = &EMPTY,
+                                       .of = &tide_readable_assumed};
+    tide_snapshot *snapshot = object;
+    reader->json.text_limit = TIDE_SHORT_TEXT_BYTES;
+    snapshot->assumed = tide_read_rows(reader, &RULE, &snapshot->n_assumed);
     reader->json.text_limit = TIDE_JSON_TEXT_BYTES;
 }
 

@@ -77,6 +77,15 @@ void tide_write_document_inexact(const tide_writer *writer, const char *key, con
     }
 }
 
+void tide_write_document_assumed(const tide_writer *writer, const char *key, const void *object) {
+    const tide_snapshot *snapshot = object;
+    const tide_row_list list = {snapshot->assumed, snapshot->n_assumed, sizeof(*snapshot->assumed)};
+    if (list.n_rows > 0) {
+        tide_write_rows(writer, key, &tide_writable_assumed, list);
+        tide_json_line(writer->json);
+    }
+}
+
 void tide_write_document_pools(const tide_writer *writer, const char *key, const void *object) {
     const tide_snapshot *snapshot = object;
     tide_json_writer *json = writer->json;

@@ -2,12 +2,13 @@
 # Replaces a PyTorch program on a virtual card where PyTorch is missing: it leaves the file that the package
 # tidemark would leave (programs/launch/left/left.h), with peaks that follow from its arguments:
 #     fake_training.sh [--batch N] [--ctx N] [--mib-per-token N] [--die MESSAGE] [--die-at BATCH] [--steps-taken N]
-#                      [--launches FILE]
+#                      [--launches FILE] [--mask-mib N]
 # It takes 100 MiB, and ctx times batch times --mib-per-token MiB more. Beyond the limit of the card it is out of memory.
-# Its figures show its settings: late streams take 1000 MiB more, shadows 2000, zeros 3000, and real writes 4000; and a
-# limit of calls takes 10000 MiB a call. FILE is its launch log. The variable RANK is its rank.
+# Its figures show its settings: late streams take 1000 MiB more, zeros 3000, and real writes 4000; and a
+# limit of calls takes 10000 MiB a call. FILE is its launch log. With --mask-mib it assumes half of the rows of a mask of
+# 8 rows for each of the batch, which take N MiB each. The variable RANK is its rank.
 set -eu
-batch=1 ctx=1 per_token=1 die= die_at= launches= steps=${TIDEMARK_STEPS:-0}
+batch=1 ctx=1 per_token=1 die= die_at= launches= mask= steps=${TIDEMARK_STEPS:-0}
 while [ $# -gt 0 ]; do
     case "$1" in
     --batch) batch=$2 ;;
@@ -17,6 +18,7 @@ while [ $# -gt 0 ]; do
     --die-at) die_at=$2 ;;
     --steps-taken) steps=$2 ;;
     --launches) launches=$2 ;;
+    --mask-mib) mask=$2 ;;
     *) echo "fake_training: unknown argument $1" >&2; exit 2 ;;
     esac
     shift 2
@@ -32,7 +34,7 @@ total=$((80995 * mib))
 limit=$((${TIDEMARK_VIRTUAL_MEMORY:-$total} - 666 * mib)) # less context and libraries
 allocated=$((100 * mib + batch * ctx * per_token * mib))
 [ "${TIDEMARK_STREAMS:-now}" = now ] || allocated=$((allocated + 1000 * mib))
-case "${TIDEMARK_VALUES:-auto}" in shadow) allocated=$((allocated + 2000 * mib)) ;; zero) allocated=$((allocated + 3000 * mib)) ;; esac
+case "${TIDEMARK_VALUES:-auto}" in auto) ;; zero) allocated=$((allocated + 3000 * mib)) ;; *) exit 2 ;; esac
 [ -n "${TIDEMARK_SCRATCH:-}" ] || allocated=$((allocated + 4000 * mib))
 allocated=$((allocated + ${TIDEMARK_CALLS:-0} * 10000 * mib))
 reserved=$(((allocated / (20 * mib) + 1) * 20 * mib))
@@ -42,6 +44,8 @@ if [ $reserved -gt $limit ]; then
     echo 'torch.OutOfMemoryError: CUDA out of memory.' >&2
 fi
 [ -z "$launches" ] || cp "$launches" "$TIDEMARK_RUN_FOLDER/$$.launches"
+[ -z "$mask" ] || printf 'loss.py:31\tmask\t%d\t%d\t%d\t%d\t%d\t%d\n' $((batch * 4)) $((batch * 4)) $((batch * 8)) 2 \
+    $((mask * mib)) $((batch * 4 * mask * mib)) >"$TIDEMARK_RUN_FOLDER/$$.assumed"
 cat > "$TIDEMARK_RUN_FOLDER/$$.json" <<END
 {"rank": ${RANK:--1}, "n_steps": $steps, "n_calls": $steps, "host_peak_bytes": 1000, "is_out_of_memory": $oom,
  "ended_early": true, "torch": "0.0.0", "cuda": "0.0", "python": "0.0", "backend": "native", "exception": "",

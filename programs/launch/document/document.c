@@ -171,6 +171,30 @@ static tide_status set_inexact(tide_snapshot *snapshot, const tide_left_list *li
     return TIDE_OK;
 }
 
+/* The rows of the process, in the order of the list. */
+static tide_status set_assumed(tide_snapshot *snapshot, const tide_left_list *list, int64_t pid) {
+    tide_snapshot_assumed *rows =
+        tide_arena_alloc(&snapshot->arena, list->n_assumed, sizeof(*rows));
+    size_t n = 0;
+    if (rows == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < list->n_assumed; i++) {
+        if (list->assumed[i].pid == pid) {
+            rows[n] = list->assumed[i].row;
+            rows[n].place = tide_arena_text(&snapshot->arena, rows[n].place);
+            rows[n].what = tide_arena_text(&snapshot->arena, rows[n].what);
+            if (rows[n].place == NULL || rows[n].what == NULL) {
+                return TIDE_NO_MEMORY;
+            }
+            n++;
+        }
+    }
+    snapshot->assumed = rows;
+    snapshot->n_assumed = n;
+    return TIDE_OK;
+}
+
 /* Copies one end's blocks, with room for the certainty of their categories. */
 static tide_status open_blocks(tide_arena *arena, const tide_block_row *blocks, size_t n_blocks,
                                tide_block_row **ret_blocks, uint8_t **ret_certainty) {
@@ -355,6 +379,9 @@ tide_status tide_launch_document(const tide_left *process, const tide_left_list 
     tide_status status = describe(snapshot, process, config);
     if (status == TIDE_OK) {
         status = set_inexact(snapshot, list, process, beyond_bytes);
+    }
+    if (status == TIDE_OK) {
+        status = set_assumed(snapshot, list, process->pid);
     }
     if (status != TIDE_OK) {
         tide_snapshot_destroy(snapshot);

@@ -193,6 +193,7 @@ static void drop_empty(tide_left_list *list) {
 static tide_status read_folder(const tide_launch *launch, DIR *folder, tide_left_list *list,
                                tide_error *error) {
     size_t capacity = 0;
+    size_t assumed_capacity = 0;
     for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
         int64_t pid = tide_left_pid_of(entry->d_name, ".json");
         if (pid >= 0 && list->n_processes < TIDE_LEFT_MAX_PROCESSES) {
@@ -206,9 +207,14 @@ static tide_status read_folder(const tide_launch *launch, DIR *folder, tide_left
         if (pid >= 0) {
             TIDE_TRY(read_card(launch, pid, &capacity, list, error));
         }
+        pid = tide_left_pid_of(entry->d_name, ".assumed");
+        if (pid >= 0) {
+            TIDE_TRY(tide_left_read_assumed(launch, pid, &assumed_capacity, list, error));
+        }
     }
     drop_empty(list);
     tide_left_sort(list);
+    tide_left_sort_assumed(list);
     return TIDE_OK;
 }
 
@@ -245,5 +251,6 @@ tide_status tide_left_read(const tide_launch *launch, tide_left_list *ret, tide_
 void tide_left_fini(tide_left_list *list) {
     const tide_hostmem *mem = tide_hostmem_default();
     mem->release(mem->ctx, list->inexact);
+    mem->release(mem->ctx, list->assumed);
     tide_arena_fini(&list->arena);
 }

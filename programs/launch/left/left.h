@@ -2,7 +2,8 @@
  *
  * Each process that used PyTorch's allocator leaves PID.pickle, PyTorch's own snapshot, and
  * PID.json with additional data (python/tidemark/ writes both). Each process that met something
- * inexact leaves PID.card with a line for it (programs/virtual_cuda/process/inexact.h). Each
+ * inexact leaves PID.card with a line for it (programs/virtual_cuda/process/inexact.h), and each
+ * that assumed a value PID.assumed (programs/wire/run_assumed.h). Each
  * process that a Python exception ended leaves PID.error with its name and the first line of its
  * message.
  *
@@ -22,6 +23,7 @@
 #include "programs/wire/run_account.h"
 #include "common/status.h"
 #include "programs/launch/launch.h"
+#include "snapshot/document/assumed.h"
 #include "snapshot/document/at_failure.h"
 
 #ifdef __cplusplus
@@ -67,6 +69,12 @@ typedef struct tide_left_inexact {
     bool is_refused;
     bool is_host; /* refused by the host, not by the card */
 } tide_left_inexact;
+
+/* A value that a process read from a virtual card, and that was assumed. */
+typedef struct tide_left_assumed {
+    int64_t pid;
+    tide_snapshot_assumed row;
+} tide_left_assumed;
 
 /* A process group of torch.distributed that the process was a member of. Its members are the ranks
  * of the world from `first` in steps of `stride`; stride 0: irregular. */
@@ -120,6 +128,8 @@ typedef struct tide_left_list {
     size_t n_processes;
     tide_left_inexact *inexact; /* each once a process */
     size_t n_inexact;
+    tide_left_assumed *assumed; /* of all processes; those that may take most bytes more first */
+    size_t n_assumed;
     tide_run_device devices[TIDE_RUN_DEVICES]; /* totals of node 0 by card; zeros: unused */
     int64_t failed_rank;   /* the first that failed of a larger world's ranks; -1: none */
     int failed_status;     /* its exit status; after a signal, the negative signal number */

@@ -39,6 +39,13 @@ void tide_left_read_failed(const tide_launch *launch, tide_left_list *list);
 TIDE_NODISCARD tide_status tide_left_read_exception(const tide_launch *launch, DIR *folder,
                                                     tide_left_list *list);
 
+/* left_assumed.c. Adds the rows of PID.assumed to the list, whose array has room for *capacity. */
+TIDE_NODISCARD tide_status tide_left_read_assumed(const tide_launch *launch, int64_t pid,
+                                                  size_t *capacity, tide_left_list *list,
+                                                  tide_error *error);
+/* left_assumed.c. Sorts them as tide_left_list has them. */
+void tide_left_sort_assumed(tide_left_list *list);
+
 /* left.c. By rank, then by process id. */
 void tide_left_sort(tide_left_list *list);
 

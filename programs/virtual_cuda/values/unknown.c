@@ -67,12 +67,12 @@ static bool is_polled(const void *address) {
 
 static void tell(void) {
     tide_vc_say("The program polls a value that tidemark does not compute; it always reads 0. A "
-                "loop that waits for it to change never ends. `--values shadow` computes small "
-                "values; `--steps N` or `--calls N` ends the program early.");
+                "loop that waits for it to change never ends. `--steps N` or `--calls N` ends the "
+                "program early; `--values auto`, the default, computes or assumes what PyTorch's "
+                "operators read.");
     tide_vc_inexact("values",
                     "the program polls a value that tidemark does not compute; it always reads 0, "
-                    "and a loop that waits for it never ends (--values shadow, --steps N, --calls "
-                    "N)");
+                    "and a loop that waits for it never ends (--steps N, --calls N)");
 }
 
 /* ---- what is not exact ---- */
@@ -89,8 +89,8 @@ static void name_what_is_read(size_t n_bytes) {
     if (n_bytes != 1 &&
         (strstr(mine.last_kernel, "3cub") != NULL || strstr(mine.last_kernel, "6thrust"))) {
         tide_vc_inexact("rows", "how many rows nonzero, a mask, unique or repeat_interleave finds "
-                                "is computed on the card; 0 rows are assumed (--values shadow "
-                                "computes small tensors)");
+                                "is computed on the card; 0 rows are assumed (--values auto "
+                                "computes or assumes them)");
     } else if (n_bytes == 1 && strstr(mine.last_kernel, "direct_copy_kernel") == NULL) {
         tide_vc_inexact("truth", "a truth value is computed on the card and read as false; what "
                                  "the program decides by it may differ");

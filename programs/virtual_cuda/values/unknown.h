@@ -2,8 +2,9 @@
  *
  * A program that reads the same small value again and again may wait for it to change, which it
  * never will: this is reported once on stderr and as an inexact line. Unknown row counts, truth
- * values and integers are reported the same way. python/tidemark (shadow.py) computes small values
- * beside the card and supplies them to operators that read internally. Thread-safe.
+ * values and integers are reported the same way. python/tidemark computes or assumes the
+ * values of PyTorch's tensors and supplies them to operators that read internally; without it, or
+ * with `--values zero`, the reads are reported here. Thread-safe.
  */
 #ifndef TIDE_VIRTUAL_CUDA_UNKNOWN_H
 #define TIDE_VIRTUAL_CUDA_UNKNOWN_H

@@ -5,6 +5,7 @@
 #include "common/assert.h"
 #include "common/text/plural.h"
 #include "snapshot/explain/retries.h"
+#include "snapshot/explain/words/assumed_words.h"
 #include "snapshot/explain/words/failure_words.h"
 #include "snapshot/explain/words/peak_words.h"
 #include "snapshot/explain/words/reserved_words.h"
@@ -47,12 +48,38 @@ static void add_retries(const tide_facts *facts, tide_text *words) {
     }
 }
 
+/* Only with the account of a virtual card: the device that a run fits is its own. */
+static void add_limit(const tide_facts *facts, tide_text *words) {
+    const tide_snapshot *snapshot = facts->snapshot;
+    const char *name = snapshot->devices[facts->device].name;
+    const tide_assumed_limit limit = tide_assumed_limit_of(
+        snapshot->assumed, snapshot->n_assumed, tide_assumed_left_bytes(snapshot, facts->device));
+    if (!limit.fits_with_all) {
+        tide_text_add(words, "The run fits %s", name[0] != '\0' ? name : "the card");
+        tide_assumed_words_add_limit(&limit, words);
+        tide_text_add(words, ".");
+    }
+}
+
+static tide_status say_assumed(tide_answer *answer, const tide_facts *facts, tide_text *words) {
+    size_t n = facts->snapshot->n_assumed;
+    add_limit(facts, words);
+    TIDE_TRY(say(answer, "assumed_limit", words));
+    for (size_t i = 0; i < n && i < TIDE_ASSUMED_SENTENCES; i++) {
+        tide_assumed_words_add(&facts->snapshot->assumed[i], words);
+        TIDE_TRY(say(answer, "assumed", words));
+    }
+    tide_assumed_words_add_all(n, words);
+    return say(answer, "assumed_count", words);
+}
+
 tide_status tide_answer_init(tide_answer *answer, const tide_answer_input *input) {
     char bytes[WORDS_BYTES];
     tide_text words = tide_text_in(bytes, sizeof(bytes));
     *answer = (tide_answer){.n_sentences = 0};
     tide_arena_init(&answer->arena, input->facts->mem);
     TIDE_TRY(say_causes(answer, input, &words));
+    TIDE_TRY(say_assumed(answer, input->facts, &words));
     add_retries(input->facts, &words);
     TIDE_TRY(say(answer, "retries", &words));
     tide_peak_words_add(input->facts, input->lines, input->when, &words);

@@ -1,5 +1,6 @@
 /* answer.h - where the memory of a device goes, in a few sentences: the failure, its causes and
- * their cures, the memory of an instant by line and by kind, and the reserved memory. Every command
+ * their cures, values that were assumed, the memory of an instant by line and by kind, and the
+ * reserved memory. Every command
  * and the page print these.
  */
 #ifndef TIDE_SNAPSHOT_ANSWER_H
@@ -18,11 +19,12 @@ extern "C" {
 #endif
 
 typedef struct tide_answer_sentence {
-    const char *key; /* "oom", "cause", "oom_cause", "retries", "filled", "kinds", "reserved" */
+    const char *key; /* "oom", "cause", "oom_cause", "assumed_limit", "assumed",
+                        "assumed_count", "retries", "filled", "kinds", "reserved" */
     const char *text;
 } tide_answer_sentence;
 
-enum { TIDE_ANSWER_SENTENCES = 10 };
+enum { TIDE_ANSWER_SENTENCES = 16 };
 
 typedef struct tide_answer {
     tide_arena arena;                                      /* holds the texts */

@@ -12,6 +12,11 @@ run --device virtual:h100-80 --memory-limit 2GiB --vary batch=1..4 --steps 7 --f
     cut -d, -f1-6,11
 tidemark fit --device virtual:h100-80 --vary batch=1..4096 --format json -- "$training" --batch {batch} --ctx 33 |
     jq -c '.figures | {largest, next, runs}'
+# Values that the program assumed: said, and a condition if all rows would not fit.
+run --device virtual:h100-80,virtual:a100-40 --vary batch=1..1000 -- "$training" --batch {batch} --ctx 100 --mask-mib 10
+run --device virtual:h100-80 --vary batch=1..9 -- "$training" --batch {batch} --mask-mib 1
+tidemark fit --device virtual:h100-80 --vary batch=1..1000 --format json -- "$training" --batch {batch} --ctx 100 --mask-mib 10 |
+    jq -c '.figures.fits_with_all_rows, .tables.assumed.rows'
 # Nothing fits: what no run told stays empty.
 run --device virtual:h100-80 --memory-limit 1GiB --vary batch=1..4 -- "$training" --batch {batch} --ctx 99999
 # A program that fails ends the search at once, with its own words. So does one that never used the card.
@@ -19,7 +24,7 @@ run --device virtual:h100-80 --vary batch=1..9 -- "$training" --batch {batch} --
 run --device virtual:h100-80 --vary batch=1..9 -- "$training" --batch {batch} --die-at 2
 run --device virtual:h100-80 --vary batch=1..9 -- true {batch}
 # What a single run takes is given on: the figures of the script tell.
-for option in "--values shadow" "--values zero" "--streams late" "--writes allow" "--calls 2" "--calls 2 --steps 0"; do
+for option in "--values shadow" "--values auto" "--values zero" "--streams late" "--writes allow" "--calls 2" "--calls 2 --steps 0"; do
     # shellcheck disable=SC2086
     tidemark fit --device virtual:h100-80 --vary batch=1..1 $option --format json -- "$training" --batch {batch} 2>/dev/null |
         jq -c '.figures.allocated_peak_bytes / 1048576'

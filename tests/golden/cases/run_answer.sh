@@ -32,6 +32,17 @@ places) # the line of the largest bound, and of what has no bound
     printf 'inexact\tcufftExecC2C\tthe workspace is unknown\t%d\t%s\n' 1048576 'forward (net.py:6)' 2097152 'last (net.py:9)' >"$TIDEMARK_RUN_FOLDER/11.card"
     printf 'inexact\ttruth\ta truth value is computed on the card\t-1\tmain (net.py:12)\n' >>"$TIDEMARK_RUN_FOLDER/11.card"
     printf 'inexact\tinteger\tan integer is computed on the card\t-1\t\n' >>"$TIDEMARK_RUN_FOLDER/11.card" ;;
+assumed) # PID.assumed: what python/tidemark assumed; rows are padded with blanks
+    leave 11 "" "$(card 10 20)"
+    printf 'loss.py:31\tmask\t4096\t4096\t8192\t3\t481280\t%s   \n' "${2:-1971322880}" >"$TIDEMARK_RUN_FOLDER/11.assumed"
+    [ $# -lt 3 ] || printf '%b' "$3" >>"$TIDEMARK_RUN_FOLDER/11.assumed" ;;
+assumed_ranks)
+    leave 11 "" "$(card 10 20)"
+    leave 12 "" "$(card 0 0),$(card 10 20)" 0,0
+    for pid in 11 12; do
+        sed -i "s/\"rank\": -1/\"rank\": $((pid - 11)), \"world_size\": 2/" "$TIDEMARK_RUN_FOLDER/$pid.json"
+        printf 'moe.py:9\tmask\t%d\t4216\t16384\t48\t2048\t%d\n' $((3985 + pid)) $((pid << 33)) >"$TIDEMARK_RUN_FOLDER/$pid.assumed"
+    done ;;
 foreign)
     leave 11 "AcceleratorError: CUDA error: no kernel image is available for execution on the device" "$(card 10 20)"
     printf 'inexact\tkernels\tthe CUDA code of the program was not built for compute capability 7.0: its kernels fail there\n' >"$TIDEMARK_RUN_FOLDER/11.card"
@@ -45,6 +56,14 @@ run --device virtual:h100-80x3+a100-40 -- sh program.sh cards
 run --device virtual:h100-80 -- sh program.sh inexact
 run --device virtual:h100-80x2 -- sh program.sh ranks
 run --device virtual:h100-80 -- sh program.sh places
+run --device virtual:h100-80 -- sh program.sh assumed
+run --device virtual:h100-80 -- sh program.sh assumed 200000000000 # more than the card has left
+others='moe.py:9\tmask\t3985\t4216\t16384\t48\t0\t91000000000\nbox.py:2\tdetections\t85\t85\t300\t1\t16\t3440\ngraph.py:5\tunique values\t1\t1\t1\t1\t16\t0\n'
+others="$others"'edge.py:5\tnonzero\t7\t7\t9\t1\t0\t0\ntrain.py:12\ttruth value\t1\t1\t0\t3\t0\t0\ntrain.py:13\ttruth value\t0\t1\t0\t1\t0\t0\n\tnumber\t0\t0\t0\t1\t0\t0\nhalf a row'
+run --device virtual:h100-80 -- sh program.sh assumed 1000 "$others" # the other mask is the one that counts
+run --device virtual:h100-80 -- sh program.sh assumed 70000000000 "d.py:1\tmask\t1\t1\t9\t1\t8\t70000000000\n" # only both together
+run --device virtual:h100-80 -- sh program.sh assumed 0 "$(printf '%s' "$others" | sed 's/\\n/\n/g' | sed -n '3,7p' | sed 's/$/\\n/' | tr -d '\n')"
+run --device virtual:h100-80x2 -- sh program.sh assumed_ranks
 run --device virtual:v100-16 -- sh program.sh foreign
 run --device virtual:h100-80 --clock virtual -- sh program.sh cards | grep clock
 run --device virtual:h100-80 --clock virtual -- sh program.sh launches "$golden/launches/make_launches.py" | grep clock

@@ -47,7 +47,10 @@ static tide_status make(const tide_run_call *rows, size_t n_rows, size_t n_cut,
                                .python = "3.12",
                                .backend = "cudaMallocAsync",
                                .exception = ""};
-    const tide_left_list list = {.n_inexact = 0};
+    tide_left_assumed assumed[] = {{7, {"loss.py:31", "mask", 1, 2, 8, 3, 4, 24}},
+                                   {8, {"other.py:1", "mask", 1, 2, 8, 3, 4, 24}},
+                                   {7, {"train.py:12", "truth value", 0, 1, 0, 3, 0, 0}}};
+    const tide_left_list list = {.assumed = assumed, .n_assumed = 3};
     const tide_launch_config config = {.cards = "h100-80+a100-40"};
     tide_status status = tide_launch_document(&process, &list, &config, ret_snapshot, error);
     (void)unlink(path);
@@ -109,6 +112,22 @@ static void each_block_is_a_segment(void **state) {
     assert_int_equal(summary->devices[0].max[TIDE_MAX_ALLOCATED].bytes, 3 * MIB);
     assert_int_equal(summary->devices[1].max[TIDE_MAX_ALLOCATED].bytes, 5 * MIB);
     tide_summary_destroy(summary);
+    tide_snapshot_destroy(snapshot);
+}
+
+/* Those of the process itself, with copies of their texts. */
+static void assumed_values_are_rows(void **state) {
+    (void)state;
+    const tide_run_call row = {.time_ns = 60, .address = 4096, .n_bytes = 3, .action = 1};
+    tide_snapshot *snapshot = NULL;
+    tide_error error = {""};
+    assert_int_equal(make(&row, 1, 0, &snapshot, &error), TIDE_OK);
+    assert_int_equal(snapshot->n_assumed, 2);
+    assert_string_equal(snapshot->assumed[0].place, "loss.py:31");
+    assert_string_equal(snapshot->assumed[0].what, "mask");
+    assert_int_equal(snapshot->assumed[0].all_bytes, 24);
+    assert_string_equal(snapshot->assumed[1].place, "train.py:12");
+    assert_int_equal(snapshot->assumed[1].given_most, 1);
     tide_snapshot_destroy(snapshot);
 }
 
@@ -208,6 +227,7 @@ static void files_are_named_by_rank_or_process(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_block_is_a_segment),
+        cmocka_unit_test(assumed_values_are_rows),
         cmocka_unit_test(it_is_a_snapshot),
         cmocka_unit_test(more_streams_than_a_row_can_number),
         cmocka_unit_test(a_file_without_rows_or_with_half_a_row_is_read),

@@ -1,4 +1,5 @@
-/* test_left.c - what the processes of a run leave in its folder: the lines of PID.card. */
+/* test_left.c - what the processes of a run leave in its folder: the lines of PID.card and
+ * PID.assumed. */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,6 +48,40 @@ static void test_lines_of_a_process_are_rows(void **state) {
     tide_left_fini(&list);
 }
 
+/* A padded row, one without texts, and half a row, which does not count. Those that may take most
+ * memory more come first, then rows, then what was read most often. */
+static void test_assumed_values_are_sorted(void **state) {
+    (void)state;
+    tide_left_list list;
+    tide_error error = {""};
+    write_card("7.assumed", "a.py:1\tnumber\t-7\t-5\t0\t9\t0\t0\n"
+                            "b.py:2\tmask\t3\t4\t8\t2\t100\t400      \n"
+                            "\ttruth value\t0\t1\t0\t10\t0\t0\n"
+                            "c.py:3\tmask\t1\t1\t9\t1\t0\t0\n"
+                            "d.py:4\tmask\t1\t1\t9\t1\t100000000\t7000000000\n"
+                            "e.py:5\tmask\t1\t1\t9");
+    assert_int_equal(tide_left_read(&launch, &list, &error), TIDE_OK);
+    assert_int_equal(list.n_assumed, 5);
+    assert_string_equal(list.assumed[0].row.place, "d.py:4");
+    assert_int_equal(list.assumed[0].row.all_bytes, 7000000000);
+    const tide_snapshot_assumed *row = &list.assumed[1].row;
+    assert_int_equal(list.assumed[1].pid, 7);
+    assert_string_equal(row->place, "b.py:2");
+    assert_string_equal(row->what, "mask");
+    assert_int_equal(row->given_least, 3);
+    assert_int_equal(row->given_most, 4);
+    assert_int_equal(row->possible, 8);
+    assert_int_equal(row->n_times, 2);
+    assert_int_equal(row->row_bytes, 100);
+    assert_int_equal(row->all_bytes, 400);
+    assert_string_equal(list.assumed[2].row.place, "c.py:3");
+    assert_string_equal(list.assumed[3].row.what, "truth value");
+    assert_string_equal(list.assumed[3].row.place, "");
+    assert_string_equal(list.assumed[4].row.place, "a.py:1");
+    assert_int_equal(list.assumed[4].row.given_least, -1); /* only counts are kept */
+    tide_left_fini(&list);
+}
+
 static int make_folder(void **state) {
     (void)state;
     snprintf(launch.folder, sizeof(launch.folder), "/tmp/tidemark-left-XXXXXX");
@@ -58,6 +93,8 @@ static int remove_folder(void **state) {
     (void)state;
     snprintf(path, sizeof(path), "%s/7.card", launch.folder);
     (void)remove(path);
+    snprintf(path, sizeof(path), "%s/7.assumed", launch.folder);
+    (void)remove(path);
     return rmdir(launch.folder);
 }
 
@@ -65,6 +102,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_lines_of_a_process_are_rows, make_folder,
                                         remove_folder),
+        cmocka_unit_test_setup_teardown(test_assumed_values_are_sorted, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

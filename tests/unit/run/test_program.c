@@ -109,7 +109,7 @@ static void a_command_survives_the_handover(void **state) {
     config.workload.of.program = program_of("[\"p\",\"{x}\"]", "x=1");
     config.workload.of.program.n_steps = 7;
     config.workload.of.program.n_calls = 8;
-    config.workload.of.program.reads = "shadow";
+    config.workload.of.program.reads = "zero";
     config.workload.of.program.streams = "late";
     config.workload.of.program.writes_are_real = true;
     cJSON *json = tide_run_config_to_json(&config);
@@ -121,7 +121,7 @@ static void a_command_survives_the_handover(void **state) {
     assert_string_equal(back.workload.of.program.card, "");
     assert_int_equal(back.workload.of.program.n_steps, 7);
     assert_int_equal(back.workload.of.program.n_calls, 8);
-    assert_string_equal(back.workload.of.program.reads, "shadow");
+    assert_string_equal(back.workload.of.program.reads, "zero");
     assert_string_equal(back.workload.of.program.streams, "late");
     assert_true(back.workload.of.program.writes_are_real);
     cJSON_Delete(json);
@@ -134,6 +134,17 @@ static void what_is_known_of_a_command_survives_as_json(void **state) {
     tide_run_result_init(&result);
     result.program = (tide_run_of_program){
         .n_steps = 3, .growing_passes = 2, .growing_bytes = 77, .margin_bytes = 5, .n_inexact = 1};
+    result.program.assumed = (tide_run_assumed){.n_reads = 4,
+                                                .n_rows = 3,
+                                                .all_bytes = 99,
+                                                .place = "loss.py:31",
+                                                .what = "mask",
+                                                .given_least = 1,
+                                                .given_most = 2,
+                                                .possible = 8,
+                                                .n_times = 5,
+                                                .row_bytes = 7,
+                                                .row_all_bytes = 42};
     cJSON *json = tide_run_result_to_json(&result);
     assert_int_equal(tide_run_result_from_json(json, &back, NULL), TIDE_OK);
     assert_memory_equal(&back.program, &result.program, sizeof(result.program));

@@ -1,0 +1,99 @@
+/* The values that a process assumed: PID.assumed (programs/wire/run_assumed.h). */
+#define _POSIX_C_SOURCE 200809L /* strtok_r */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/files/text_file.h"
+#include "common/hostmem.h"
+#include "programs/launch/left/left_friend.h"
+#include "programs/wire/run_assumed.h"
+
+enum { N_NUMBERS = 6 };
+
+static bool parse_numbers(char *text, int64_t ret[N_NUMBERS]) {
+    char *rest = text;
+    for (size_t i = 0; i < N_NUMBERS; i++) {
+        char *end = NULL;
+        ret[i] = strtoll(rest, &end, 10);
+        bool is_last = i + 1 == N_NUMBERS;
+        if (end == rest || (!is_last && *end != '\t')) {
+            return false;
+        }
+        ret[i] = ret[i] < -1 ? -1 : ret[i]; /* such as a negative number that the program read */
+        rest = end + !is_last;
+    }
+    return true;
+}
+
+/* Adds a row. Ignores one that a killed process did not complete. */
+static tide_status add_row(tide_left_list *list, size_t *capacity, int64_t pid, char *line) {
+    int64_t numbers[N_NUMBERS];
+    char *what = strchr(line, '\t');
+    char *rest = what != NULL ? strchr(what + 1, '\t') : NULL;
+    if (rest == NULL || !parse_numbers(rest + 1, numbers)) {
+        return TIDE_OK;
+    }
+    *what++ = '\0'; /* may be empty, as the place may */
+    *rest = '\0';
+    tide_left_assumed *rows = tide_hostmem_grow(tide_hostmem_default(), list->assumed, capacity,
+                                                list->n_assumed + 1, sizeof(*rows));
+    if (rows == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    list->assumed = rows;
+    rows[list->n_assumed] =
+        (tide_left_assumed){.pid = pid,
+                            .row = {.place = tide_arena_text(&list->arena, line),
+                                    .what = tide_arena_text(&list->arena, what),
+                                    .given_least = numbers[0],
+                                    .given_most = numbers[1],
+                                    .possible = numbers[2],
+                                    .n_times = numbers[3],
+                                    .row_bytes = numbers[4],
+                                    .all_bytes = numbers[5]}};
+    const tide_snapshot_assumed *row = &rows[list->n_assumed].row;
+    list->n_assumed += row->place != NULL && row->what != NULL;
+    return row->place != NULL && row->what != NULL ? TIDE_OK : TIDE_NO_MEMORY;
+}
+
+tide_status tide_left_read_assumed(const tide_launch *launch, int64_t pid, size_t *capacity,
+                                   tide_left_list *list, tide_error *error) {
+    enum { MOST_BYTES = TIDE_RUN_ASSUMED_ROWS * TIDE_RUN_ASSUMED_ROW_BYTES };
+    char path[TIDE_LAUNCH_PATH_BYTES + 64];
+    char *text = NULL;
+    char *rest = NULL;
+    tide_status status = TIDE_OK;
+    snprintf(path, sizeof(path), "%s/%lld.assumed", launch->folder, (long long)pid);
+    TIDE_TRY(tide_text_file_read(path, MOST_BYTES, &text, NULL, error));
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL && status == TIDE_OK;
+         line = strtok_r(NULL, "\n", &rest)) {
+        status = add_row(list, capacity, pid, line);
+    }
+    const tide_hostmem *mem = tide_hostmem_default();
+    mem->release(mem->ctx, text);
+    return status;
+}
+
+/* The rows that may take most memory more come first, then those read most often. */
+static int compare(const void *a, const void *b) {
+    const tide_snapshot_assumed *left = &((const tide_left_assumed *)a)->row;
+    const tide_snapshot_assumed *right = &((const tide_left_assumed *)b)->row;
+    if (left->all_bytes != right->all_bytes) {
+        return left->all_bytes > right->all_bytes ? -1 : 1;
+    }
+    if ((left->possible > 0) != (right->possible > 0)) {
+        return left->possible > 0 ? -1 : 1;
+    }
+    if (left->n_times != right->n_times) {
+        return left->n_times > right->n_times ? -1 : 1;
+    }
+    int places = strcmp(left->place, right->place);
+    return places != 0 ? places : strcmp(left->what, right->what);
+}
+
+void tide_left_sort_assumed(tide_left_list *list) {
+    if (list->n_assumed > 1) {
+        qsort(list->assumed, list->n_assumed, sizeof(*list->assumed), compare);
+    }
+}
