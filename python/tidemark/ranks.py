@@ -1,8 +1,8 @@
 """Support of torch.distributed on virtual cards, whose kernels compute nothing.
 
 Objects that ranks send each other travel as bytes on the card, with their sizes in small tensors that
-operators process: `max` of the sizes, `cat` of the parts. Within the functions that send objects,
-shadow.py computes these, and the card gets the results before a collective reads them.
+operators process: `max` of the sizes, `cat` of the parts. values/ works these out, and the card gets the results before a
+collective reads them; within the functions that send objects, of large tensors, too.
 
 NCCL numbers the members of a communicator from 0. The card gets their ranks of the world before it
 makes one (programs/virtual_cuda/nccl/job.h).
@@ -13,7 +13,6 @@ import inspect
 from . import card
 from .imports import when_imported
 
-OBJECT_BYTES = 256 << 20  # of the largest tensor that carries objects, as in programs/virtual_cuda/values/known.h
 _OBJECT_FUNCTIONS = (
     "all_gather_object", "gather_object", "broadcast_object_list", "scatter_object_list", "send_object_list",
     "recv_object_list",
@@ -54,11 +53,11 @@ def _replace(c10d, name, change):
 def _with_objects(function):
     @functools.wraps(function)
     def call(*args, **kwargs):
-        from . import shadow
+        from . import values
 
         card.objects(1)
         try:
-            with shadow.Region(OBJECT_BYTES):
+            with values.sending_objects():
                 return function(*args, **kwargs)
         finally:
             card.objects(0)

@@ -135,11 +135,17 @@ def _watch_workspaces(torch):
 
 
 def _begin_values():
-    """Prepares the values of small tensors that a program reads (see shadow.py)."""
-    if settings.get("TIDEMARK_VALUES") != "zero":
-        from . import shadow
+    """Prepares the values that the program reads from a virtual card."""
+    from . import values
 
-        shadow.start()
+    values.start()
+
+
+def _finish_values():
+    """Gives the card what was assumed so far."""
+    from . import values
+
+    values.finish()
 
 
 def _switch_on(switch, stacks="python"):
@@ -147,6 +153,7 @@ def _switch_on(switch, stacks="python"):
 
 
 def _at_out_of_memory(device, asked, total, free):
+    _finish_values()
     _recording.names.look_at_failure()
     if _recording.marks.live is not None:
         _recording.types.tell()
@@ -176,6 +183,7 @@ def _write(recording):
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_initialized():
         return
+    _finish_values()
     if recording.marks.live is not None:
         recording.marks.add("program ends")
         _name_all(recording)

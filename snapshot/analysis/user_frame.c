@@ -157,17 +157,21 @@ static bool is_allocator(const char *function) {
     return n > 0 && function[n] >= 'A' && function[n] <= 'Z';
 }
 
-/* Whether a file is Python code of tidemark, or a header of CUDA or of C++. */
+/* Whether a file is Python code of tidemark. */
+static bool is_ours(const char *file) {
+    return strstr(file, "/python/tidemark/") != NULL || strstr(file, "-packages/tidemark/") != NULL;
+}
+
+/* Whether a file is ours, or a header of CUDA or of C++. */
 static bool is_aside(const char *file) {
-    static const char *const PARTS[] = {"/python/tidemark/", "-packages/tidemark/",
-                                        "/include/c++/",     "/cuda/include/",
-                                        "-linux/include/",   "/cuda_runtime.h"};
+    static const char *const PARTS[] = {"/include/c++/", "/cuda/include/", "-linux/include/",
+                                        "/cuda_runtime.h"};
     for (size_t i = 0; i < sizeof(PARTS) / sizeof(PARTS[0]); i++) {
         if (strstr(file, PARTS[i]) != NULL) {
             return true;
         }
     }
-    return false;
+    return is_ours(file);
 }
 
 /* Whether a file is in a folder of tidemark that allocates, records, or runs the program's
@@ -202,10 +206,12 @@ static bool is_native(const char *function, const char *file) {
     return file[0] != '\0' && strcmp(file, "??") != 0 && !starts_with(file, "/usr/");
 }
 
-/* Whether a file is Python code of PyTorch, or of packages like it, and so not specific. */
+/* Whether a file is Python code of PyTorch, of packages like it, or of ours, which calls PyTorch's
+ * kernels: it is not specific. */
 static bool is_python_of_plumbing(const char *file) {
     const char *package = package_of(file);
-    return tide_file_is_python(file) && package != NULL && is_plumbing(package);
+    return tide_file_is_python(file) &&
+           (is_ours(file) || (package != NULL && is_plumbing(package)));
 }
 
 /* Frames that may represent a stack, best first; TIDE_NONE: none. */

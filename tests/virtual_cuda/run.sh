@@ -67,8 +67,8 @@ for settings in "" expandable_segments:True; do
         "$python" -B "$here/share_tensors.py"
 done
 
-echo "values that a program reads of small tensors:"
-for values in shadow auto; do
+echo "values that a program reads from the card:"
+for values in python; do
     mkdir "$scratch/$values"
     LD_PRELOAD=$library LD_LIBRARY_PATH=$scratch TIDEMARK_VIRTUAL_CARDS=h100-80 "$python" -B "$here/values.py" "$here/../../python" $values "$scratch/$values"
 done

@@ -1,0 +1,138 @@
+"""The reads that rest on an assumption, by the program's line.
+
+A read of something known says nothing. Of the others the answer names the line, what was given of how much was possible,
+and what all rows would take. A loop that reads such a value again and again is named once on stderr: it may wait for a
+value that never comes.
+"""
+import os
+import sys
+import threading
+import time
+
+import torch
+
+from .. import card, telling
+from ..program import LIBRARIES
+from . import rows
+
+MANY_READS, LONG_S = 1000, 10  # from which on a loop may be waiting
+_PYTORCH = os.path.dirname(torch.__file__)
+
+
+class Site:
+    """One line, and what it reads."""
+
+    def __init__(self, place, what):
+        self.place, self.what = place, what
+        self.n_times = 0
+        self.least, self.most, self.possible = None, 0, 0  # rows
+        self.began = time.monotonic()
+
+    def add(self, n, possible):
+        self.n_times += 1
+        self.least = n if self.least is None else min(self.least, n)
+        self.most = max(self.most, n)
+        self.possible = max(self.possible, possible)
+
+
+class Sites:
+    """All of them. `rows` counts what depends on their numbers of rows."""
+
+    def __init__(self):
+        self.by_place = {}
+        self.rows = rows.Watched()
+        self.n_quiet = 0  # depth of functions whose reads decide nothing
+        self.is_waiting = False  # a loop that may wait was named
+
+    def number(self, value):
+        """A number or a truth value was read."""
+        what = "truth value" if type(value) is bool else "number"
+        site = self._site(what)
+        if site is not None:
+            site.add(int(value) if type(value) in (bool, int) else 0, 0)
+            if type(value) is not float and site.n_times >= MANY_READS and site.n_times % 16 == 0:
+                self._look_for_wait(site)
+            self._give(site, site.n_times == 1)
+
+    def copied(self):
+        """Values were copied to the host."""
+        site = self._site("values copied to the host")
+        if site is not None:
+            site.add(0, 0)
+            self._give(site, site.n_times == 1)
+
+    def rows_of(self, what, n, possible):
+        """An operator found n rows of those that were possible."""
+        site = self._site(what)
+        if site is None:
+            return
+        before = (site.least, site.most, site.possible)
+        site.add(n, possible)
+        self.rows.watch((site.place, what), n, possible)
+        self._give(site, before != (site.least, site.most, site.possible))
+
+    def finish(self):
+        """Gives the card the last figures of all."""
+        for site in list(self.by_place.values()):
+            self._give(site, True)
+
+    def _site(self, what):
+        if self.n_quiet:
+            return None
+        key = (place(), what)
+        site = self.by_place.get(key)
+        if site is None:
+            site = self.by_place[key] = Site(*key)
+        return site
+
+    def _give(self, site, is_news):
+        if is_news:
+            card.assumed(site.place, site.what, site.least or 0, site.most, site.possible, site.n_times,
+                         *self.rows.bytes_of((site.place, site.what)))
+
+    def _look_for_wait(self, site):
+        if self.is_waiting or time.monotonic() - site.began < LONG_S:
+            return
+        self.is_waiting = True
+        text = (f"{site.place} has read a value {site.n_times} times that the card would compute, and got a typical one. A loop "
+                "that waits for a certain value may never end: `--steps N` or `--calls N` ends the program early")
+        telling.tell(text + ".")
+        card.inexact("values", text)
+
+
+class Quietly:
+    """Within `with`, what is read decides nothing, such as the text of a tensor that is printed."""
+
+    def __init__(self, sites):
+        self.sites = sites
+
+    def __enter__(self):
+        self.sites.n_quiet += 1
+
+    def __exit__(self, *_):
+        self.sites.n_quiet -= 1
+
+
+def place():
+    """"train.py:31": the innermost line of the program; with the line of a library that reads for it, if there is one:
+    "train.py:31 (modeling_mixtral.py:105)"."""
+    frame, library = sys._getframe(1), None
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith("<"):
+            if not any(part in name for part in LIBRARIES):
+                own = _line(name, frame.f_lineno)
+                return own if library is None else f"{own} ({library})"
+            if library is None and not name.startswith((_PYTORCH, _OURS)) and "-packages" in name:
+                library = _line(name, frame.f_lineno)
+        frame = frame.f_back
+    if library is None and threading.current_thread() is not threading.main_thread():
+        return "the backward pass"
+    return library or "a library"
+
+
+_OURS = os.path.dirname(os.path.dirname(__file__))
+
+
+def _line(name, number):
+    return f"{os.path.basename(name)}:{number}"

@@ -1,0 +1,81 @@
+"""Copies between the host and the card, and on the card."""
+import torch
+
+from . import reads
+from .engine import Quiet, is_off
+from .nodes import SMALL
+from .table import version_of
+
+COPIED_BYTES = 1 << 20  # of floats; larger ones are held by reference
+HELD_BYTES = 4 << 20  # of one tensor of floats that is held by reference
+ALL_HELD_BYTES = 128 << 20
+INTEGERS_BYTES = 64 << 20  # up to which integers are copied
+
+
+class _Held:
+    """Floats of the host's that are held by reference; the oldest are let go first."""
+
+    def __init__(self):
+        self.values, self.n_bytes = [], 0
+
+    def add(self, value):
+        self.values.append(value)
+        self.n_bytes += value.n_bytes
+        while self.n_bytes > ALL_HELD_BYTES:
+            old = self.values.pop(0)
+            self.n_bytes -= old.n_bytes
+            old.storage = old.host = None
+            old.is_assumed = True
+
+
+def kernel(engine, plan, call, sites):
+    held = _Held()
+
+    def kernel(keys, to, source, *more, **kwargs):
+        if is_off():
+            return call(keys, to, source, *more, **kwargs)
+        if not to.is_cuda:
+            return reads.copy_to_host(engine, call, sites, (keys, to, source, *more), kwargs)
+        call(keys, to, source, *more, **kwargs)
+        if to.layout is not torch.strided or source.layout is not torch.strided:
+            return to
+        if source.is_cuda:
+            _on_card(engine, plan, to, source)
+        elif source.device.type == "cpu" and to.numel() > 0:
+            _to_card(engine, plan, to, source, held)
+        return to
+
+    kernel.call = call
+    return kernel
+
+
+def _on_card(engine, plan, to, source):
+    is_large = source.numel() > SMALL and source.dtype.is_floating_point
+    if source.dtype.is_floating_point and (engine.find(source) is None or is_large and not engine.is_known(source)):
+        engine.forget(to)  # a cast of something unknown
+        return
+    engine.note(plan, (to, source), {}, to)
+
+
+def _to_card(engine, plan, to, source, held):
+    n_bytes = to.numel() * to.itemsize
+    if n_bytes != to.untyped_storage().nbytes():
+        if engine.find(to) is not None or not (to.is_floating_point() and to.untyped_storage().nbytes() > INTEGERS_BYTES):
+            engine.note(plan, (to, source), {}, to)
+        return
+    is_by_reference = n_bytes > (COPIED_BYTES if to.is_floating_point() else INTEGERS_BYTES)
+    if not is_by_reference:
+        with Quiet():
+            engine.put(to, source)
+        return
+    if to.is_floating_point() and n_bytes > HELD_BYTES or not _is_same_layout(to, source):
+        engine.forget(to)
+        return
+    value = engine.hold(to, source)
+    if to.is_floating_point():
+        held.add(value)
+
+
+def _is_same_layout(to, source):
+    is_whole = source.untyped_storage().nbytes() == to.untyped_storage().nbytes() and source.storage_offset() == to.storage_offset()
+    return source.dtype == to.dtype and source.stride() == to.stride() and is_whole and version_of(source) >= 0

@@ -1,0 +1,125 @@
+"""The engine of engine.py in C++ (native/*.cpp), built for the program's PyTorch at its first use.
+
+It notes operators in its own kernels, without Python, and works them out in microseconds. Python keeps what decides: reads,
+copies between the host and the card, and draws, for which the engine asks by the operators `tidemark_values::copy_host`
+and `tidemark_values::drawn`.
+"""
+import glob
+import json
+import os
+
+import torch
+
+from .. import built, telling
+from . import copies, draws
+from .overloads import NOTED, SEEN
+
+# As in native/values.h.
+RANDOM, PRODUCT, SOLVER, POINTWISE, REDUCTION, WHOLE, OBSERVED, SUM_OVER_DIMS, SCALES, SCALES_BY_ROOT, COPY, IN_DIM, RANGED, JOINS = (
+    1 << i for i in range(14)
+)
+_SUMS, _NORMS = {"sum", "dot", "vdot"}, {"norm", "linalg_vector_norm"}
+
+
+def engine():
+    """The engine; None: PyTorch is too old, or no compiler is there."""
+    if not hasattr(torch.library, "get_kernel"):
+        return None
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "native")
+    sources, headers = sorted(glob.glob(os.path.join(folder, "*.cpp"))), sorted(glob.glob(os.path.join(folder, "*.h")))
+    try:
+        built.load(torch, "values", sources, headers, "values of the card")
+        return Engine()
+    except Exception as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        telling.tell(f"values of the card are worked out in Python, which is slower: {reason}")
+        return None
+
+
+class Engine:
+    """The same functions as those of engine.Engine."""
+
+    is_native = True
+
+    def __init__(self):
+        self.unseen = None
+        self.ops = torch.ops.tidemark_values
+        self.library = None  # of the operators that Python implements
+        self.find, self.forget, self.forget_addresses = self.ops.find, self.ops.forget, self.ops.forget_addresses
+        self.read = self.ops.read
+
+    def replace(self, plans, sites):
+        """Replaces the kernels of the plans that it can serve, and returns the other plans."""
+        own = [plan for plan in plans if plan.role in (NOTED, SEEN) or plan.name == "copy_"]
+        self._implement(next(plan for plan in own if plan.name == "copy_"), sites)
+        failed = self.ops.replace([p.full for p in own], [_flags(p) for p in own], [draws.DRAWS.get(p.name, "") for p in own])
+        if failed:
+            raise RuntimeError(f"these kernels cannot be replaced: {failed}")
+        sites.rows = Watched(self.ops)
+        mine = set(map(id, own))
+        return [plan for plan in plans if id(plan) not in mine]
+
+    def _implement(self, copy, sites):
+        def call(_, to, source, non_blocking=False):
+            self.ops.real_copy(to, source, non_blocking)
+            return to
+
+        kernel = copies.kernel(self, copy, call, sites)
+
+        def copy_host(to, source, non_blocking):
+            kernel(None, to, source, non_blocking)
+
+        self.library = torch.library.Library("tidemark_values", "IMPL")
+        self.library.impl("copy_host", copy_host, "CompositeImplicitAutograd")
+        self.library.impl("drawn", draws.draw, "CompositeImplicitAutograd")
+
+    def note(self, plan, args, kwargs, out):
+        """The call of an operator whose arguments are tensors. Others are noted by the engine's own kernels."""
+        self.ops.note_call(plan.full, [a for a in args if isinstance(a, torch.Tensor)], [out])
+
+    def is_known(self, tensor):
+        return self.find(tensor) == 2
+
+    def put(self, tensor, values, is_assumed=False):
+        self.ops.put(tensor, values, is_assumed)
+
+    def hold(self, tensor, source):
+        """It copies what it holds, and keeps the sum below the limit itself."""
+        self.ops.put(tensor, source, False)
+        return _Counted()
+
+    def forget_all(self):
+        self.ops.forget_all()
+
+    def statistics(self):
+        """Counts by operator; for tests."""
+        return json.loads(self.ops.statistics())
+
+
+class _Counted:
+    n_bytes = 0  # counted by the engine
+
+
+def _flags(plan):
+    of = (
+        (RANDOM, plan.is_random), (PRODUCT, plan.is_product), (SOLVER, plan.is_solver), (POINTWISE, plan.is_pointwise),
+        (REDUCTION, plan.is_reduction), (WHOLE, plan.is_whole), (OBSERVED, plan.role == SEEN), (SUM_OVER_DIMS, plan.is_sum_of_rows),
+        (SCALES, plan.name in _SUMS), (SCALES_BY_ROOT, plan.name in _NORMS), (COPY, plan.name == "copy_"),
+        (IN_DIM, draws.DRAWS.get(plan.name) == draws.IN_RANGE), (RANGED, plan.name in draws.DRAWS), (JOINS, plan.name == "cat"),
+    )
+    return sum(bit for bit, is_set in of if is_set)
+
+
+class Watched:
+    """As rows.Watched, in the engine's kernels."""
+
+    is_watching = False  # the kernels look themselves
+
+    def __init__(self, ops):
+        self.ops, self.numbers = ops, {}
+
+    def watch(self, site, n, possible):
+        self.ops.watch_rows(self.numbers.setdefault(site, len(self.numbers)), n, possible)
+
+    def bytes_of(self, site):
+        return self.ops.rows_bytes(self.numbers[site]) if site in self.numbers else (0, 0)

@@ -1,0 +1,35 @@
+// noting.h: makes nodes of calls. All functions are called with Table::lock held.
+#pragma once
+#include "values.h"
+
+namespace tidemark {
+
+using Arguments = c10::ArrayRef<IValue>;
+
+// Calls f(tensor) for each tensor of an argument, alone or in a list.
+template <class F> void each_tensor(const IValue &value, F f) {
+    if (value.isTensor()) {
+        f(value.toTensor());
+    } else if (value.isTensorList()) {
+        for (const at::Tensor &t : value.toTensorVector())
+            f(t);
+    } else if (value.isList()) {
+        for (const IValue &item : value.toListRef()) {
+            if (item.isTensor())
+                f(item.toTensor());
+        }
+    }
+}
+
+// A node of a call with its arguments as they are now: before the kernel runs, if it writes to
+// them. The result is not yet in the table.
+std::shared_ptr<Node> make_node(Plan &plan, Arguments args);
+
+// The kernel has run: what it wrote and returned gets values of this node. A long chain is then
+// worked out if no other read is running, and otherwise unknown from here on.
+void put_results(const std::shared_ptr<Node> &node, Arguments args, Arguments outs);
+
+// The first result of a large float: what is known does not reach it, but it has a range.
+void put_hint(const Plan &plan, const at::Tensor &t);
+
+} // namespace tidemark

@@ -1,0 +1,205 @@
+// operators.cpp: what Python calls, as operators of PyTorch: no header of Python is needed, and
+// tensors pass without a copy. native.py describes them.
+#include "evaluation.h"
+#include "kernels.h"
+#include "rows.h"
+#include "running.h"
+#include "table.h"
+
+#include <torch/library.h>
+
+#include <cstring>
+
+namespace tidemark {
+
+namespace {
+
+template <size_t N> c10::SmallVector<IValue, N> take(Stack *stack) {
+    c10::SmallVector<IValue, N> args(stack->end() - N, stack->end());
+    stack->erase(stack->end() - N, stack->end());
+    return args;
+}
+
+// replace(str[] names, int[] flags, str[] kinds) -> str: those that could not be
+void replace_all(const c10::OperatorHandle &, Stack *stack) {
+    const auto args = take<3>(stack);
+    const auto names = args[0].toListRef();
+    const auto flags = args[1].toIntVector();
+    const auto kinds = args[2].toListRef();
+    std::string failed;
+    silence_warnings(true);
+    for (size_t i = 0; i < names.size(); i++) {
+        try {
+            replace(names[i].toStringRef(), flags[i], kinds[i].toStringRef());
+        } catch (const std::exception &error) {
+            failed += (failed.empty() ? "" : ", ") + names[i].toStringRef();
+        }
+    }
+    silence_warnings(false);
+    stack->emplace_back(failed);
+}
+
+// read(Tensor t) -> (Tensor?, bool)
+void read_one(const c10::OperatorHandle &, Stack *stack) {
+    const auto args = take<1>(stack);
+    bool is_assumed = true;
+    at::Tensor made = read(args[0].toTensor(), is_assumed);
+    if (made.defined())
+        stack->emplace_back(std::move(made));
+    else
+        stack->emplace_back();
+    stack->emplace_back(is_assumed);
+}
+
+// The host's values laid out as the tensor of the card is.
+ValuePtr value_of_host(const at::Tensor &t, const at::Tensor &values) {
+    auto value =
+        std::make_shared<Value>(static_cast<int64_t>(t.storage().nbytes()), t.scalar_type());
+    Geometry geometry = geometry_of(t);
+    geometry.is_conj = geometry.is_neg = false;
+    const bool is_same = values.scalar_type() == t.scalar_type() &&
+                         values.strides() == t.strides() && values.sizes() == t.sizes() &&
+                         t.is_non_overlapping_and_dense() && !values.is_conj() && !values.is_neg();
+    value->held = host_storage(value->n_bytes);
+    if (is_same) {
+        std::memcpy(static_cast<char *>(value->held.mutable_data()) +
+                        geometry.offset * static_cast<int64_t>(t.itemsize()),
+                    values.const_data_ptr(), static_cast<size_t>(geometry.n_bytes()));
+    } else {
+        const Below below;
+        host_tensor(value->held, geometry).copy_(values);
+    }
+    return value;
+}
+
+// put(Tensor t, Tensor values, bool is_assumed) -> ()
+void put(const c10::OperatorHandle &, Stack *stack) {
+    const auto args = take<3>(stack);
+    const at::Tensor t = args[0].toTensor();
+    if (!is_card(t))
+        return;
+    ValuePtr value = value_of_host(t, args[1].toTensor());
+    value->is_assumed = args[2].toBool();
+    const std::lock_guard<std::mutex> guard(table().lock);
+    table().put(t, std::move(value), true);
+}
+
+// note_call(str name, Tensor[] args, Tensor[] outs) -> (): of operators that take tensors first
+void note_one(const c10::OperatorHandle &, Stack *stack) {
+    const auto args = take<3>(stack);
+    const std::string &name = args[0].toStringRef();
+    Plan *plan = plan_of(name);
+    if (plan == nullptr)
+        plan = &add_plan(name, name == "aten::copy_" ? COPY | WHOLE | POINTWISE : 0, "");
+    Stack given;
+    for (const at::Tensor &t : args[1].toTensorVector())
+        given.emplace_back(t);
+    for (size_t i = given.size(); i < plan->n_args; i++)
+        given.emplace_back(plan->op.schema().arguments()[i].default_value().value_or(IValue()));
+    note_call(*plan, given, args[2].toTensorVector());
+}
+
+// forget(Tensor t) -> ()
+void forget(const c10::OperatorHandle &, Stack *stack) {
+    const auto args = take<1>(stack);
+    const std::lock_guard<std::mutex> guard(table().lock);
+    if (is_card(args[0].toTensor()))
+        table().forget(args[0].toTensor());
+}
+
+void forget_everything(const c10::OperatorHandle &, Stack *) {
+    const std::lock_guard<std::mutex> guard(table().lock);
+    table().forget_all();
+}
+
+// forget_addresses(int[] addresses) -> ()
+void forget_addresses(const c10::OperatorHandle &, Stack *stack) {
+    const auto args = take<1>(stack);
+    const std::vector<int64_t> given = args[0].toIntVector();
+    const std::vector<uint64_t> addresses(given.begin(), given.end());
+    const std::lock_guard<std::mutex> guard(table().lock);
+    table().forget_addresses(addresses.data(), addresses.size());
+}
+
+// find(Tensor t) -> int: 0 nothing is noted, 1 it is, and rests on an assumption, 2 it is known
+void find(const c10::OperatorHandle &, Stack *stack) {
+    const auto args = take<1>(stack);
+    const at::Tensor t = args[0].toTensor();
+    int64_t found = 0;
+    if (is_card(t)) {
+        const std::lock_guard<std::mutex> guard(table().lock);
+        const ValuePtr value = table().find(t);
+        found = value == nullptr ? 0 : value->is_assumed ? 1 : 2;
+    }
+    stack->emplace_back(found);
+}
+
+// watch_rows(int site, int n, int possible) -> ()
+void watch(const c10::OperatorHandle &, Stack *stack) {
+    const auto args = take<3>(stack);
+    watch_rows(args[0].toInt(), args[1].toInt(), args[2].toInt());
+}
+
+void bytes_of_rows(const c10::OperatorHandle &, Stack *stack) {
+    const auto args = take<1>(stack);
+    int64_t row = 0, all = 0;
+    rows_bytes(args[0].toInt(), row, all);
+    stack->emplace_back(row);
+    stack->emplace_back(all);
+}
+
+void copy(const c10::OperatorHandle &, Stack *stack) {
+    const auto args = take<3>(stack);
+    real_copy(args[0].toTensor(), args[1].toTensor(), args[2].toBool());
+}
+
+// pause(bool is_off) -> bool: this thread's operators are not noted; what it was
+void pause(const c10::OperatorHandle &, Stack *stack) {
+    const auto args = take<1>(stack);
+    const bool was = is_off();
+    is_off() = args[0].toBool();
+    stack->emplace_back(was);
+}
+
+void tell_statistics(const c10::OperatorHandle &, Stack *stack) {
+    stack->emplace_back(statistics());
+}
+
+void n_rows(const c10::OperatorHandle &, Stack *stack) {
+    const std::lock_guard<std::mutex> guard(table().lock);
+    stack->emplace_back(static_cast<int64_t>(table().size()));
+}
+
+template <c10::BoxedKernel::BoxedKernelFunction *function>
+void add(torch::Library &library, const char *schema) {
+    const std::string text = schema;
+    library.def(schema);
+    library.impl(text.substr(0, text.find('(')).c_str(),
+                 torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
+                                 torch::CppFunction::makeFromBoxedFunction<function>()));
+}
+
+} // namespace
+
+TORCH_LIBRARY(tidemark_values, library) {
+    add<replace_all>(library, "replace(str[] names, int[] flags, str[] kinds) -> str");
+    add<read_one>(library, "read(Tensor t) -> (Tensor?, bool)");
+    add<put>(library, "put(Tensor t, Tensor values, bool is_assumed) -> ()");
+    add<note_one>(library, "note_call(str name, Tensor[] args, Tensor[] outs) -> ()");
+    add<forget>(library, "forget(Tensor t) -> ()");
+    add<forget_addresses>(library, "forget_addresses(int[] addresses) -> ()");
+    add<forget_everything>(library, "forget_all() -> ()");
+    add<find>(library, "find(Tensor t) -> int");
+    add<watch>(library, "watch_rows(int site, int n, int possible) -> ()");
+    add<bytes_of_rows>(library, "rows_bytes(int site) -> (int, int)");
+    add<copy>(library, "real_copy(Tensor to, Tensor source, bool non_blocking) -> ()");
+    add<pause>(library, "pause(bool is_off) -> bool");
+    add<tell_statistics>(library, "statistics() -> str");
+    add<n_rows>(library, "n_noted() -> int");
+    // Python implements these.
+    library.def(
+        "drawn(str kind, int n, ScalarType dtype, int seed, int high, int start) -> Tensor");
+    library.def("copy_host(Tensor to, Tensor source, bool non_blocking) -> ()");
+}
+
+} // namespace tidemark

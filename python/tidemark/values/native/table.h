@@ -1,0 +1,63 @@
+// table.h: storages of the card and their values.
+//
+// A row belongs to a storage, which it holds weakly, and to the version that the tensor's counter
+// had. Another version means that an operator wrote there that is not replaced.
+#pragma once
+#include "values.h"
+
+#include <mutex>
+#include <unordered_map>
+
+namespace tidemark {
+
+struct Row {
+    c10::weak_intrusive_ptr<c10::StorageImpl> storage;
+    ValuePtr value;
+    int64_t version;     // -1: the tensor has none (inference mode)
+    const void *counter; // the version's; tensors made by .data have their own
+    bool may_bump;       // operators in place raise the version after their kernel
+    uintptr_t address;
+};
+
+class Table {
+  public:
+    // Guards all rows, values and nodes. Never held while a kernel or Python runs.
+    std::mutex lock;
+
+    // The value of the tensor's storage; NULL if there is none.
+    ValuePtr find(const at::Tensor &t);
+    // The same; an unknown leaf, or the bytes that the card knows, get a row first.
+    ValuePtr value_of(const at::Tensor &t);
+    // is_write: an operator wrote in place, and the version may still be raised once.
+    void put(const at::Tensor &t, ValuePtr value, bool is_write);
+    void forget(const at::Tensor &t);
+    // A kernel that is no operator may have written at these addresses of the card.
+    void forget_addresses(const uint64_t *addresses, size_t n);
+    void forget_all() {
+        rows_.clear();
+    }
+    // The same for kernels that the card saw since the last call. Cheap if there were none.
+    void forget_generated();
+    size_t size() const {
+        return rows_.size();
+    }
+    uint64_t next_seed() {
+        return ++seed_;
+    }
+
+  private:
+    void sweep();
+    bool is_same(Row &row, const at::Tensor &t);
+    std::unordered_map<c10::StorageImpl *, Row> rows_;
+    size_t next_sweep_ = 4096;
+    uint64_t seed_ = 12345;
+    uint64_t n_generated_ = 0, n_reached_ = 0;
+};
+
+// The one table of the process.
+Table &table();
+
+// Whether the tensor is one whose values can be noted.
+bool is_card(const at::Tensor &t);
+
+} // namespace tidemark
