@@ -13,9 +13,12 @@ extern "C" {
 /* The reads of one line of the program. Rows: of a tensor whose length is the value that was
  * assumed. Numbers are -1 if unknown. */
 typedef struct tide_snapshot_assumed {
-    const char *place; /* "loss.py:31"; "": unknown */
-    const char
-        *what; /* "mask", "nonzero", "unique values", "detections", "number", "truth value" */
+    /* "loss.py:31", "train.py:7 (modeling.py:105)" with the line of a library, "the backward pass",
+     * "a library"; "": unknown */
+    const char *place;
+    /* "mask", "nonzero", "unique values", "detections", "number", "truth value", "values copied to
+     * the host" */
+    const char *what;
     int64_t given_least, given_most; /* the fewest and the most rows of a read. Of a truth value: 0
                                         or 1; of a number: its values */
     int64_t possible;                /* the most rows that a read can give; 0: the value is no

@@ -9,25 +9,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/clock.h"
 #include "common/map.h"
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/process/fork.h"
-#include "programs/virtual_cuda/process/inexact.h"
 #include "programs/virtual_cuda/process/run_folder.h"
 #include "programs/wire/run_assumed.h"
-
-enum { MANY_READS = 1000 };
-#define LONG_NS INT64_C(10000000000)
 
 /* The lock guards it. */
 static struct assumed {
     struct {
         uint64_t place_hash, what_hash; /* of the texts as the row has them */
-        int64_t first_ns;               /* when it was recorded first */
     } rows[TIDE_RUN_ASSUMED_ROWS];
     size_t n_rows;
-    bool is_warned; /* about a loop that waits */
 } assumed;
 
 /* The texts, the numbers of 20 digits and the tabs fit a row. */
@@ -69,7 +62,6 @@ static size_t find(const row_text *row) {
     if (i == assumed.n_rows && i < TIDE_RUN_ASSUMED_ROWS) {
         assumed.rows[i].place_hash = place;
         assumed.rows[i].what_hash = what;
-        assumed.rows[i].first_ns = tide_clock_now_ns();
         assumed.n_rows++;
     }
     return i;
@@ -85,25 +77,6 @@ static void write_row(size_t i, const row_text *row) {
         (void)!pwrite(file, row->line, sizeof(row->line), (off_t)at);
         (void)close(file);
     }
-}
-
-/* A training run that prints its loss also reads one value a step. So the warning comes late and
- * once, as for values that are not computed (unknown.c). The caller holds the lock. */
-static bool is_waiting(size_t i, bool is_constant, int64_t n_times) {
-    bool is_news = is_constant && !assumed.is_warned && n_times >= MANY_READS &&
-                   tide_clock_now_ns() - assumed.rows[i].first_ns >= LONG_NS;
-    assumed.is_warned = assumed.is_warned || is_news;
-    return is_news;
-}
-
-static void warn(const row_text *row, int64_t n_times) {
-    char text[2 * TIDE_RUN_ASSUMED_PLACE];
-    (void)snprintf(text, sizeof(text),
-                   "The program has read a %s at %s %" PRId64 " times. It is assumed, because the "
-                   "card computes no values, and never changes. A loop that waits for it to change "
-                   "never ends; `--steps N` or `--calls N` ends the program early.",
-                   row->what, row->place[0] != '\0' ? row->place : "an unknown line", n_times);
-    tide_vc_say(text);
 }
 
 TIDE_VC_EXPORT void tidemark_values_assumed(const char *place, const char *what,
@@ -122,14 +95,8 @@ TIDE_VC_EXPORT void tidemark_values_assumed(const char *place, const char *what,
     row.line[sizeof(row.line) - 1] = '\n';
     pthread_mutex_lock(&lock);
     size_t i = tide_vc_has_run_folder() ? find(&row) : TIDE_RUN_ASSUMED_ROWS;
-    bool is_known = i < TIDE_RUN_ASSUMED_ROWS;
-    bool is_constant = possible <= 0 && given_least == given_most;
-    bool is_news = is_known && is_waiting(i, is_constant, n_times);
-    if (is_known) {
+    if (i < TIDE_RUN_ASSUMED_ROWS) {
         write_row(i, &row);
     }
     pthread_mutex_unlock(&lock);
-    if (is_news) {
-        warn(&row, n_times);
-    }
 }

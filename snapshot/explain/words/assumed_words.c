@@ -34,8 +34,11 @@ static size_t kind_of(const tide_snapshot_assumed *row) {
     return i;
 }
 
+/* A place is a line, or a part of the run without one: "the backward pass". */
 static void add_place(const tide_snapshot_assumed *row, tide_text *to) {
-    tide_text_add(to, " at %s", row->place[0] != '\0' ? row->place : "an unknown line");
+    bool is_part = strncmp(row->place, "the ", 4) == 0 || strncmp(row->place, "a ", 2) == 0;
+    tide_text_add(to, " %s %s", is_part ? "in" : "at",
+                  row->place[0] != '\0' ? row->place : "an unknown line");
 }
 
 /* "4,096" */
@@ -85,12 +88,17 @@ static void add_rows(const tide_snapshot_assumed *row, tide_text *to) {
     tide_text_add(to, ".");
 }
 
-/* A number or a truth value. */
+/* A number, a truth value, or values. */
 static void add_value(const tide_snapshot_assumed *row, tide_text *to) {
     char n[COUNT_TEXT];
-    tide_text_add(to, "A %s", row->what[0] != '\0' ? row->what : "value");
+    bool are_many = strncmp(row->what, "values ", 7) == 0;
+    if (are_many) {
+        tide_text_add(to, "V%s", row->what + 1);
+    } else {
+        tide_text_add(to, "A %s", row->what[0] != '\0' ? row->what : "value");
+    }
     add_place(row, to);
-    tide_text_add(to, " is assumed");
+    tide_text_add(to, " %s assumed", are_many ? "are" : "is");
     if (strcmp(row->what, "truth value") == 0) {
         tide_text_add(to, "%s",
                       row->given_least != row->given_most ? " true or false"
@@ -100,7 +108,7 @@ static void add_value(const tide_snapshot_assumed *row, tide_text *to) {
     if (row->n_times > 1) {
         tide_text_add(to, " (%s times)", count_text(row->n_times, n));
     }
-    tide_text_add(to, "; what the program decides by it may differ.");
+    tide_text_add(to, "; what the program decides by %s may differ.", are_many ? "them" : "it");
 }
 
 void tide_assumed_words_add(const tide_snapshot_assumed *row, tide_text *to) {

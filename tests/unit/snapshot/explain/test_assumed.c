@@ -84,6 +84,16 @@ static void a_value_is_a_sentence(void **state) {
            "by it may differ.");
     expect((tide_snapshot_assumed){"t.py:13", "number", -1, -1, 0, 2, 0, 0},
            "A number at t.py:13 is assumed (2 times); what the program decides by it may differ.");
+    expect(
+        (tide_snapshot_assumed){"t.py:14 (net.py:5)", "values copied to the host", 0, 0, 0, 2, 0,
+                                0},
+        "Values copied to the host at t.py:14 (net.py:5) are assumed (2 times); what the program "
+        "decides by them may differ.");
+    expect((tide_snapshot_assumed){"the backward pass", "number", 0, 0, 0, 1, 0, 0},
+           "A number in the backward pass is assumed; what the program decides by it may differ.");
+    expect((tide_snapshot_assumed){"a library", "truth value", 0, 0, 0, 1, 0, 0},
+           "A truth value in a library is assumed false; what the program decides by it may "
+           "differ.");
 }
 
 static void further_reads_are_counted(void **state) {

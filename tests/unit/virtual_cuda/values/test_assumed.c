@@ -116,67 +116,12 @@ static void nothing_is_written_without_a_folder(void **state) {
     assert_int_equal(rows_of(pid, &of, 1), 0);
 }
 
-/* ---- a loop that waits ---- */
-
-/* The card's clock (linked by --wrap). */
-static int64_t now_ns = 1;
-int64_t __wrap_tide_clock_now_ns(void);
-int64_t __wrap_tide_clock_now_ns(void) {
-    return now_ns;
-}
-
-/* What the reads of a value print: the number of lines on stderr. */
-static size_t lines_of(int64_t least, int64_t most, int64_t possible, int64_t n_times,
-                       int64_t seconds, char ret_text[1024]) {
-    char path[64];
-    int status = -1;
-    size_t n_lines = 0;
-    (void)snprintf(path, sizeof(path), "%s/stderr", folder);
-    pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        bool is_open = freopen(path, "w", stderr) != NULL;
-        tidemark_values_assumed("wait.py:3", "truth value", least, most, possible, 1, 0, 0);
-        now_ns += seconds * INT64_C(1000000000);
-        tidemark_values_assumed("wait.py:3", "truth value", least, most, possible, n_times, 0, 0);
-        tidemark_values_assumed("wait.py:3", "truth value", least, most, possible, n_times, 0, 0);
-        _exit(is_open && fflush(stderr) == 0 ? 0 : 1);
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    size_t n = fread(ret_text, 1, 1023, file);
-    ret_text[n] = '\0';
-    assert_int_equal(fclose(file), 0);
-    for (size_t i = 0; i < n; i++) {
-        n_lines += ret_text[i] == '\n';
-    }
-    return n_lines;
-}
-
-static void a_loop_that_waits_is_reported_once(void **state) {
-    (void)state;
-    char text[1024];
-    assert_int_equal(lines_of(0, 0, 0, 1000, 10, text), 1);
-    assert_string_equal(text,
-                        "tidemark: The program has read a truth value at wait.py:3 1000 times. "
-                        "It is assumed, because the card computes no values, and never "
-                        "changes. A loop that waits for it to change never ends; `--steps N` "
-                        "or `--calls N` ends the program early.\n");
-    assert_int_equal(lines_of(0, 0, 0, 999, 10, text), 0);
-    assert_int_equal(lines_of(0, 0, 0, 1000, 9, text), 0);
-    assert_int_equal(lines_of(0, 1, 0, 1000, 10, text), 0); /* it changes */
-    assert_int_equal(lines_of(5, 5, 9, 1000, 10, text), 0); /* rows */
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_latest_figures_of_a_line_count),
         cmocka_unit_test(a_child_has_its_own_file),
         cmocka_unit_test(texts_and_rows_have_a_limit),
         cmocka_unit_test(nothing_is_written_without_a_folder),
-        cmocka_unit_test(a_loop_that_waits_is_reported_once),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
