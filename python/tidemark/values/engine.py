@@ -76,9 +76,9 @@ class Engine:
             self.table.put(tensor, value)
         return value
 
-    def find(self, tensor):
-        """The tensor's Value; None: nothing was noted."""
-        return self.table.find(tensor)
+    def has(self, tensor):
+        """Whether something was noted of the tensor's storage."""
+        return self.table.find(tensor) is not None
 
     def forget(self, tensor):
         key = tensor.untyped_storage()._cdata

@@ -77,6 +77,9 @@ class Engine:
         """The call of an operator whose arguments are tensors. Others are noted by the engine's own kernels."""
         self.ops.note_call(plan.full, [a for a in args if isinstance(a, torch.Tensor)], [out])
 
+    def has(self, tensor):
+        return self.find(tensor) != 0
+
     def is_known(self, tensor):
         return self.find(tensor) == 2
 
@@ -91,9 +94,16 @@ class Engine:
     def forget_all(self):
         self.ops.forget_all()
 
-    def statistics(self):
-        """Counts by operator; for tests."""
-        return json.loads(self.ops.statistics())
+    @property
+    def counts(self):
+        """How often each thing was done; for tests."""
+        rows = json.loads(self.ops.statistics()).values()
+        return {name: sum(row[name] for row in rows) for name in ("noted", "fast", "evaluated", "drawn", "errors")}
+
+    @property
+    def errors(self):
+        """Operator -> what it said on the CPU; for tests."""
+        return {name: row["error"] for name, row in json.loads(self.ops.statistics()).items() if row["errors"]}
 
 
 class _Counted:
