@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <map>
 
 namespace tidemark {
@@ -258,7 +259,24 @@ class Windows {
         return tensor;
     }
 
+    // Elements of a storage of which a sample is known.
+    static at::Tensor sampled(const Part &part) {
+        at::Tensor made = empty(part.dtype, part.n);
+        const auto item = static_cast<int64_t>(c10::elementSize(part.dtype));
+        const int64_t known = static_cast<int64_t>(part.value->window.nbytes()) / item;
+        for (int64_t at = 0; at < part.n;) {
+            const int64_t from = (part.start + at) % known, n = std::min(known - from, part.n - at);
+            std::memcpy(static_cast<char *>(made.storage().mutable_data()) + at * item,
+                        static_cast<const char *>(part.value->window.data()) + from * item,
+                        static_cast<size_t>(n * item));
+            at += n;
+        }
+        return made;
+    }
+
     at::Tensor drawn(const Part &part) {
+        if (part.value->is_sample && part.value->node == nullptr)
+            return sampled(part);
         const Value &value = *part.value;
         if (part.value->seed == 0)
             part.value->seed = table().next_seed();
