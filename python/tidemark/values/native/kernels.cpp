@@ -322,6 +322,8 @@ class Copy : public Noted {
             return false;
         const std::lock_guard<std::mutex> guard(table().lock);
         const ValuePtr value = table().find(source);
+        if (source.numel() > SMALL && source.dim() == 1)
+            return false; // see is_worth
         return value == nullptr || (value->is_assumed && source.numel() > SMALL);
     }
 
