@@ -68,8 +68,11 @@ def _to_card(engine, plan, to, source, held):
         with Quiet():
             engine.put(to, source)
         return
-    if to.is_floating_point() and n_bytes > HELD_BYTES or not _is_same_layout(to, source):
+    if not _is_same_layout(to, source):
         engine.forget(to)
+        return
+    if to.is_floating_point() and n_bytes > HELD_BYTES:
+        engine.sample(to, source)
         return
     value = engine.hold(to, source)
     if to.is_floating_point():

@@ -120,6 +120,10 @@ class Engine:
 
     # ---- what the host gives
 
+    def sample(self, tensor, source):
+        """Floats that are too large to be held. The engine in C++ keeps a part of them, which stands for all."""
+        self.forget(tensor)
+
     def put(self, tensor, values, is_assumed=False):
         """The whole storage has these values, a tensor of the host's with the same shape."""
         value = Value(tensor.untyped_storage().nbytes())
