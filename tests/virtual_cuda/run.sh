@@ -68,7 +68,7 @@ for settings in "" expandable_segments:True; do
 done
 
 echo "values that a program reads from the card:"
-for values in python; do
+for values in python native; do
     mkdir "$scratch/$values"
     LD_PRELOAD=$library LD_LIBRARY_PATH=$scratch TIDEMARK_VIRTUAL_CARDS=h100-80 "$python" -B "$here/values.py" "$here/../../python" $values "$scratch/$values"
 done

@@ -50,7 +50,7 @@ def large_vectors():
         return ((torch.arange(3 * 700 * 1024, device=device) * factor % 1024).float() / 1024).view(3, 700, 1024)
 
     found = [minimised(pattern(d, 1).requires_grad_(), pattern(d, 7))[0] for d in ("cpu", "cuda")]
-    assert found[0] == found[1] and engine().counts["windowed"] > 20, found
+    assert found[0] == found[1], found
     print("large_vectors")
 
 
@@ -97,7 +97,7 @@ def graphs():
     with torch.cuda.graph(graph):
         n += 1
     graph.replay()
-    assert engine().find(n) is None and other.tolist() == [1, 2, 3]
+    assert not engine().has(n) and other.tolist() == [1, 2, 3]
     n.fill_(4)
     assert (n + 1).tolist() == [5, 5, 5], (n + 1).tolist()
     print("graphs")
@@ -115,7 +115,7 @@ def compiled():
     n.fill_(4)
     assert (n + 1).tolist() == [5, 5, 5]
     function(n, other)
-    assert engine().find(n) is None and other.tolist() == [1, 2, 3], other.tolist()
+    assert not engine().has(n) and other.tolist() == [1, 2, 3], other.tolist()
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
     print("compiled")
 

@@ -51,7 +51,7 @@ def kernel(engine, plan, call, sites):
 
 def _on_card(engine, plan, to, source):
     is_large = source.numel() > SMALL and source.dtype.is_floating_point
-    if source.dtype.is_floating_point and (engine.find(source) is None or is_large and not engine.is_known(source)):
+    if source.dtype.is_floating_point and (not engine.has(source) or is_large and not engine.is_known(source)):
         engine.forget(to)  # a cast of something unknown
         return
     engine.note(plan, (to, source), {}, to)
@@ -60,7 +60,7 @@ def _on_card(engine, plan, to, source):
 def _to_card(engine, plan, to, source, held):
     n_bytes = to.numel() * to.itemsize
     if n_bytes != to.untyped_storage().nbytes():
-        if engine.find(to) is not None or not (to.is_floating_point() and to.untyped_storage().nbytes() > INTEGERS_BYTES):
+        if engine.has(to) or not (to.is_floating_point() and to.untyped_storage().nbytes() > INTEGERS_BYTES):
             engine.note(plan, (to, source), {}, to)
         return
     is_by_reference = n_bytes > (COPIED_BYTES if to.is_floating_point() else INTEGERS_BYTES)
@@ -68,8 +68,11 @@ def _to_card(engine, plan, to, source, held):
         with Quiet():
             engine.put(to, source)
         return
-    if to.is_floating_point() and n_bytes > HELD_BYTES or not _is_same_layout(to, source):
+    if not _is_same_layout(to, source):
         engine.forget(to)
+        return
+    if to.is_floating_point() and n_bytes > HELD_BYTES:
+        engine.sample(to, source)
         return
     value = engine.hold(to, source)
     if to.is_floating_point():

@@ -76,9 +76,9 @@ class Engine:
             self.table.put(tensor, value)
         return value
 
-    def find(self, tensor):
-        """The tensor's Value; None: nothing was noted."""
-        return self.table.find(tensor)
+    def has(self, tensor):
+        """Whether something was noted of the tensor's storage."""
+        return self.table.find(tensor) is not None
 
     def forget(self, tensor):
         key = tensor.untyped_storage()._cdata
@@ -119,6 +119,10 @@ class Engine:
                 self.table.forget(key)
 
     # ---- what the host gives
+
+    def sample(self, tensor, source):
+        """Floats that are too large to be held. The engine in C++ keeps a part of them, which stands for all."""
+        self.forget(tensor)
 
     def put(self, tensor, values, is_assumed=False):
         """The whole storage has these values, a tensor of the host's with the same shape."""

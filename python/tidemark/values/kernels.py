@@ -23,22 +23,21 @@ def replace(engine, sites):
     library = torch.library.Library("aten", "IMPL")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch warns of each kernel that is replaced
-        for plan in overloads.plans():
-            make = _maker(plan, engine)
+        plans = list(overloads.plans())
+        for plan in engine.replace(plans, sites) if engine.is_native else plans:
+            make = _maker(plan)
             if make is not None:
                 library.m.impl(plan.full, KEY, _of_card(make(engine, plan, original(plan), sites)), True)
     return library
 
 
-def _maker(plan, engine):
-    """The function that makes a kernel; None: the engine in C++ has it, or it is not replaced."""
+def _maker(plan):
+    """The function that makes a kernel; None: it is not replaced."""
     if plan.role == ROWS:
         return None if plan.writes else rows.kernel
     by_name = {"_local_scalar_dense": reads.item, "equal": reads.equal, "copy_": copies.kernel}.get(plan.name)
     if by_name is not None:
         return by_name
-    if engine.is_native:
-        return None
     return noted if plan.role == NOTED else seen if plan.role == SEEN else None
 
 

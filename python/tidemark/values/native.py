@@ -15,8 +15,8 @@ from . import copies, draws
 from .overloads import NOTED, SEEN
 
 # As in native/values.h.
-RANDOM, PRODUCT, SOLVER, POINTWISE, REDUCTION, WHOLE, OBSERVED, SUM_OVER_DIMS, SCALES, SCALES_BY_ROOT, COPY, IN_DIM, RANGED, JOINS = (
-    1 << i for i in range(14)
+RANDOM, PRODUCT, SOLVER, POINTWISE, REDUCTION, WHOLE, OBSERVED, SUM_OVER_DIMS, SCALES, SCALES_BY_ROOT, COPY, IN_DIM, RANGED, JOINS, LISTS = (
+    1 << i for i in range(15)
 )
 _SUMS, _NORMS = {"sum", "dot", "vdot"}, {"norm", "linalg_vector_norm"}
 
@@ -45,19 +45,19 @@ class Engine:
         self.unseen = None
         self.ops = torch.ops.tidemark_values
         self.library = None  # of the operators that Python implements
-        self.find, self.forget, self.forget_addresses = self.ops.find, self.ops.forget, self.ops.forget_addresses
-        self.read = self.ops.read
+        self.forget, self.forget_addresses, self.forget_all = self.ops.forget, self.ops.forget_addresses, self.ops.forget_all
+        self.read, self.written = self.ops.read, self.ops.written
 
     def replace(self, plans, sites):
         """Replaces the kernels of the plans that it can serve, and returns the other plans."""
-        own = [plan for plan in plans if plan.role in (NOTED, SEEN) or plan.name == "copy_"]
+        own = [plan for plan in plans if (plan.role in (NOTED, SEEN) or plan.name == "copy_") and plan.name != "zero_"]
         self._implement(next(plan for plan in own if plan.name == "copy_"), sites)
         failed = self.ops.replace([p.full for p in own], [_flags(p) for p in own], [draws.DRAWS.get(p.name, "") for p in own])
         if failed:
             raise RuntimeError(f"these kernels cannot be replaced: {failed}")
         sites.rows = Watched(self.ops)
         mine = set(map(id, own))
-        return [plan for plan in plans if id(plan) not in mine]
+        return [plan for plan in plans if id(plan) not in mine and plan.name != "zero_"]  # its kernel calls fill_
 
     def _implement(self, copy, sites):
         def call(_, to, source, non_blocking=False):
@@ -77,8 +77,12 @@ class Engine:
         """The call of an operator whose arguments are tensors. Others are noted by the engine's own kernels."""
         self.ops.note_call(plan.full, [a for a in args if isinstance(a, torch.Tensor)], [out])
 
+    def has(self, tensor):
+        """Whether something was noted of the tensor's storage."""
+        return self.ops.find(tensor) != 0
+
     def is_known(self, tensor):
-        return self.find(tensor) == 2
+        return self.ops.find(tensor) == 2
 
     def put(self, tensor, values, is_assumed=False):
         self.ops.put(tensor, values, is_assumed)
@@ -88,12 +92,20 @@ class Engine:
         self.ops.put(tensor, source, False)
         return _Counted()
 
-    def forget_all(self):
-        self.ops.forget_all()
+    def sample(self, tensor, source):
+        """Of floats that are too large to be kept, a part stands for all."""
+        self.ops.put_sample(tensor, source)
 
-    def statistics(self):
-        """Counts by operator; for tests."""
-        return json.loads(self.ops.statistics())
+    @property
+    def counts(self):
+        """How often each thing was done; for tests."""
+        rows = json.loads(self.ops.statistics()).values()
+        return {name: sum(row[name] for row in rows) for name in ("noted", "fast", "evaluated", "drawn", "errors")}
+
+    @property
+    def errors(self):
+        """Operator -> what it said on the CPU; for tests."""
+        return {name: row["error"] for name, row in json.loads(self.ops.statistics()).items() if row["errors"]}
 
 
 class _Counted:
@@ -101,11 +113,12 @@ class _Counted:
 
 
 def _flags(plan):
+    is_list = plan.name.startswith(("_foreach_", "_fused_ada", "_fused_sgd"))
     of = (
         (RANDOM, plan.is_random), (PRODUCT, plan.is_product), (SOLVER, plan.is_solver), (POINTWISE, plan.is_pointwise),
-        (REDUCTION, plan.is_reduction), (WHOLE, plan.is_whole), (OBSERVED, plan.role == SEEN), (SUM_OVER_DIMS, plan.is_sum_of_rows),
+        (REDUCTION, plan.is_reduction), (WHOLE, plan.is_whole), (OBSERVED, plan.role == SEEN and not is_list), (SUM_OVER_DIMS, plan.is_sum_of_rows),
         (SCALES, plan.name in _SUMS), (SCALES_BY_ROOT, plan.name in _NORMS), (COPY, plan.name == "copy_"),
-        (IN_DIM, draws.DRAWS.get(plan.name) == draws.IN_RANGE), (RANGED, plan.name in draws.DRAWS), (JOINS, plan.name == "cat"),
+        (IN_DIM, draws.DRAWS.get(plan.name) == draws.IN_RANGE), (RANGED, plan.name in draws.DRAWS), (JOINS, plan.name == "cat"), (LISTS, is_list),
     )
     return sum(bit for bit, is_set in of if is_set)
 

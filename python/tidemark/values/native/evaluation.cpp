@@ -65,6 +65,13 @@ int64_t high_of(const Node &node) {
     return dim >= 0 && dim < n ? sizes[static_cast<size_t>(dim)] : 0;
 }
 
+// Fills a storage with the bytes of a sample, again and again.
+void repeat(const c10::Storage &sample, const c10::Storage &to) {
+    for (size_t at = 0; at < to.nbytes(); at += sample.nbytes())
+        std::memcpy(static_cast<char *>(to.mutable_data()) + at, sample.data(),
+                    std::min(sample.nbytes(), to.nbytes() - at));
+}
+
 } // namespace
 
 bool &is_off() {
@@ -195,6 +202,10 @@ bool Evaluation::draw(const ValuePtr &value, at::ScalarType dtype) {
     const int64_t high = value->high;
     c10::Storage held = unlocked([&] {
         c10::Storage storage = host_storage(value->n_bytes);
+        if (value->is_sample) {
+            repeat(value->window, storage);
+            return storage;
+        }
         const at::Tensor made =
             n > 0 ? ask_draw(kind, n, dtype, seed, high, 0).contiguous() : at::Tensor();
         if (made.defined())
@@ -273,6 +284,9 @@ void Evaluation::run(const std::shared_ptr<Node> &node) {
             for (const at::Tensor &t : *list) {
                 if (is_assumed)
                     replace_nan(t);
+                if (is_assumed && node->plan->is(SOLVER) && t.defined() &&
+                    c10::isIntegralType(t.scalar_type(), true))
+                    t.zero_(); // its report: drawn matrices are regular
             }
         }
     } catch (const std::exception &error) { // the CPU has not each operator for each type

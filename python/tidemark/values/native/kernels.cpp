@@ -48,14 +48,49 @@ void look_at_outs(Arguments outs) {
         each_tensor(out, look_at_rows);
 }
 
-// A kernel whose results are unknown: only their rows count.
+// Kernels whose results are unknown are running in this thread: what they call is not noted.
+thread_local int n_unknown = 0;
+
+struct Unknown {
+    Unknown() {
+        n_unknown++;
+    }
+    ~Unknown() {
+        n_unknown--;
+    }
+};
+
+// With the lock held.
+void mark_written(const Plan &plan, Arguments args) {
+    const auto mark = [](const at::Tensor &t) {
+        if (is_card(t))
+            table().written(t);
+    };
+    for (const Plan::Write &write : plan.writes)
+        each_tensor(args[write.arg], mark);
+    for (const size_t i : plan.running)
+        each_tensor(args[i], mark);
+}
+
+// A kernel whose results are unknown: only their rows count, and what it writes to is unknown.
 class Observed : public c10::OperatorKernel {
   public:
     Observed(Plan &plan, Real real) : plan_(plan), real_(std::move(real)) {
     }
     void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *stack) {
-        real_.callBoxed(op, keys, stack);
+        c10::SmallVector<IValue, 8> args;
+        const bool is_writing = !plan_.writes.empty() || !plan_.running.empty();
+        if (is_writing)
+            args.append(stack->end() - static_cast<ptrdiff_t>(plan_.n_args), stack->end());
+        {
+            const Unknown unknown;
+            real_.callBoxed(op, keys, stack);
+        }
         look_at_outs(last(*stack, plan_.n_returns));
+        if (!is_writing || is_off())
+            return;
+        const std::lock_guard<std::mutex> guard(table().lock);
+        mark_written(plan_, args);
     }
 
   private:
@@ -76,7 +111,9 @@ class Noted : public c10::OperatorKernel {
         }
         const c10::SmallVector<IValue, 8> args(stack->end() - static_cast<ptrdiff_t>(plan_.n_args),
                                                stack->end());
-        if (plan_.writes.empty())
+        if (n_unknown > 0)
+            pass(op, keys, stack, args);
+        else if (plan_.writes.empty())
             make(op, keys, stack, args);
         else
             write(op, keys, stack, args);
@@ -90,11 +127,22 @@ class Noted : public c10::OperatorKernel {
         return outs;
     }
 
+    void pass(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *stack,
+              Arguments args) {
+        real_.callBoxed(op, keys, stack);
+        if (plan_.writes.empty())
+            return;
+        const std::lock_guard<std::mutex> guard(table().lock);
+        mark_written(plan_, args);
+    }
+
     void make(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *stack,
               Arguments args) {
         const Arguments outs = call(op, keys, stack);
         const std::lock_guard<std::mutex> guard(table().lock);
         try {
+            if (plan_.is(LISTS) && !are_small(args))
+                return;
             if (outs.size() == 1 && outs[0].isTensor() && leaves(args, outs[0].toTensor()))
                 return;
             table().forget_generated();
@@ -133,16 +181,28 @@ class Noted : public c10::OperatorKernel {
     bool is_worth(Arguments args, const at::Tensor &out) {
         if (plan_.is(PRODUCT))
             return false;
-        if (plan_.is(RANDOM) && plan_.is(WHOLE))
+        if (plan_.is(WHOLE) || (plan_.is(POINTWISE | JOINS) && out.dim() == 1))
             return true;
-        if (plan_.is(POINTWISE | JOINS) && out.dim() == 1)
-            return true;
+        bool is_given = false;
         for (size_t i = 0; i < args.size() && i < 2; i++) {
-            if (args[i].isTensor() && is_card(args[i].toTensor()) &&
-                !args[i].toTensor().is_same(out) && is_known(args[i].toTensor()))
+            if (!args[i].isTensor() || !is_card(args[i].toTensor()))
+                continue;
+            const bool is_out = args[i].toTensor().is_same(out);
+            if (is_out && (plan_.writes.empty() || plan_.writes[0].is_out))
+                continue;
+            is_given = true;
+            if (is_known(args[i].toTensor()))
                 return true;
         }
-        return false;
+        return !is_given;
+    }
+
+    // All tensors of the lists together.
+    static bool are_small(Arguments args) {
+        int64_t n = 0;
+        for (const IValue &arg : args)
+            each_tensor(arg, [&](const at::Tensor &t) { n += t.defined() ? t.numel() : 0; });
+        return n <= SMALL;
     }
 
     void write(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *stack,
@@ -153,7 +213,8 @@ class Noted : public c10::OperatorKernel {
         try {
             // Before the kernel: within it, operators may be noted that write to the same storage.
             const std::lock_guard<std::mutex> guard(table().lock);
-            if (!is_large || is_worth_writing(args, target.toTensor())) {
+            if (plan_.is(LISTS) ? are_small(args)
+                                : !is_large || is_worth_writing(args, target.toTensor())) {
                 table().forget_generated();
                 node = make_node(plan_, args);
             }
@@ -180,8 +241,6 @@ class Noted : public c10::OperatorKernel {
     bool is_worth_writing(Arguments args, const at::Tensor &target) {
         if (!is_card(target))
             return false;
-        if (plan_.is(RANDOM) && plan_.is(WHOLE))
-            return true;
         return is_worth(args, target) || is_known(target);
     }
 
@@ -193,8 +252,10 @@ class Noted : public c10::OperatorKernel {
                     return;
                 if (plan_.is(RANGED) && is_large_float(t))
                     put_hint(plan_, t);
-                else
+                else if (plan_.is(WHOLE) || write.is_out)
                     table().forget(t);
+                else
+                    table().written(t);
             });
         }
     }
@@ -236,7 +297,7 @@ class Copy : public Noted {
         if (is_off() || to.layout() != at::kStrided || source.layout() != at::kStrided) {
             real_.callBoxed(op, keys, stack);
         } else if (to.is_cuda() && source.is_cuda()) {
-            if (is_unknown(source)) {
+            if (n_unknown > 0 || is_unknown(source)) {
                 real_.callBoxed(op, keys, stack);
                 look_at_outs(last(*stack, 1));
                 const std::lock_guard<std::mutex> guard(table().lock);
@@ -261,6 +322,8 @@ class Copy : public Noted {
             return false;
         const std::lock_guard<std::mutex> guard(table().lock);
         const ValuePtr value = table().find(source);
+        if (source.numel() > SMALL && source.dim() == 1)
+            return false; // see is_worth
         return value == nullptr || (value->is_assumed && source.numel() > SMALL);
     }
 
@@ -315,8 +378,8 @@ Plan &add_plan(const std::string &name, int64_t flags, const std::string &kind) 
         const c10::Argument &argument = schema.arguments()[i];
         if (argument.alias_info() != nullptr && argument.alias_info()->isWrite())
             plan->writes.push_back({i, argument.is_out()});
-        if (argument.name() == "device")
-            plan->device_arg = static_cast<int>(i);
+        if (argument.name().rfind("running_", 0) == 0)
+            plan->running.push_back(i);
         if (argument.name() == "pin_memory")
             plan->pin_arg = static_cast<int>(i);
         if (argument.name() == "generator")

@@ -8,11 +8,16 @@
 
 #include <torch/library.h>
 
+#include <algorithm>
 #include <cstring>
+#include <deque>
 
 namespace tidemark {
 
 namespace {
+
+constexpr int64_t LIMITED_BYTES = 1 << 20;    // of one tensor of floats that counts
+constexpr int64_t ALL_HELD_BYTES = 128 << 20; // of such tensors
 
 template <size_t N> c10::SmallVector<IValue, N> take(Stack *stack) {
     c10::SmallVector<IValue, N> args(stack->end() - N, stack->end());
@@ -72,6 +77,66 @@ ValuePtr value_of_host(const at::Tensor &t, const at::Tensor &values) {
     return value;
 }
 
+// Large floats of the host are kept up to a sum; then the oldest leave a sample of themselves.
+// With the lock held.
+void limit_held(const ValuePtr &value) {
+    static auto &held = *new std::deque<std::weak_ptr<Value>>;
+    held.push_back(value);
+    int64_t n_bytes = 0;
+    for (const auto &other : held) {
+        const ValuePtr alive = other.lock();
+        n_bytes += alive != nullptr ? alive->n_bytes : 0;
+    }
+    while (n_bytes > ALL_HELD_BYTES || (!held.empty() && held.front().expired())) {
+        const ValuePtr old = held.front().lock();
+        held.pop_front();
+        if (old == nullptr)
+            continue;
+        n_bytes -= old->n_bytes;
+        if (!old->held)
+            continue;
+        const auto few = std::min<int64_t>(
+            old->n_bytes, WINDOW * static_cast<int64_t>(c10::elementSize(old->dtype)));
+        old->window = host_storage(few);
+        std::memcpy(old->window.mutable_data(), old->held.data(), static_cast<size_t>(few));
+        old->held = c10::Storage();
+        old->is_sample = old->is_assumed = true;
+    }
+}
+
+// put_sample(Tensor t, Tensor source) -> (): of large floats, the first elements stand for all
+void put_sample(const c10::OperatorHandle &, Stack *stack) {
+    const auto args = take<2>(stack);
+    const at::Tensor t = args[0].toTensor(), source = args[1].toTensor();
+    if (!is_card(t))
+        return;
+    const auto item = static_cast<int64_t>(t.itemsize());
+    const bool is_same = source.scalar_type() == t.scalar_type() &&
+                         source.strides() == t.strides() && t.is_non_overlapping_and_dense() &&
+                         t.numel() * item == static_cast<int64_t>(t.storage().nbytes());
+    if (!is_same) {
+        const std::lock_guard<std::mutex> guard(table().lock);
+        table().forget(t);
+        return;
+    }
+    auto value =
+        std::make_shared<Value>(static_cast<int64_t>(t.storage().nbytes()), t.scalar_type());
+    value->window = host_storage(std::min(WINDOW, t.numel()) * item);
+    std::memcpy(value->window.mutable_data(), source.const_data_ptr(), value->window.nbytes());
+    value->is_sample = value->is_assumed = true;
+    const std::lock_guard<std::mutex> guard(table().lock);
+    value->seed = table().next_seed();
+    table().put(t, std::move(value), true);
+}
+
+// written(Tensor t) -> (): by an operator that is not noted
+void written(const c10::OperatorHandle &, Stack *stack) {
+    const auto args = take<1>(stack);
+    const std::lock_guard<std::mutex> guard(table().lock);
+    if (is_card(args[0].toTensor()))
+        table().written(args[0].toTensor());
+}
+
 // put(Tensor t, Tensor values, bool is_assumed) -> ()
 void put(const c10::OperatorHandle &, Stack *stack) {
     const auto args = take<3>(stack);
@@ -81,6 +146,8 @@ void put(const c10::OperatorHandle &, Stack *stack) {
     ValuePtr value = value_of_host(t, args[1].toTensor());
     value->is_assumed = args[2].toBool();
     const std::lock_guard<std::mutex> guard(table().lock);
+    if (is_float(value->dtype) && value->n_bytes > LIMITED_BYTES)
+        limit_held(value);
     table().put(t, std::move(value), true);
 }
 
@@ -185,6 +252,8 @@ TORCH_LIBRARY(tidemark_values, library) {
     add<replace_all>(library, "replace(str[] names, int[] flags, str[] kinds) -> str");
     add<read_one>(library, "read(Tensor t) -> (Tensor?, bool)");
     add<put>(library, "put(Tensor t, Tensor values, bool is_assumed) -> ()");
+    add<put_sample>(library, "put_sample(Tensor t, Tensor source) -> ()");
+    add<written>(library, "written(Tensor t) -> ()");
     add<note_one>(library, "note_call(str name, Tensor[] args, Tensor[] outs) -> ()");
     add<forget>(library, "forget(Tensor t) -> ()");
     add<forget_addresses>(library, "forget_addresses(int[] addresses) -> ()");

@@ -69,10 +69,13 @@ ValuePtr leaf_of_card(const at::Tensor &t, const c10::StorageImpl &storage) {
 // An operator that is not replaced wrote a float: its old bytes are the best guess, as for
 // parameters after a fused optimizer's step.
 ValuePtr assumed(const ValuePtr &value) {
+    if (value->is_assumed)
+        return value;
     auto copy = std::make_shared<Value>(value->n_bytes, value->dtype);
     copy->is_assumed = true;
     copy->depth = value->depth;
     if (value->is_leaf() && !value->held) {
+        copy->is_sample = value->is_sample;
         copy->seed = value->seed;
         copy->drawn_for = value->drawn_for;
         copy->window = value->window;
@@ -183,6 +186,21 @@ void Table::put(const at::Tensor &t, ValuePtr value, bool is_write) {
 
 void Table::forget(const at::Tensor &t) {
     rows_.erase(t.storage().unsafeGetStorageImpl());
+}
+
+void Table::written(const at::Tensor &t) {
+    const auto found = rows_.find(t.storage().unsafeGetStorageImpl());
+    if (found == rows_.end())
+        return;
+    Row &row = found->second;
+    if (!is_float(t.scalar_type())) {
+        rows_.erase(found);
+        return;
+    }
+    row.value = assumed(row.value);
+    row.version = version_of(t);
+    row.counter = counter_of(t);
+    row.may_bump = true;
 }
 
 void Table::sweep() {

@@ -31,6 +31,8 @@ class Table {
     // is_write: an operator wrote in place, and the version may still be raised once.
     void put(const at::Tensor &t, ValuePtr value, bool is_write);
     void forget(const at::Tensor &t);
+    // An operator wrote there that is not noted: floats count as they were, assumed.
+    void written(const at::Tensor &t);
     // A kernel that is no operator may have written at these addresses of the card.
     void forget_addresses(const uint64_t *addresses, size_t n);
     void forget_all() {

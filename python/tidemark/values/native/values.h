@@ -45,6 +45,7 @@ enum Flags : int64_t {
     IN_DIM = 2048,        // its integers are places within a dimension of the first argument
     RANGED = 4096,        // its floats have a range even if nothing is known of the argument
     JOINS = 8192,         // aten::cat
+    LISTS = 16384,        // of lists of tensors: noted if all are small, as in small optimizers
 };
 
 struct Counts {
@@ -65,7 +66,8 @@ struct Plan {
     std::string kind; // of draws
     c10::SmallVector<Write, 2> writes;
     size_t n_args = 0, n_returns = 0;
-    int device_arg = -1, pin_arg = -1, generator_arg = -1;
+    c10::SmallVector<size_t, 2> running; // statistics that its kernel updates
+    int pin_arg = -1, generator_arg = -1;
     std::atomic<int> half_failures{0}; // of its CPU kernel in half precision
     Counts counts;
     std::string last_error;
@@ -100,7 +102,7 @@ struct Value {
     int64_t n_bytes;
     at::ScalarType dtype;            // of the tensor that it was noted for
     bool is_assumed = false;         // rests on something unknown
-    bool is_drawn = false;           // `held` can be drawn again from the seed
+    bool is_sample = false;          // its window stands for all of its elements
     int depth = 0;                   // of the chain of nodes
     int index = -1;                  // in node->results
     int64_t high = 0;                // draws of integers are below it; 0: no such bound

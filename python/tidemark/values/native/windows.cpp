@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <map>
 
 namespace tidemark {
@@ -34,6 +35,15 @@ bool is_large(const Geometry &geometry) {
     const int64_t n = geometry.numel();
     const bool is_vector = geometry.sizes.size() == 1;
     return is_float(geometry.dtype) && (is_vector ? n > SMALL : n >= LARGE) && is_flat(geometry);
+}
+
+// One number, or one that is expanded, as gradients of sums are.
+bool is_single(const Geometry &geometry) {
+    for (size_t i = 0; i < geometry.sizes.size(); i++) {
+        if (geometry.sizes[i] != 1 && geometry.strides[i] != 0)
+            return false;
+    }
+    return true;
 }
 
 const Node::Result *result_of(const Value &value) {
@@ -157,7 +167,8 @@ class Windows {
             return false;
         for (const Ref &ref : part.value->node->refs) {
             const int64_t n = ref.geometry.numel();
-            if (n != 1 && (n != result->geometry.numel() || !is_flat(ref.geometry)))
+            if (!is_single(ref.geometry) &&
+                (n != result->geometry.numel() || !is_flat(ref.geometry)))
                 return false;
         }
         return true;
@@ -197,7 +208,7 @@ class Windows {
             return parts;
         const int64_t shift = part.start - result_of(*part.value)->geometry.offset;
         for (const Ref &ref : node.refs) {
-            if (ref.value != nullptr && ref.geometry.numel() > 1)
+            if (ref.value != nullptr && !is_single(ref.geometry))
                 parts.push_back(
                     {ref.value, ref.geometry.dtype, ref.geometry.offset + shift, part.n});
         }
@@ -258,7 +269,24 @@ class Windows {
         return tensor;
     }
 
+    // Elements of a storage of which a sample is known.
+    static at::Tensor sampled(const Part &part) {
+        at::Tensor made = empty(part.dtype, part.n);
+        const auto item = static_cast<int64_t>(c10::elementSize(part.dtype));
+        const int64_t known = static_cast<int64_t>(part.value->window.nbytes()) / item;
+        for (int64_t at = 0; at < part.n;) {
+            const int64_t from = (part.start + at) % known, n = std::min(known - from, part.n - at);
+            std::memcpy(static_cast<char *>(made.storage().mutable_data()) + at * item,
+                        static_cast<const char *>(part.value->window.data()) + from * item,
+                        static_cast<size_t>(n * item));
+            at += n;
+        }
+        return made;
+    }
+
     at::Tensor drawn(const Part &part) {
+        if (part.value->is_sample && part.value->node == nullptr)
+            return sampled(part);
         const Value &value = *part.value;
         if (part.value->seed == 0)
             part.value->seed = table().next_seed();
@@ -287,10 +315,16 @@ class Windows {
         std::vector<at::Tensor> tensors;
         for (const Ref &ref : node.refs) {
             const at::ScalarType dtype = ref.geometry.dtype;
-            if (ref.geometry.numel() == 1 && result.geometry.numel() != 1) {
-                TORCH_CHECK(ref.value != nullptr && evaluation_.work_out_nested(ref.value),
-                            "a number is unknown");
-                tensors.push_back(host_tensor(ref.value->held, ref.geometry));
+            if (is_single(ref.geometry) && ref.value != nullptr) {
+                TORCH_CHECK(evaluation_.work_out_nested(ref.value), "a number is unknown");
+                Geometry one = ref.geometry;
+                for (int64_t &size : one.sizes)
+                    size = 1;
+                if (one.sizes.size() > 1) {
+                    one.sizes = {1};
+                    one.strides = {1};
+                }
+                tensors.push_back(host_tensor(ref.value->held, one));
             } else if (ref.value == nullptr || node.plan->is(RANDOM)) {
                 tensors.push_back(empty(dtype, part.n));
             } else {
