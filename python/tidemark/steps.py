@@ -10,7 +10,7 @@ the steps that it marks.
 """
 import threading
 
-from . import card, settings
+from . import card, settings, values
 
 MAX_CALLS = 20_000  # that are marked: a server may make millions
 
@@ -170,6 +170,7 @@ def _watch_optimizers(marks, names, end_now):
             return
         marks.add("step ends")
         card.end_step()
+        values.end_step()
         if not marks.has_own:
             _count(marks, end_now)
         marks.add("step begins")

@@ -73,6 +73,12 @@ def finish():
         _state["sites"].finish()
 
 
+def end_step():
+    """The program has ended a step: a loop that reads values has not waited for one."""
+    if _state:
+        _state["sites"].n_steps += 1
+
+
 def sending_objects():
     """Within `with`, this process sends objects to other ranks."""
     if not _state:

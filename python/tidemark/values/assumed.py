@@ -1,8 +1,8 @@
 """The reads that rest on an assumption, by the program's line.
 
 A read of something known says nothing. Of the others the answer names the line, what was given of how much was possible,
-and what all rows would take. A loop that reads such a value again and again is named once on stderr: it may wait for a
-value that never comes.
+and what all rows would take. A loop that reads such a value again and again, with no step of an optimizer in between, is
+named once on stderr: it may wait for a value that never comes.
 """
 import os
 import sys
@@ -26,10 +26,13 @@ class Site:
         self.place, self.what = place, what
         self.n_times = 0
         self.least, self.most, self.possible = None, 0, 0  # rows
-        self.began = time.monotonic()
+        self.step, self.n_in_step, self.began = -1, 0, 0.0  # the step of the last read, its reads here, its first one
 
-    def add(self, n, possible):
+    def add(self, n, possible, step=0):
         self.n_times += 1
+        if self.step != step:
+            self.step, self.n_in_step, self.began = step, 0, time.monotonic()
+        self.n_in_step += 1
         self.least = n if self.least is None else min(self.least, n)
         self.most = max(self.most, n)
         self.possible = max(self.possible, possible)
@@ -43,14 +46,15 @@ class Sites:
         self.rows = rows.Watched()
         self.n_quiet = 0  # depth of functions whose reads decide nothing
         self.is_waiting = False  # a loop that may wait was named
+        self.n_steps = 0  # of the program's optimizers
 
     def number(self, value):
         """A number or a truth value was read."""
         what = "truth value" if type(value) is bool else "number"
         site = self._site(what)
         if site is not None:
-            site.add(int(value) if type(value) in (bool, int) else 0, 0)
-            if type(value) is not float and site.n_times >= MANY_READS and site.n_times % 16 == 0:
+            site.add(int(value) if type(value) in (bool, int) else 0, 0, self.n_steps)
+            if site.n_in_step >= MANY_READS and site.n_in_step % 16 == 0:
                 self._look_for_wait(site)
             self._give(site, site.n_times == 1)
 
@@ -94,7 +98,7 @@ class Sites:
         if self.is_waiting or time.monotonic() - site.began < LONG_S:
             return
         self.is_waiting = True
-        text = (f"{site.place} has read a value {site.n_times} times that the card would compute, and got a typical one. A loop "
+        text = (f"{site.place} has read a value {site.n_in_step} times that the card would compute, and got a typical one. A loop "
                 "that waits for a certain value may never end: `--steps N` or `--calls N` ends the program early")
         telling.tell(text + ".")
         card.inexact("values", text)

@@ -27,9 +27,6 @@ class Ref:
     def n(self):
         return self.size.numel()
 
-    def is_whole(self):
-        return self.n() * self.dtype.itemsize == self.value.n_bytes
-
     def is_flat(self):
         """Whether its elements follow each other in the storage."""
         expected = 1
@@ -57,7 +54,7 @@ class Place:
 class Node:
     """One call of an operator. Once it is worked out, its arguments are dropped."""
 
-    __slots__ = ("plan", "args", "kwargs", "results", "depth", "n_bytes", "n_operations", "seed")
+    __slots__ = ("plan", "args", "kwargs", "over", "results", "depth", "n_bytes", "n_operations", "seed")
 
     def values(self):
         """The values that it makes and that something still needs."""
@@ -70,9 +67,7 @@ class Node:
 
     def is_overwritten(self, ref):
         """Whether the call overwrites this whole storage without reading it."""
-        if not ref.is_whole():
-            return False  # a part of the storage: the rest stays
-        return self.plan.is_whole and ref is self.args[0] or any(ref is self.kwargs.get(name) for name in self.plan.outs)
+        return ref is self.over
 
 
 def refs_of(value):
@@ -90,6 +85,9 @@ def make(engine, plan, args, kwargs, seed):
     node.plan, node.seed, node.results, node.n_bytes = plan, seed, [], 0
     node.args = tuple(_freeze(engine, a, over) for a in args)
     node.kwargs = {name: _freeze(engine, value, over) for name, value in kwargs.items()}
+    node.over = None
+    if over is not None:
+        node.over = node.args[0] if plan.is_whole else node.kwargs[plan.outs[0]]
     refs = list(node.refs())
     node.depth = 1 + max((ref.value.depth for ref in refs), default=0)
     node.n_operations = _count_operations(plan, refs)
@@ -104,8 +102,11 @@ def _overwritten(plan, args, kwargs):
         over = kwargs.get(plan.outs[0])
     else:
         return None
-    is_all = isinstance(over, torch.Tensor) and over.numel() * over.itemsize >= over.untyped_storage().nbytes()
-    return over if is_all else None
+    if not isinstance(over, torch.Tensor) or over.numel() * over.itemsize < over.untyped_storage().nbytes():
+        return None  # a part of the storage: the rest stays
+    key = over.untyped_storage()._cdata
+    is_only = sum(t.untyped_storage()._cdata == key for t in tensors(args, list(kwargs.values())) if t.is_cuda) == 1
+    return over if is_only else None  # kernels in place call others with the tensor as an input and as the result
 
 
 def _freeze(engine, value, over):

@@ -24,8 +24,11 @@ _SEEN_PARTS = (
 # What makes no values, and what has no plain storage; overflow.py has the check for infinities.
 _LEFT_OUT_PARTS = (
     "quantize", "sparse", "empty", "resize", "set_", "record_stream", "pin_memory", "_cufft", "_cslt", "_amp_foreach", "record",
-    "is_pinned", "_nested", "_jagged", "_padded", "_values", "_indices", "_copy_from",
+    "is_pinned", "_nested", "_jagged", "_padded", "_copy_from",
 )
+_LEFT_OUT = {"_values", "_indices"}
+# Kernels without an argument of the card's; others that make tensors of nothing fill what they have allocated.
+_MAKERS = {"triu_indices", "tril_indices"}
 # PyTorch calls it with a number of the host's in the place of a tensor, which it cannot hand to Python.
 _UNSEEABLE = {"aten::pow.Tensor_Tensor_out"}
 
@@ -117,11 +120,11 @@ def plans():
 
 def _is_kernel_of_card(schema):
     base, full = schema.name[len("aten::"):], full_name(schema)
-    if any(part in base for part in _LEFT_OUT_PARTS) or full in _UNSEEABLE:
+    if any(part in base for part in _LEFT_OUT_PARTS) or base in _LEFT_OUT or full in _UNSEEABLE:
         return False
     if any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns):
         return False  # a view
-    if not any("Tensor" in str(a.type) for a in schema.arguments):
+    if base not in _MAKERS and not any("Tensor" in str(a.type) for a in schema.arguments):
         return False
     has, has_any = torch._C._dispatch_has_kernel_for_dispatch_key, torch._C._dispatch_has_computed_kernel_for_dispatch_key
     try:

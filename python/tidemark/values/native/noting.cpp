@@ -125,11 +125,21 @@ class Making {
                 is_over = is_over || write.is_out;
             }
         }
-        if (!is_over || !is_whole(t))
+        if (!is_over || !is_whole(t) || !is_only(t))
             ref.value = table().value_of(t);
         ref.geometry = geometry_of(t);
         node_->refs.push_back(std::move(ref));
         return static_cast<int>(node_->refs.size()) - 1;
+    }
+
+    // Whether no other argument has the storage. Kernels of operators in place call others with the
+    // tensor as an input and as the result.
+    bool is_only(const at::Tensor &t) const {
+        const auto shares = [&t](const IValue &value) {
+            return value.isTensor() && value.toTensor().defined() &&
+                   value.toTensor().is_alias_of(t);
+        };
+        return std::count_if(args_.begin(), args_.end(), shares) == 1;
     }
 
     // Only products and solvers need more than time in proportion to their bytes.
