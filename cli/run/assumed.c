@@ -55,6 +55,20 @@ void tide_run_add_assumed_limit(const tide_run_answer *of, tide_text *to) {
     mem->release(mem->ctx, rows);
 }
 
+int64_t tide_run_assumed_bytes(const tide_run_answer *of) {
+    int64_t most_bytes = 0;
+    for (size_t i = 0; i < of->list->n_processes; i++) {
+        tide_assumed_limit limit = {.n_reads = 0};
+        for (size_t k = 0; k < of->list->n_assumed; k++) {
+            if (of->list->assumed[k].pid == of->processes[i].left->pid) {
+                tide_assumed_limit_add(&limit, &of->list->assumed[k].row);
+            }
+        }
+        most_bytes = limit.all_bytes > most_bytes ? limit.all_bytes : most_bytes;
+    }
+    return most_bytes;
+}
+
 /* Whether an earlier row, of another process, has the same line and kind. */
 static bool is_said(const tide_run_answer *of, size_t i) {
     const tide_snapshot_assumed *row = &of->list->assumed[i].row;

@@ -139,6 +139,8 @@ void tide_run_tell_host_limit(const tide_run_answer *of);
 
 /* assumed.c. Prints the values that were assumed, the most important first. */
 void tide_run_tell_assumed(const tide_run_answer *of);
+/* The bytes that all their possible rows take more, in the process where these are most. */
+int64_t tide_run_assumed_bytes(const tide_run_answer *of);
 /* The condition of "it fits" if the run would not fit with all rows; nothing otherwise. */
 void tide_run_add_assumed_limit(const tide_run_answer *of, tide_text *to);
 
@@ -255,6 +257,7 @@ typedef struct tide_run_figures {
     size_t n_lines;   /* 0: unknown, because the run was made only for its figures */
     uint64_t n_steps; /* of the fullest process */
     char growth[TIDE_RUN_GROWTH_BYTES]; /* "by 6.00 MiB a step at ..."; "": none, or unknown */
+    int64_t assumed_bytes;     /* that all rows of assumed values may take more, in a process */
     bool has_failed;           /* the program ended by a signal or with another status than 0 */
     int64_t n_failed_requests; /* of all processes */
     tide_cache_config

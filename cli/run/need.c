@@ -5,6 +5,7 @@
 #include "cli/run/internal.h"
 #include "common/text/bytes.h"
 #include "common/text/plural.h"
+#include "common/text/text.h"
 
 /* The bytes of a card that a program may use. */
 static int64_t usable_bytes(const tide_card *card) {
@@ -36,10 +37,33 @@ static const char *for_steps(const tide_run_command_options *options, char *text
     return text;
 }
 
+/* "; with all rows of the values that are assumed, up to 2.00 GiB more, it is virtual:l4". `card`:
+ * the smallest without them. */
+static void add_assumed(const tide_card *card, int64_t reserved_bytes, int64_t assumed_bytes,
+                        tide_text *to) {
+    static const char ALL[] = "all rows of the values that are assumed, up to";
+    char bytes[TIDE_BYTES_TEXT];
+    if (card == NULL || assumed_bytes <= 0) {
+        return;
+    }
+    bool is_possible = assumed_bytes < INT64_MAX - reserved_bytes;
+    const tide_card *other = is_possible ? smallest_card(reserved_bytes + assumed_bytes) : NULL;
+    (void)tide_bytes_format(assumed_bytes, bytes);
+    if (other == card) {
+        tide_text_add(to, ", also with %s %s more", ALL, bytes);
+    } else if (other != NULL) {
+        tide_text_add(to, "; with %s %s more, it is %s", ALL, bytes, other->spec);
+    } else {
+        tide_text_add(to, "; with %s %s more, no card of the table has it", ALL, bytes);
+    }
+}
+
 void tide_run_tell_need(const tide_run_command_options *options, const tide_run_figures *figures) {
     char allocated[TIDE_BYTES_TEXT];
     char reserved[TIDE_BYTES_TEXT];
     char steps[64];
+    char more[256] = "";
+    tide_text text = tide_text_in(more, sizeof(more));
     const tide_card *card = smallest_card(figures->reserved_bytes);
     if (figures->n_processes == 0) {
         return;
@@ -53,9 +77,11 @@ void tide_run_tell_need(const tide_run_command_options *options, const tide_run_
                       allocated, reserved, (unsigned long long)figures->n_steps, figures->growth);
         return;
     }
-    tide_cli_note(
-        TIDE_COMMAND_RUN, "on a card without a limit it needs %s allocated and %s reserved%s: %s%s",
-        allocated, reserved, for_steps(options, steps, sizeof(steps)),
-        card != NULL ? "the smallest card that has it is " : "no card of the table has it",
-        card != NULL ? card->spec : "");
+    add_assumed(card, figures->reserved_bytes, figures->assumed_bytes, &text);
+    tide_cli_note(TIDE_COMMAND_RUN,
+                  "on a card without a limit it needs %s allocated and %s reserved%s: %s%s%s",
+                  allocated, reserved, for_steps(options, steps, sizeof(steps)),
+                  card != NULL ? "the smallest card that has it is "
+                               : "no card of the table has it",
+                  card != NULL ? card->spec : "", more);
 }

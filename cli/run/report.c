@@ -99,6 +99,7 @@ static tide_run_figures figures_of(const tide_run_answer *of) {
         tide_run_place at = tide_run_fullest(of);
         figures.allocated_bytes = tide_run_allocated_peak(of, at);
         figures.reserved_bytes = tide_run_reserved_peak(of, at);
+        figures.assumed_bytes = tide_run_assumed_bytes(of);
         const tide_run_saved *process = &of->processes[at.process];
         figures.n_steps = process->left->n_steps > 0 ? (uint64_t)process->left->n_steps : 0;
         if (process->snapshot != NULL) {

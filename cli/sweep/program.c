@@ -329,6 +329,26 @@ static void say_forecasts(const tide_sweep *sweep, tide_report *report) {
     }
 }
 
+/* Cells that fit, but would not with all rows that assumed values could have given. */
+static void say_assumed(const tide_sweep *sweep, tide_report *report) {
+    int64_t n = 0;
+    const char *place = "";
+    for (size_t i = 0; i < sweep->n_cells; i++) {
+        const tide_sweep_row *row = sweep->rows[i];
+        const tide_run_of_program *of = row != NULL ? &row->result.program : NULL;
+        if (of != NULL && of->margin_bytes >= 0 && of->assumed.all_bytes > of->margin_bytes) {
+            place = n++ == 0 ? of->assumed.place : place;
+        }
+    }
+    if (n > 0) {
+        tide_report_say(report, "assumed",
+                        "%" PRId64 " %s with the rows that are assumed, but not with all possible "
+                        "rows, such as those at %s: tidemark run with the same command prints how "
+                        "many fit",
+                        n, tide_plural((uint64_t)n, "cell fits", "cells fit"), place);
+    }
+}
+
 void tide_sweep_say_program(const tide_sweep *sweep, tide_report *report) {
     int64_t n_inexact = 0;
     say_command(sweep, report);
@@ -348,6 +368,7 @@ void tide_sweep_say_program(const tide_sweep *sweep, tide_report *report) {
                             tide_report_bytes(report, row->result.program.growing_bytes));
         }
     }
+    say_assumed(sweep, report);
     if (n_inexact > 0) {
         tide_report_say(report, "inexact",
                         "%" PRId64 " %s calls whose memory is not known exactly, or that were "

@@ -72,3 +72,7 @@ for exception in "AssertionError: loss is nan" "" "ImportError: no module" "OSEr
     "AcceleratorError: CUDA error: invalid device ordinal"; do
     run --device virtual:h100-80 -- sh program.sh fails "$exception"
 done
+# Without a limit, the need and the card, also with all rows of what was assumed.
+for mib in 1 5000 99999; do
+    run --device virtual:h100-80 --memory-limit 1GiB --need -- "$golden/../support/fake_training.sh" --mib-per-token 2000 --mask-mib $mib | grep "without a limit"
+done

@@ -26,6 +26,9 @@ run "$@" --resume -- "$training" --batch {batch} --ctx {ctx} --mib-per-token 2 |
 run "$@" --resume --values zero -- "$training" --batch {batch} --ctx {ctx}
 run --device virtual:h100-80 --set batch=8 --values zero --streams late --writes allow --calls 2 -o told.jsonl -- "$training" --batch {batch} |
     sed -n '2p;7p'
+# Cells that would not fit with all rows of what the program assumed.
+run --device virtual:h100-80 --memory-limit 2GiB --set batch=1,8,10 -o assumed.jsonl -- "$training" --batch {batch} --mask-mib 40 | grep assumed
+tail -n 1 assumed.jsonl | jq -c '.result | with_entries(select(.key | startswith("assumed")))'
 # The file ends as kill -9 would leave it: one cell is run.
 head -c -300 sweep.jsonl >cut.jsonl
 run "$@" --resume -o cut.jsonl -- "$training" --batch {batch} --ctx {ctx} | head -n 2
