@@ -12,7 +12,7 @@ import torch
 
 from .. import built, telling
 from . import copies, draws
-from .overloads import NOTED, SEEN
+from .overloads import NOTED, SEEN, tensors
 
 # As in native/values.h.
 RANDOM, PRODUCT, SOLVER, POINTWISE, REDUCTION, WHOLE, OBSERVED, SUM_OVER_DIMS, SCALES, SCALES_BY_ROOT, COPY, IN_DIM, RANGED, JOINS, LISTS = (
@@ -135,7 +135,8 @@ class Watched:
         self.ops.watch_rows(self.numbers.setdefault(site, len(self.numbers)), n, possible)
 
     def look(self, out):
-        """The kernels look at their results; the index of nonzero lives as long as its own kernel's caller."""
+        for tensor in tensors(out):
+            self.ops.look(tensor)
 
     def bytes_of(self, site):
         return self.ops.rows_bytes(self.numbers[site]) if site in self.numbers else (0, 0)

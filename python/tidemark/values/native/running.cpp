@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <dlfcn.h>
 
 namespace tidemark {
 
@@ -99,6 +100,26 @@ void call(const Node &node, Stack &stack) {
     node.plan->op.redispatchBoxed(CPU, &stack);
 }
 
+// Threads that wait for work spin, which costs small programs ten times what they compute. These
+// are settings of the calling thread; absent from some builds of PyTorch.
+struct Threads {
+    void (*set_openmp)(int n) = nullptr;
+    int (*get_openmp)() = nullptr;
+    int (*set_mkl)(int n) = nullptr; // returns the last; 0: as the process has it
+};
+
+const Threads &threads() {
+    static const Threads found = [] {
+        Threads t;
+        t.set_openmp = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
+        t.get_openmp = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "omp_get_max_threads"));
+        t.set_mkl =
+            reinterpret_cast<int (*)(int)>(dlsym(RTLD_DEFAULT, "MKL_Set_Num_Threads_Local"));
+        return t;
+    }();
+    return found;
+}
+
 } // namespace
 
 Below::Below()
@@ -106,9 +127,19 @@ Below::Below()
       keys_(c10::DispatchKeySet(c10::DispatchKey::BackendSelect), excluded()), no_records_(false) {
     is_off() = true;
     c10::AutogradState::set_tls_state(c10::AutogradState(false, false, false, false));
+    if (threads().set_openmp != nullptr && threads().get_openmp != nullptr) {
+        n_openmp_ = threads().get_openmp();
+        threads().set_openmp(1);
+    }
+    if (threads().set_mkl != nullptr)
+        n_mkl_ = threads().set_mkl(1);
 }
 
 Below::~Below() {
+    if (n_openmp_ > 0)
+        threads().set_openmp(n_openmp_);
+    if (threads().set_mkl != nullptr)
+        threads().set_mkl(n_mkl_);
     c10::AutogradState::set_tls_state(state_);
     is_off() = was_off_;
 }

@@ -24,6 +24,7 @@ class Below {
     c10::impl::ForceDispatchKeyGuard keys_;
     c10::impl::DisablePythonDispatcher no_python_;
     at::RecordFunctionGuard no_records_;
+    int n_openmp_ = 0, n_mkl_ = 0; // threads that this one had
 };
 
 // Results of one call on the CPU.

@@ -90,7 +90,8 @@ bool is_window_reduction(const Node &node) {
         is_held = is_held && static_cast<bool>(ref.value->held);
         n_bytes += ref.value->n_bytes;
     }
-    return !is_held && (is_assumed || n_bytes > EXACT_BYTES);
+    // Also if all elements are there by chance: others of their reductions looked at the window.
+    return is_assumed || (!is_held && n_bytes > EXACT_BYTES);
 }
 
 double scale_of(const Node &node, double ratio) {
