@@ -1,15 +1,19 @@
 """A mixture of experts: each expert computes the tokens that the router gives it: experts.py [even]
 
-8 experts, of which a token takes 2; 2 layers; 4,096 tokens. The router computes on the card, so how many tokens an expert gets is
-not known: an even share is 1,024. even: the host deals the tokens out evenly, and the counts are exact. "skipped" are the
+8 experts, of which a token takes 2; 2 layers; 16,384 tokens. The router computes on the card, so how many tokens an expert gets
+is not known: an even share is 4,096. even: the host deals the tokens out evenly, and the counts are exact. "skipped" are the
 experts that got no token.
+
+At the peak, early in the second backward pass: parameters and AdamW's two moments; of each layer's 2 x 16,384 rows the expert's
+input, its inner layer before and after GELU, and its output, 640 MiB; and between two and eight tensors of 16,384 x 512 floats,
+32 MiB each: the layers' inputs, and gradients of them.
 """
 import sys
 
 import torch
 from torch import nn
 
-TOKENS, SIZE, INNER, EXPERTS = 4096, 512, 2048, 8
+TOKENS, SIZE, INNER, EXPERTS = 16384, 512, 2048, 8
 rows = []
 
 
