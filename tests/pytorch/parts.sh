@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# What ./dev pytorch checks, part by part: parts.sh PYTHON SHARED [--full OTHER] [--within SECONDS] [PART...] [zoo ROW...]
+# What ./dev pytorch checks, part by part: parts.sh PYTHON SHARED [--full OTHER PROGRAMS] [--within SECONDS] [PART...] [zoo ROW...]
 # PYTHON has a CUDA build of PyTorch, SHARED holds recordings of real cards. --full: the long cases, too, with OTHER, an
-# interpreter that also has the packages of other people. Without a PART all run; ROW begins the name of a row of the zoo.
+# interpreter that also has the packages of other people, and PROGRAMS, one for tests/pytorch/zoo/packages. Without a PART all
+# run; ROW begins the name of a row of the zoo.
 # Parts that keep one core busy run two at a time. Each prints what it said once it has ended, with its time, and what
 # failed is named at the end.
 set -u
 python=$1 shared=$2
 shift 2
-full= other=$python
+full= other=$python programs=$python
 if [ "${1:-}" = --full ]; then
-    full=--full other=$2
-    shift 2
+    full=--full other=$2 programs=$3
+    shift 3
 fi
 within=
 if [ "${1:-}" = --within ]; then
@@ -76,6 +77,8 @@ faults=("exception at exit" "exception in a thread" "sys.exit in a thread" "exit
 # The most telling first, since --within may end the rest.
 alone zoo "scripts of the zoo" \
     "$other" -B "$here/zoo/run.py" --tidemark "$tidemark" --python "$other" $full "${rows[@]}"
+[ -z "$full" ] || alone packages "programs of other people's packages" \
+    "$programs" -B "$here/zoo/run.py" --tidemark "$tidemark" --python "$programs" --full --jobs 1 packages
 alone truth "the recording beside PyTorch's own history" \
     "$python" -B "$here/live/check_truth.py" "${both[@]}" $full
 alone starts "recorded programs, however they are started" \

@@ -1,0 +1,43 @@
+"""LBFGS, which decides by the numbers of the card: lbfgs.py N_ELEMENTS
+
+The same problem is solved on the CPU first: a sum of squares with two curvatures. How often the function is evaluated, how many
+directions are kept and how often it steps are equal there and on the card, and so are the losses to 1 in 1000 of the first.
+"""
+import sys
+
+import torch
+
+n = int(sys.argv[1])
+start = torch.linspace(-1, 1, n)
+
+
+def solve(device):
+    x = torch.nn.Parameter(start.clone().to(device))
+    curvature = torch.ones(n)
+    curvature[::2] = 3
+    curvature = curvature.to(device)
+    optimizer = torch.optim.LBFGS([x], lr=0.5, max_iter=4, history_size=10)
+    losses = []
+
+    def evaluate():
+        optimizer.zero_grad()
+        loss = (curvature * (x - 2).square()).sum()
+        loss.backward()
+        losses.append(loss.item())
+        return loss
+
+    for _ in range(3):
+        optimizer.step(evaluate)
+    state = optimizer.state[x]
+    return losses, state["n_iter"], len(state["old_dirs"])
+
+
+on_cpu, on_card = solve("cpu"), solve("cuda")
+print(f"evaluations differ: {len(on_card[0]) - len(on_cpu[0])}")
+print(f"iterations differ: {on_card[1] - on_cpu[1]}")
+print(f"directions differ: {on_card[2] - on_cpu[2]}")
+print("losses agree", all(abs(a - b) <= 1e-3 * on_cpu[0][0] for a, b in zip(on_cpu[0], on_card[0])))
+print(f"evaluations: {len(on_cpu[0])}")
+print(f"peak allocated: {torch.cuda.max_memory_allocated()}")
+print("cpu", on_cpu[0][:8], on_cpu[1:])
+print("card", on_card[0][:8], on_card[1:])
