@@ -162,7 +162,7 @@ static bool is_ours(const char *file) {
     return strstr(file, "/python/tidemark/") != NULL || strstr(file, "-packages/tidemark/") != NULL;
 }
 
-/* Whether a file is ours, or a header of CUDA or of C++. */
+/* Whether a file is tidemark's, or a header of CUDA or of C++. */
 static bool is_aside(const char *file) {
     static const char *const PARTS[] = {"/include/c++/", "/cuda/include/", "-linux/include/",
                                         "/cuda_runtime.h"};
@@ -206,8 +206,8 @@ static bool is_native(const char *function, const char *file) {
     return file[0] != '\0' && strcmp(file, "??") != 0 && !starts_with(file, "/usr/");
 }
 
-/* Whether a file is Python code of PyTorch, of packages like it, or of ours, which calls PyTorch's
- * kernels: it is not specific. */
+/* Whether a file is Python code of PyTorch, of packages like it, or of tidemark, which calls
+ * PyTorch's kernels: it is not specific. */
 static bool is_python_of_plumbing(const char *file) {
     const char *package = package_of(file);
     return tide_file_is_python(file) &&

@@ -247,7 +247,7 @@ def random_numbers(d):
 
 
 def hosts_random_numbers(d):
-    """What is worked out uses none of the program's random numbers."""
+    """What is computed uses none of the program's random numbers."""
     torch.manual_seed(0)
     torch.rand(3, device=d).tolist()
     torch.multinomial(torch.ones(4, device=d), 1).item()
@@ -266,7 +266,7 @@ def counted(d):
 
 
 def long_chain(d):
-    """A counter's chain is worked out on the way."""
+    """A counter's chain is computed on the way."""
     n = torch.zeros((), dtype=torch.long, device=d)
     for _ in range(1000):
         n += 1

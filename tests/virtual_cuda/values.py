@@ -24,7 +24,7 @@ def same_values():
 
 
 def typical():
-    """What nobody knows is drawn: each decision is that of a healthy run, and two reads of a value agree."""
+    """What is not known is drawn: each decision is that of a healthy run, and two reads of a value agree."""
     x = torch.nn.functional.linear(torch.empty(3000, 1000, device="cuda").normal_(), torch.empty(1000, 1000, device="cuda").normal_())
     low, high = x.min().item(), x.max().item()
     assert low < 0 < high and x.min().item() == low, (low, high)
@@ -43,7 +43,7 @@ def typical():
 
 
 def large_vectors():
-    """Vectors of more than a million elements are worked out on a window, which has the same numbers as the rest here. The
+    """Vectors of more than a million elements are computed on a window, which has the same numbers as the rest here. The
     last of LBFGS's directions, with a loss of rounding errors, is left open."""
 
     def pattern(device, factor):
@@ -52,6 +52,34 @@ def large_vectors():
     found = [minimised(pattern(d, 1).requires_grad_(), pattern(d, 7))[0] for d in ("cpu", "cuda")]
     assert found[0] == found[1], found
     print("large_vectors")
+
+
+def shared_rows():
+    """A router shares the tokens out: one expert gets more only at the cost of others, so the bound is of one. Masks that have
+    nothing to do with each other may all be full."""
+    tokens, outputs = torch.ones(2048, 1000, device="cuda"), []
+    for _ in range(2):
+        logits = torch.randn(2048, 2048, device="cuda").mm(torch.randn(2048, 8, device="cuda"))
+        experts = logits.softmax(-1).topk(2, -1).indices
+        for expert in range(8):
+            rows = (experts == expert).any(-1).nonzero().flatten()  # the line that shares
+            outputs.append(tokens[rows] * 2)
+    shared = site_at("# the line that shares")
+    assert shared.shares.is_found and shared.shares.group == (8, 4096), vars(shared.shares)
+    all_bytes = sites().rows.bytes_of((shared.place, shared.what), True)[1]
+    assert 2048 * 4000 / 2 < all_bytes < 4 * 2048 * 4000, all_bytes
+    for _ in range(20):
+        mask = torch.randn(2048, 2048, device="cuda").mm(torch.randn(2048, 1, device="cuda"))[:, 0] > 0
+        outputs.append(tokens[mask])  # the line of its own
+    assert not site_at("# the line of its own").shares.is_found
+    print("shared_rows")
+
+
+def site_at(comment):
+    """The site of the line that ends with the comment."""
+    with open(__file__, encoding="utf-8") as file:
+        number = next(i for i, line in enumerate(file, 1) if line.rstrip().endswith(comment))
+    return next(site for (place, _), site in sites().by_place.items() if place == f"values.py:{number}")
 
 
 def training(layer, optimizer):
@@ -221,6 +249,7 @@ def main():
     typical()
     large_vectors()
     named()
+    shared_rows()
     polling()
     errors = {name: error for name, error in engine().errors.items() if name not in EXPECTED_ERRORS}
     assert not errors, errors

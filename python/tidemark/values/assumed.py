@@ -19,6 +19,31 @@ MANY_READS, LONG_S = 1000, 10  # from which on a loop may be waiting
 _PYTORCH = os.path.dirname(torch.__file__)
 
 
+class Shares:
+    """Whether the reads of a line share the rows out, as a router gives each token to its experts: the rows of so many reads
+    add up to all, or twice as many, again and again. Then one read may get more only at the cost of others."""
+
+    LEAST = 3  # reads that share
+
+    def __init__(self):
+        self.group = None  # reads that share, and the sum of their rows; once it is known
+        self.n, self.sum = 0, 0
+        self.is_refuted = False
+
+    @property
+    def is_found(self):
+        return self.group is not None and not self.is_refuted
+
+    def add(self, n, possible):
+        self.n, self.sum = self.n + 1, self.sum + n
+        is_full = self.n >= self.LEAST and self.sum > 0 and self.sum % possible == 0
+        if self.group is None and is_full:
+            self.group = (self.n, self.sum)
+        if self.group is not None and self.n == self.group[0]:
+            self.is_refuted = self.is_refuted or self.sum != self.group[1]
+            self.n = self.sum = 0
+
+
 class Site:
     """One line, and what it reads."""
 
@@ -26,6 +51,7 @@ class Site:
         self.place, self.what = place, what
         self.n_times = 0
         self.least, self.most, self.possible = None, 0, 0  # rows
+        self.shares = Shares()
         self.step, self.n_in_step, self.began = -1, 0, 0.0  # the step of the last read, its reads here, its first one
 
     def add(self, n, possible, step=0):
@@ -36,6 +62,8 @@ class Site:
         self.least = n if self.least is None else min(self.least, n)
         self.most = max(self.most, n)
         self.possible = max(self.possible, possible)
+        if possible > 0:
+            self.shares.add(n, possible)
 
 
 class Sites:
@@ -92,7 +120,7 @@ class Sites:
     def _give(self, site, is_news):
         if is_news:
             card.assumed(site.place, site.what, site.least or 0, site.most, site.possible, site.n_times,
-                         *self.rows.bytes_of((site.place, site.what)))
+                         *self.rows.bytes_of((site.place, site.what), site.shares.is_found))
 
     def _look_for_wait(self, site):
         if self.is_waiting or time.monotonic() - site.began < LONG_S:

@@ -1,4 +1,4 @@
-"""Ranks exchange what the card knows: before a collective it gets what was worked out, and afterwards its results are
+"""Ranks exchange what the card knows: before a collective it gets what was computed, and afterwards its results are
 whatever the other ranks gave.
 """
 import torch

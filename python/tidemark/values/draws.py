@@ -1,4 +1,4 @@
-"""Typical values for what nobody can know, drawn deterministically.
+"""Typical values for what cannot be known, drawn deterministically.
 
 A draw is a function of its seed, and never uses the program's random numbers. Which draw an operator's result gets is in
 one table, DRAWS: so routers balance, masks are mixed, losses are positive, numbers are finite, indices are in range and
@@ -13,7 +13,7 @@ NEGATIVE = "negative"  # -|N(0, 1)|
 UNIT = "unit"  # in [0, 1)
 SIGNED_UNIT = "signed_unit"  # in [-1, 1)
 ZERO = "zero"
-# Of truth values. A single one that nobody knows is true.
+# Of truth values. A single one that is not known is true.
 FAIR, FALSE, TRUE = "fair", "false", "true"
 # Of integers: below the size of the dimension in which the operator looks.
 IN_RANGE = "in_range"

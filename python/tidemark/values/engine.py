@@ -1,4 +1,4 @@
-"""The engine in Python: it notes operators, and works them out when the program reads what they made.
+"""The engine in Python: it notes operators, and computes them when the program reads what they made.
 
 It serves where no compiler is, and PyTorch below 2.9. native.py has the same in C++, which is what nearly all programs use.
 """
@@ -11,7 +11,7 @@ from .evaluation import Evaluation, unknown_value
 from .nodes import DEPTH, Ref
 from .table import Table, Value, as_assumed, known_to_card
 
-CUT_BYTES, CUT_OPERATIONS, CUT_NODES = 4 << 20, 1e7, 4 * DEPTH  # within which a long chain is worked out
+CUT_BYTES, CUT_OPERATIONS, CUT_NODES = 4 << 20, 1e7, 4 * DEPTH  # within which a long chain is computed
 
 
 class Engine:
@@ -60,7 +60,7 @@ class Engine:
             self.forget(tensor)
 
     def _cut(self, node):
-        """A long chain is worked out if that is cheap, and else unknown from here on."""
+        """A long chain is computed if that is cheap, and else unknown from here on."""
         self.counts["cut"] += 1
         values = node.values()
         with Quiet():
@@ -121,7 +121,7 @@ class Engine:
     # ---- what the host gives
 
     def sample(self, tensor, source):
-        """Floats that are too large to be held. The engine in C++ keeps a part of them, which stands for all."""
+        """Floats that are too large to be held. The engine in C++ keeps a part of them, which represents all."""
         self.forget(tensor)
 
     def put(self, tensor, values, is_assumed=False):

@@ -1,4 +1,4 @@
-"""Works out what was noted, on the CPU and within budgets: the engine in Python, second part."""
+"""Computes what was noted, on the CPU and within budgets: the engine in Python, second part."""
 import torch
 
 from . import draws, windows

@@ -1,6 +1,6 @@
 """The engine of engine.py in C++ (native/*.cpp), built for the program's PyTorch at its first use.
 
-It notes operators in its own kernels, without Python, and works them out in microseconds. Python keeps what decides: reads,
+It notes operators in its own kernels, without Python, and computes them in microseconds. Python keeps what decides: reads,
 copies between the host and the card, and draws, for which the engine asks by the operators `tidemark_values::copy_host`
 and `tidemark_values::drawn`.
 """
@@ -32,7 +32,7 @@ def engine():
         return Engine()
     except Exception as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        telling.tell(f"values of the card are worked out in Python, which is slower: {reason}")
+        telling.tell(f"values of the card are computed in Python, which is slower: {reason}")
         return None
 
 
@@ -93,7 +93,7 @@ class Engine:
         return _Counted()
 
     def sample(self, tensor, source):
-        """Of floats that are too large to be kept, a part stands for all."""
+        """Of floats that are too large to be kept, a part represents all."""
         self.ops.put_sample(tensor, source)
 
     @property
@@ -138,5 +138,5 @@ class Watched:
         for tensor in tensors(out):
             self.ops.look(tensor)
 
-    def bytes_of(self, site):
-        return self.ops.rows_bytes(self.numbers[site]) if site in self.numbers else (0, 0)
+    def bytes_of(self, site, is_of_one=False):
+        return self.ops.rows_bytes(self.numbers[site], is_of_one) if site in self.numbers else (0, 0)

@@ -11,7 +11,7 @@ from .overloads import tensors
 from .table import Value
 
 SMALL = 1 << 18  # elements: larger results of floats are noted only where something is known of what goes in
-DEPTH = 256  # of a chain of nodes, such as a counter's; then it is worked out, or unknown
+DEPTH = 256  # of a chain of nodes, such as a counter's; then it is computed, or unknown
 
 
 class Ref:
@@ -42,7 +42,7 @@ class Ref:
 
 
 class Place:
-    """Where a node's result lies in its storage."""
+    """Where a node's result is in its storage."""
 
     __slots__ = ("is_write", "i", "dtype", "size", "stride", "offset")
 
@@ -52,7 +52,7 @@ class Place:
 
 
 class Node:
-    """One call of an operator. Once it is worked out, its arguments are dropped."""
+    """One call of an operator. Once it is computed, its arguments are dropped."""
 
     __slots__ = ("plan", "args", "kwargs", "over", "results", "depth", "n_bytes", "n_operations", "seed")
 

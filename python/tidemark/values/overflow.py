@@ -1,7 +1,7 @@
 """Gradients of a run that goes well do not overflow: torch.amp.GradScaler skips no step.
 
 The operator that looks for infinities takes a list of gradients. Those that are known are looked at, and divided by the
-scale; the others count as finite. What becomes of the scale is then worked out like everything else.
+scale; the others count as finite. What becomes of the scale is then computed like everything else.
 """
 import torch
 

@@ -2,7 +2,7 @@
 
 An overload has one of these roles:
 
-  READ  gives the host what lies on the card: a number, a truth value, a copy
+  READ  gives the host what is on the card: a number, a truth value, a copy
   ROWS  has as many rows as it finds values
   NOTED computes something that may be read later
   SEEN  hot, from large floats to large floats, or of lists: what it makes is unknown, and only its shapes count
@@ -43,7 +43,7 @@ _RANDOM = {
     "random_", "uniform_", "normal_", "bernoulli_", "bernoulli", "exponential_", "log_normal_", "cauchy_", "geometric_",
     "multinomial", "randperm", "normal", "poisson", "_standard_gamma", "binomial", "_sample_dirichlet", "randint",
 }
-# Of all elements together: on a window of the elements they are worked out and scaled (windows.py).
+# Of all elements together: on a window of the elements they are computed and scaled (windows.py).
 _REDUCTIONS = {"sum", "mean", "dot", "vdot", "norm", "linalg_vector_norm", "max", "min", "amax", "amin", "any", "all"}
 _NUMBERS = {int, float, bool, complex}
 

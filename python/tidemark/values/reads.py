@@ -1,6 +1,6 @@
 """What the program reads of the card: numbers, truth values, comparisons, copies on the host.
 
-Each read is worked out. One that rests on an assumption is named by the program's line (assumed.py).
+Each read is computed. One that rests on an assumption is named by the program's line (assumed.py).
 """
 import torch
 

@@ -1,6 +1,6 @@
 """Operators that have as many rows as they find values, and what one row more would take.
 
-`nonzero`, the `unique` family and torchvision's `nms` get the number that was worked out on the CPU. Boolean indexing,
+`nonzero`, the `unique` family and torchvision's `nms` get the number that was computed on the CPU. Boolean indexing,
 masked_select, repeat_interleave and bincount ask for it by nonzero and item within themselves.
 
 A number of rows that rests on an assumption is watched: results of later operators with that many rows belong to it, and
@@ -37,7 +37,7 @@ def kernel(engine, plan, call, sites):
 
 
 def _found(engine, plan, call, sites, args, kwargs):
-    """nonzero: only the number of rows is worked out now, since a mask may be large."""
+    """nonzero: only the number of rows is computed now, since a mask may be large."""
     tensor = args[1]
     with Quiet():
         made, is_assumed = engine.read(tensor)
@@ -135,8 +135,9 @@ class Watched:
 
     def __init__(self):
         self.by_n = {}  # number of rows -> (site, rows that were possible)
-        self.live = {}  # site -> storage's key -> (bytes, bytes that all rows would take more)
+        self.live = {}  # site -> storage's key -> (number of rows, bytes of one row, bytes that all rows would take more)
         self.most = {}  # site -> the largest sums of the two that were alive at once
+        self.most_of_one = {}  # the same of a single read
 
     @property
     def is_watching(self):
@@ -161,11 +162,16 @@ class Watched:
             del live[gone]
             torch.UntypedStorage._free_weak_ref(gone)
         storage._weak_ref()
-        live[key] = (storage.nbytes() / n, storage.nbytes() / n * (possible - n))
-        now = [sum(part[i] for part in live.values()) for i in (0, 1)]
-        before = self.most.get(site, (0, 0))
-        self.most[site] = tuple(max(a, b) for a, b in zip(now, before))
+        live[key] = (n, storage.nbytes() / n, storage.nbytes() / n * (possible - n))
+        _raise(self.most, site, live.values())
+        _raise(self.most_of_one, site, [part for part in live.values() if part[0] == n])
 
-    def bytes_of(self, site):
-        """What one row more takes, and what all rows would take more, at the most."""
-        return tuple(int(n) for n in self.most.get(site, (0, 0)))
+    def bytes_of(self, site, is_of_one=False):
+        """What one row more takes, and what all rows would take more, at the most. is_of_one: of a single read; else of all
+        reads of the site together."""
+        return tuple(int(n) for n in (self.most_of_one if is_of_one else self.most).get(site, (0, 0)))
+
+
+def _raise(most, site, parts):
+    sums = [sum(part[i] for part in parts) for i in (1, 2)]
+    most[site] = tuple(map(max, most.get(site, (0, 0)), sums))

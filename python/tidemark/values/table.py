@@ -16,7 +16,7 @@ class Value:
 
     def __init__(self, n_bytes, node=None, place=None):
         self.n_bytes = n_bytes
-        self.node, self.place = node, place  # what makes it, and where its result lies in the storage
+        self.node, self.place = node, place  # what makes it, and where its result is in the storage
         self.storage = None  # its bytes on the CPU, once they are known
         self.windows = None  # parts of large results: first element -> tensor (windows.py)
         self.is_assumed = False
@@ -97,7 +97,7 @@ def version_of(tensor):
 
 
 def as_assumed(value):
-    """The value in the place of one that nobody knows."""
+    """The value in the place of one that is not known."""
     if value.node is not None or value.storage is None:
         value.is_assumed = True
         return value

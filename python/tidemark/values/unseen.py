@@ -1,7 +1,7 @@
 """What writes on the card by no operator: generated kernels (Triton, torch.compile) and replays of graphs.
 
 The card keeps the addresses that such kernels were given in a ring, without those that a kernel is known only to read. What
-lies there becomes unknown, and nothing else.
+is there becomes unknown, and nothing else.
 """
 import torch
 

@@ -1,4 +1,4 @@
-"""Large floats are worked out on a part of their elements, the same part of all operands.
+"""Large floats are computed on a part of their elements, the same part of all operands.
 
 Pointwise operators commute with taking a part. So a chain of them over millions of elements, and a sum, product or norm
 of all of them, agree with each other: `d.dot(-d)` is negative whatever d is. A reduction over n elements of which w were
@@ -39,7 +39,7 @@ def _is_large(ref):
 
 
 def reduce(evaluation, node):
-    """Works the reduction out on windows of its arguments."""
+    """Computes the reduction out on windows of its arguments."""
     from .evaluation import laid_out
 
     refs = list(node.refs())
@@ -173,7 +173,7 @@ def _made(evaluation, at, found):
 
 
 class _Pointwise:
-    """Runs an operator on windows of its arguments. Single numbers are worked out whole."""
+    """Runs an operator on windows of its arguments. Single numbers are computed whole."""
 
     def __init__(self, evaluation, value, n, parts, shift):
         self.evaluation, self.value, self.n = evaluation, value, n

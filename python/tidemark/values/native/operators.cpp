@@ -214,9 +214,9 @@ void look(const c10::OperatorHandle &, Stack *stack) {
 }
 
 void bytes_of_rows(const c10::OperatorHandle &, Stack *stack) {
-    const auto args = take<1>(stack);
+    const auto args = take<2>(stack);
     int64_t row = 0, all = 0;
-    rows_bytes(args[0].toInt(), row, all);
+    rows_bytes(args[0].toInt(), args[1].toBool(), row, all);
     stack->emplace_back(row);
     stack->emplace_back(all);
 }
@@ -267,7 +267,7 @@ TORCH_LIBRARY(tidemark_values, library) {
     add<find>(library, "find(Tensor t) -> int");
     add<watch>(library, "watch_rows(int site, int n, int possible) -> ()");
     add<look>(library, "look(Tensor t) -> ()");
-    add<bytes_of_rows>(library, "rows_bytes(int site) -> (int, int)");
+    add<bytes_of_rows>(library, "rows_bytes(int site, bool is_of_one) -> (int, int)");
     add<copy>(library, "real_copy(Tensor to, Tensor source, bool non_blocking) -> ()");
     add<pause>(library, "pause(bool is_off) -> bool");
     add<tell_statistics>(library, "statistics() -> str");

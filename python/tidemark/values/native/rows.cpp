@@ -12,13 +12,30 @@ namespace {
 
 struct Held {
     c10::weak_intrusive_ptr<c10::StorageImpl> storage;
-    double row, all; // bytes
+    int64_t n;       // its rows
+    double row, all; // bytes: of one row more, and of all
+};
+
+struct Sums {
+    double row = 0, all = 0;
+
+    void add(const Held &held) {
+        row += held.row;
+        all += held.all;
+    }
+    void raise_to(const Sums &other) {
+        row = std::max(row, other.row);
+        all = std::max(all, other.all);
+    }
+    bool is_above(const Sums &other) const {
+        return row > other.row || all > other.all;
+    }
 };
 
 struct Site {
     std::vector<Held> alive; // and some that no longer are
-    double row = 0, all = 0; // sums of `alive`
-    double most_row = 0, most_all = 0;
+    Sums sums;               // of `alive`
+    Sums most, most_of_one;  // that were alive at once: of all reads, and of one read
 };
 
 struct Watched {
@@ -33,11 +50,19 @@ std::unordered_map<int64_t, Site> sites;
 void release_expired(Site &site) {
     const auto gone = [](const Held &held) { return held.storage.expired(); };
     site.alive.erase(std::remove_if(site.alive.begin(), site.alive.end(), gone), site.alive.end());
-    site.row = site.all = 0;
+    site.sums = Sums();
+    for (const Held &held : site.alive)
+        site.sums.add(held);
+}
+
+// Of the results with n rows, which one read gave.
+Sums sums_of_one(const Site &site, int64_t n) {
+    Sums made;
     for (const Held &held : site.alive) {
-        site.row += held.row;
-        site.all += held.all;
+        if (held.n == n)
+            made.add(held);
     }
+    return made;
 }
 
 } // namespace
@@ -71,20 +96,22 @@ void look_at_rows(const at::Tensor &t) {
     }
     const double row = static_cast<double>(t.storage().nbytes()) / static_cast<double>(n);
     const double all = row * static_cast<double>(found->second.possible - n);
-    site.alive.push_back({t.storage().getWeakStorageImpl(), row, all});
-    site.row += row;
-    site.all += all;
-    if (site.row > site.most_row || site.all > site.most_all || site.alive.size() % 256 == 0) {
-        release_expired(site); // sums grow until then
-        site.most_row = std::max(site.most_row, site.row);
-        site.most_all = std::max(site.most_all, site.all);
+    site.alive.push_back({t.storage().getWeakStorageImpl(), n, row, all});
+    site.sums.add(site.alive.back());
+    // The sums have some that are gone: they count once they would be the most.
+    if (site.sums.is_above(site.most) || sums_of_one(site, n).is_above(site.most_of_one) ||
+        site.alive.size() % 256 == 0) {
+        release_expired(site);
+        site.most.raise_to(site.sums);
+        site.most_of_one.raise_to(sums_of_one(site, n));
     }
 }
 
-void rows_bytes(int64_t site, int64_t &ret_row, int64_t &ret_all) {
+void rows_bytes(int64_t site, bool is_of_one, int64_t &ret_row, int64_t &ret_all) {
     const std::lock_guard<std::mutex> guard(lock);
-    ret_row = static_cast<int64_t>(sites[site].most_row);
-    ret_all = static_cast<int64_t>(sites[site].most_all);
+    const Sums &most = is_of_one ? sites[site].most_of_one : sites[site].most;
+    ret_row = static_cast<int64_t>(most.row);
+    ret_all = static_cast<int64_t>(most.all);
 }
 
 } // namespace tidemark

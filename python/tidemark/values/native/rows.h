@@ -13,6 +13,7 @@ bool is_watching_rows();
 void watch_rows(int64_t site, int64_t n, int64_t possible);
 void look_at_rows(const at::Tensor &t);
 // The largest sums that were alive at once: of one row more, and of all rows that were not given.
-void rows_bytes(int64_t site, int64_t &ret_row, int64_t &ret_all);
+// is_of_one: of a single read; otherwise of all reads of the site.
+void rows_bytes(int64_t site, bool is_of_one, int64_t &ret_row, int64_t &ret_all);
 
 } // namespace tidemark
