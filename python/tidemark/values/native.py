@@ -4,6 +4,7 @@ It notes operators in its own kernels, without Python, and computes them in micr
 copies between the host and the card, and draws, for which the engine asks by the operators `tidemark_values::copy_host`
 and `tidemark_values::drawn`.
 """
+import collections
 import glob
 import json
 import os
@@ -28,7 +29,7 @@ def engine():
     folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "native")
     sources, headers = sorted(glob.glob(os.path.join(folder, "*.cpp"))), sorted(glob.glob(os.path.join(folder, "*.h")))
     try:
-        built.load(torch, "values", sources, headers, "values of the card")
+        built.load(torch, "values", sources, headers, "values of the card", "-O2")
         return Engine()
     except Exception as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
@@ -96,16 +97,21 @@ class Engine:
         """Of floats that are too large to be kept, a part represents all."""
         self.ops.put_sample(tensor, source)
 
+    # ---- for tests
+
+    def statistics(self):
+        """Counts by operator."""
+        return json.loads(self.ops.statistics())
+
     @property
     def counts(self):
-        """How often each thing was done; for tests."""
-        rows = json.loads(self.ops.statistics()).values()
-        return {name: sum(row[name] for row in rows) for name in ("noted", "fast", "evaluated", "drawn", "errors")}
+        return dict(sum((collections.Counter({name: n for name, n in row.items() if name != "error"}) for row in self.statistics().values()),
+                        collections.Counter()))
 
     @property
     def errors(self):
-        """Operator -> what it said on the CPU; for tests."""
-        return {name: row["error"] for name, row in json.loads(self.ops.statistics()).items() if row["errors"]}
+        """Operator -> what it said on the CPU."""
+        return {name: row["error"] for name, row in self.statistics().items() if row["errors"]}
 
 
 class _Counted:

@@ -436,12 +436,15 @@ std::string statistics() {
     std::string made = "{";
     for (const auto &[name, plan] : plans()) {
         const Counts &counts = plan->counts;
-        if (counts.noted + counts.fast + counts.evaluated + counts.drawn + counts.errors == 0)
+        if (counts.noted + counts.fast + counts.evaluated + counts.windowed + counts.drawn +
+                counts.errors ==
+            0)
             continue;
         made += (made.size() > 1 ? ", " : "") + as_json(name) +
                 ": {\"noted\": " + std::to_string(counts.noted) +
                 ", \"fast\": " + std::to_string(counts.fast) +
                 ", \"evaluated\": " + std::to_string(counts.evaluated) +
+                ", \"windowed\": " + std::to_string(counts.windowed) +
                 ", \"drawn\": " + std::to_string(counts.drawn) +
                 ", \"errors\": " + std::to_string(counts.errors) +
                 ", \"error\": " + as_json(plan->last_error) + "}";

@@ -49,7 +49,7 @@ enum Flags : int64_t {
 };
 
 struct Counts {
-    std::atomic<int64_t> noted{0}, fast{0}, evaluated{0}, drawn{0}, errors{0};
+    std::atomic<int64_t> noted{0}, fast{0}, evaluated{0}, windowed{0}, drawn{0}, errors{0};
 };
 
 // One replaced overload.

@@ -425,7 +425,7 @@ void Evaluation::reduce(const std::shared_ptr<Node> &node) {
             value->depth = 0;
             value->node = nullptr;
         }
-        node->plan->counts.evaluated++;
+        node->plan->counts.windowed++;
     } catch (const std::exception &error) {
         node->plan->counts.errors++;
         node->plan->last_error = std::string(error.what()).substr(0, 200);
