@@ -1,7 +1,7 @@
 """A server's loop that ends when the card says that enough tokens were sampled, as vLLM's runner has it.
 
 A kernel of its own (Triton) writes how many tokens each of 4 requests got; the host copies the counts into pinned memory, waits for
-an event and adds them up, until each request has 32 tokens. The host does not count: a count that stays 0 never ends.
+an event and adds them up, until each request has 32 tokens. The host has no other count: one that stays 0 never ends.
 """
 import torch
 import triton
