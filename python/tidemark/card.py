@@ -108,7 +108,7 @@ def assumed(place, what, given_least, given_most, possible=0, n_times=1, row_byt
     value". given_least, given_most: the fewest and the most rows of one read, of `possible`; possible 0: the values
     themselves, as integers (a truth value: 0 or 1). row_bytes: each row more takes these; all_bytes: all of them more.
     """
-    _assumed(str(place).encode(), what.encode(), int(given_least), int(given_most), int(possible), int(n_times),
+    _assumed(str(place).encode(errors="replace"), what.encode(), int(given_least), int(given_most), int(possible), int(n_times),
              int(row_bytes), int(all_bytes))
 
 

@@ -5,7 +5,7 @@
 #include "snapshot/document/owners.h"
 
 static bool has_more(const tide_snapshot_assumed *row) {
-    return row->possible > 0 && row->all_bytes > 0;
+    return row->possible > row->given_most && row->all_bytes > 0;
 }
 
 /* If the bytes of a row are unknown, all rows share theirs equally. */

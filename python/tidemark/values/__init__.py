@@ -28,21 +28,22 @@ def start(wanted="native"):
     from . import assumed, checked, collectives, generation, kernels, native, overflow, rows, unseen
     from .engine import Engine
 
-    sites = assumed.Sites()
-    engine = (native.engine() if wanted == "native" else None) or Engine()
-    engine.unseen = unseen.Unseen(engine)
-    _state.update(engine=engine, sites=sites)
     try:
+        sites = assumed.Sites()
+        engine = (native.engine() if wanted == "native" else None) or Engine()
+        engine.unseen = unseen.Unseen(engine)
         _replaced.append(kernels.replace(engine, sites))
         _replaced.append(overflow.watch(engine, kernels.original))
         _replaced.append(collectives.watch(engine, kernels.original))
-    except RuntimeError as error:
-        telling.tell(f"values of the card are read as zeros: {error}")
-    rows.watch_vision(engine, sites, _replaced)
-    engine.unseen.watch_graphs()
-    generation.watch(engine)
-    checked.watch(sites)
-    _skip_in_compiler()
+        rows.watch_vision(engine, sites, _replaced)
+        engine.unseen.watch_graphs()
+        generation.watch(engine)
+        checked.watch(sites)
+        _skip_in_compiler()
+        _state.update(engine=engine, sites=sites)
+    except Exception as error:  # the program must not see it
+        _replaced.clear()
+        telling.tell(f"values of the card read as zeros: {type(error).__name__}: {error}")
 
 
 def _skip_in_compiler():

@@ -1,9 +1,10 @@
 """The reads that rest on an assumption, by the program's line.
 
 A read of something known says nothing. Of the others the answer names the line, what was given of how much was possible,
-and what all rows would take. A loop that reads such a value again and again, with no step of an optimizer in between, is
-named once on stderr: it may wait for a value that never comes.
+and what all rows would take. A loop that reads such a value again and again, with no step of an optimizer and nothing new from the
+host in between, is named once on stderr: it may wait for a value that never comes.
 """
+import functools
 import os
 import sys
 import threading
@@ -23,24 +24,29 @@ class Shares:
     """Whether the reads of a line share the rows out, as a router gives each token to its experts: the rows of so many reads
     add up to all, or twice as many, again and again. Then one read may get more only at the cost of others."""
 
-    LEAST = 3  # reads that share
+    LEAST_READS, LEAST_POSSIBLE, LEAST_GROUPS = 3, 64, 2  # fewer may add up by chance
 
     def __init__(self):
-        self.group = None  # reads that share, and the sum of their rows; once it is known
-        self.n, self.sum = 0, 0
+        self.ratio = 0  # how often the rows of a group are all rows; 0: not known yet
+        self.n, self.sum, self.possible = 0, 0, 0  # of the group that has begun
+        self.n_groups = 0
         self.is_refuted = False
 
     @property
     def is_found(self):
-        return self.group is not None and not self.is_refuted
+        return self.n_groups >= self.LEAST_GROUPS and not self.is_refuted
 
     def add(self, n, possible):
+        if possible != self.possible:  # such as the last batch, which is smaller
+            self.n, self.sum, self.possible = 0, 0, possible
         self.n, self.sum = self.n + 1, self.sum + n
-        is_full = self.n >= self.LEAST and self.sum > 0 and self.sum % possible == 0
-        if self.group is None and is_full:
-            self.group = (self.n, self.sum)
-        if self.group is not None and self.n == self.group[0]:
-            self.is_refuted = self.is_refuted or self.sum != self.group[1]
+        if possible < self.LEAST_POSSIBLE:
+            self.is_refuted = True
+        elif self.ratio == 0 and self.n >= self.LEAST_READS and self.sum > 0 and self.sum % possible == 0:
+            self.ratio = self.sum // possible
+        if self.ratio and self.sum >= self.ratio * possible:
+            self.is_refuted = self.is_refuted or self.sum > self.ratio * possible
+            self.n_groups += 1
             self.n = self.sum = 0
 
 
@@ -66,6 +72,19 @@ class Site:
             self.shares.add(n, possible)
 
 
+def _unseen(function):
+    """The program never sees what fails here."""
+
+    @functools.wraps(function)
+    def call(sites, *args):
+        try:
+            function(sites, *args)
+        except Exception as error:
+            sites.errors.append(f"{type(error).__name__}: {error}")
+
+    return call
+
+
 class Sites:
     """All of them. `rows` counts what depends on their numbers of rows."""
 
@@ -74,8 +93,10 @@ class Sites:
         self.rows = rows.Watched()
         self.n_quiet = 0  # depth of functions whose reads decide nothing
         self.is_waiting = False  # a loop that may wait was named
-        self.n_steps = 0  # of the program's optimizers
+        self.n_steps = 0  # of the program's optimizers, and copies of the host's: what a loop that waits does not have
+        self.errors = []  # for tests
 
+    @_unseen
     def number(self, value):
         """A number or a truth value was read."""
         what = "truth value" if type(value) is bool else "number"
@@ -86,6 +107,7 @@ class Sites:
                 self._look_for_wait(site)
             self._give(site, site.n_times == 1)
 
+    @_unseen
     def copied(self):
         """Values were copied to the host."""
         site = self._site("values copied to the host")
@@ -93,6 +115,7 @@ class Sites:
             site.add(0, 0)
             self._give(site, site.n_times == 1)
 
+    @_unseen
     def rows_of(self, what, n, possible):
         """An operator found n rows of those that were possible."""
         site = self._site(what)
@@ -126,10 +149,10 @@ class Sites:
         if self.is_waiting or time.monotonic() - site.began < LONG_S:
             return
         self.is_waiting = True
-        text = (f"{site.place} has read a value {site.n_in_step} times that the card would compute, and got a typical one. A loop "
-                "that waits for a certain value may never end: `--steps N` or `--calls N` ends the program early")
-        telling.tell(text + ".")
-        card.inexact("values", text)
+        text = (f" has read a value {site.n_in_step} times that the card would compute, and got a typical one. A loop that waits "
+                "for a certain value may never end: `--steps N` or `--calls N` ends the program early")
+        telling.tell(f"{site.place}{text}.")
+        card.inexact("values", f"the program{text}")
 
 
 class Quietly:

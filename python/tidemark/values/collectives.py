@@ -57,8 +57,8 @@ def _give(engine, tensor):
     if 0 < n <= limit and engine.is_known(tensor):
         with Quiet():
             values, is_assumed = engine.read(tensor)
-        if values is not None and not is_assumed and values.untyped_storage().nbytes() == n:
-            card.write(storage.data_ptr(), values.untyped_storage().data_ptr(), n)
+        if values is not None and not is_assumed and values.numel() * values.itemsize == n and values.is_contiguous():
+            card.write(storage.data_ptr(), values.data_ptr(), n)
     if Objects.depth:  # a tensor that grew for the largest of all ranks has bytes that no rank wrote: any will do
         card.settle(storage.data_ptr(), n)
         if n > OBJECT_BYTES:

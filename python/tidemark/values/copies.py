@@ -10,6 +10,7 @@ COPIED_BYTES = 1 << 20  # of floats; larger ones are held by reference
 HELD_BYTES = 4 << 20  # of one tensor of floats that is held by reference
 ALL_HELD_BYTES = 128 << 20
 INTEGERS_BYTES = 64 << 20  # up to which integers are copied
+LARGEST_BYTES = 1 << 30  # larger ones are not kept
 
 
 class _Held:
@@ -43,6 +44,7 @@ def kernel(engine, plan, call, sites):
             _on_card(engine, plan, to, source)
         elif source.device.type == "cpu" and to.numel() > 0:
             _to_card(engine, plan, to, source, held)
+            sites.n_steps += to.numel() > 1  # a loop that waits may copy single numbers
         return to
 
     kernel.call = call
@@ -60,13 +62,18 @@ def _on_card(engine, plan, to, source):
 def _to_card(engine, plan, to, source, held):
     n_bytes = to.numel() * to.itemsize
     if n_bytes != to.untyped_storage().nbytes():
-        if engine.has(to) or not (to.is_floating_point() and to.untyped_storage().nbytes() > INTEGERS_BYTES):
+        if to.is_floating_point() and n_bytes > COPIED_BYTES or n_bytes > INTEGERS_BYTES:
+            engine.written(to)  # a node would hold the host's bytes
+        else:
             engine.note(plan, (to, source), {}, to)
+        return
+    if n_bytes > LARGEST_BYTES:
+        engine.forget(to)  # a data set
         return
     is_by_reference = n_bytes > (COPIED_BYTES if to.is_floating_point() else INTEGERS_BYTES)
     if not is_by_reference:
         with Quiet():
-            engine.put(to, source)
+            engine.put(to, source, is_copy=True)
         return
     if not _is_same_layout(to, source):
         engine.forget(to)

@@ -68,7 +68,15 @@ def _floats(kind, n, dtype, seed, start):
         made = made.abs().neg_()
     elif kind == SIGNED_UNIT:
         made = made * 2 - 1
-    return made.to(dtype)
+    return _cast(made, dtype)
+
+
+def _cast(made, dtype):
+    """In the type; zeros where the CPU cannot convert to it, such as to types of 4 bits."""
+    try:
+        return made.to(dtype)
+    except (RuntimeError, NotImplementedError):
+        return torch.zeros(made.numel() * dtype.itemsize, dtype=torch.uint8, device="cpu").view(dtype)
 
 
 def _truth_values(kind, n, seed, start):
@@ -81,11 +89,11 @@ def _truth_values(kind, n, seed, start):
 
 def _integers(kind, n, dtype, seed, high, start):
     if kind == ZERO:
-        return torch.zeros(n, dtype=dtype, device="cpu")
+        return _cast(torch.zeros(n, dtype=torch.int64, device="cpu"), dtype)
     high = high or (2 if n > 1 or start else 0)
     if high == 0:
-        return torch.ones(n, dtype=dtype, device="cpu")
-    return _repeated("uniform", n, seed, start).mul_(high).floor_().clamp_(max=high - 1).to(dtype)
+        return _cast(torch.ones(n, dtype=torch.int64, device="cpu"), dtype)
+    return _cast(_repeated("uniform", n, seed, start).mul_(high).floor_().to(torch.int64).clamp_(max=high - 1), dtype)
 
 
 def _fraction(seed):
@@ -120,4 +128,5 @@ def fill(to, seed):
     flat = to.view(-1)
     for start in range(0, flat.numel(), _BLOCK):
         part = flat[start : start + _BLOCK]
-        part.copy_(draw(NORMAL, part.numel(), to.dtype, seed, 0, start))
+        made = draw(NORMAL, part.numel(), to.dtype, seed, 0, start)
+        part.view(torch.uint8).copy_(made.view(torch.uint8))

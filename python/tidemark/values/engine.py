@@ -124,14 +124,18 @@ class Engine:
         """Floats that are too large to be held. The engine in C++ keeps a part of them, which represents all."""
         self.forget(tensor)
 
-    def put(self, tensor, values, is_assumed=False):
-        """The whole storage has these values, a tensor of the host's with the same shape."""
+    def put(self, tensor, values, is_assumed=False, is_copy=False):
+        """The whole storage has these values, a tensor of the host's with the same shape. is_copy: PyTorch raises the version
+        afterwards."""
+        if tensor.numel() * tensor.itemsize < tensor.untyped_storage().nbytes():
+            self.forget(tensor)  # a part: the rest is not known from it
+            return
         value = Value(tensor.untyped_storage().nbytes())
         value.storage = torch.UntypedStorage(value.n_bytes, device="cpu")
         Ref(tensor, value).on(value.storage).copy_(values)
         value.is_assumed = is_assumed
         with self.lock:
-            self.table.put(tensor, value)
+            self.table.put(tensor, value, is_copy)
 
     def hold(self, tensor, source):
         """The whole storage has the values of a tensor of the host's, whose storage is laid out in the same way. The

@@ -4,6 +4,7 @@ It notes operators in its own kernels, without Python, and computes them in micr
 copies between the host and the card, and draws, for which the engine asks by the operators `tidemark_values::copy_host`
 and `tidemark_values::drawn`.
 """
+import atexit
 import collections
 import glob
 import json
@@ -45,7 +46,8 @@ class Engine:
     def __init__(self):
         self.unseen = None
         self.ops = torch.ops.tidemark_values
-        self.library = None  # of the operators that Python implements
+        self.library = None  # of the operators that Python implements; PyTorch takes them away as the interpreter ends
+        atexit.register(self.ops.pause, True)
         self.forget, self.forget_addresses, self.forget_all = self.ops.forget, self.ops.forget_addresses, self.ops.forget_all
         self.read, self.written = self.ops.read, self.ops.written
 
@@ -85,12 +87,12 @@ class Engine:
     def is_known(self, tensor):
         return self.ops.find(tensor) == 2
 
-    def put(self, tensor, values, is_assumed=False):
-        self.ops.put(tensor, values, is_assumed)
+    def put(self, tensor, values, is_assumed=False, is_copy=False):
+        self.ops.put(tensor, values, is_assumed, is_copy)
 
     def hold(self, tensor, source):
         """It copies what it holds, and keeps the sum below the limit itself."""
-        self.ops.put(tensor, source, False)
+        self.ops.put(tensor, source, False, True)
         return _Counted()
 
     def sample(self, tensor, source):

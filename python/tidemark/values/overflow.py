@@ -30,13 +30,14 @@ def watch(engine, original):
 def _look(engine, plan, gradients, found, inverse):
     known = [g for g in gradients if engine.is_known(g)]
     with Quiet():
-        flag, is_assumed = engine.read(found) if engine.is_known(found) else (torch.zeros(1), False)
+        flag, is_assumed = engine.read(found) if engine.is_known(found) else (torch.zeros(1, device="cpu"), False)
         flag = flag.clone()
         factor, is_factor_assumed = engine.read(inverse)
-        values = [engine.read(g)[0] for g in known]
+        read = [engine.read(g) for g in known]
+        values = [value for value, _ in read]
         if factor is not None and all(v is not None for v in values) and values:
             values = [v.clone() for v in values]
             plan.func(values, flag, factor.clone())
-            for gradient, value in zip(known, values):
-                engine.put(gradient, value, is_factor_assumed)
+            for gradient, value, (_, is_value_assumed) in zip(known, values, read):
+                engine.put(gradient, value, is_factor_assumed or is_value_assumed)
         engine.put(found, flag.view(found.shape), is_assumed)

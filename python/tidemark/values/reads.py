@@ -11,6 +11,14 @@ from .engine import Quiet, is_off
 DRAWN_BYTES = 1 << 20  # a larger copy of unknown floats, such as a checkpoint, is drawn and not kept
 
 
+def safely(function, *args):
+    """What it returns; None if it fails, such as for a type that the CPU does not have: the program does not see that."""
+    try:
+        return function(*args)
+    except Exception:
+        return None
+
+
 def item(engine, plan, call, sites):
     """One number or truth value: `.item()`, `bool(x)`, `if x:`."""
 
@@ -23,9 +31,9 @@ def item(engine, plan, call, sites):
             return given
         with Quiet():
             made, is_assumed = engine.read(tensor)
-            if made is None:
-                return given
-            value = plan.func(made)
+            value = safely(plan.func, made) if made is not None else None
+        if value is None:
+            return given
         if is_assumed:
             if type(value) is bool and card.is_checking():
                 return True  # PyTorch checks its arguments, which are valid
@@ -46,9 +54,9 @@ def equal(engine, plan, call, sites):
             return given
         with Quiet():
             (mine, is_assumed), (theirs, is_other_assumed) = engine.read(one), engine.read(other)
-            if mine is None or theirs is None:
-                return given
-            value = plan.func(mine, theirs)
+            value = safely(plan.func, mine, theirs) if mine is not None and theirs is not None else None
+        if value is None:
+            return given
         if is_assumed or is_other_assumed:
             sites.number(value)
         return value
@@ -69,9 +77,9 @@ def copy_to_host(engine, call, sites, args, kwargs):
     with Quiet():
         made, is_assumed = (None, True) if is_dear else engine.read(source)
         if made is not None:
-            to.copy_(made)
+            safely(to.copy_, made)
         elif source.is_floating_point():
-            draws.fill(to, source.untyped_storage().data_ptr() >> 9)
+            safely(draws.fill, to, source.untyped_storage().data_ptr() >> 9)
     if is_assumed:
         sites.copied()
     return to

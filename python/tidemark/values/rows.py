@@ -6,12 +6,15 @@ masked_select, repeat_interleave and bincount ask for it by nonzero and item wit
 A number of rows that rests on an assumption is watched: results of later operators with that many rows belong to it, and
 their bytes are counted while they are alive. So the answer can say what all rows would take.
 """
+import threading
+
 import torch
 
 from .. import card
 from ..imports import when_imported
 from .engine import Quiet, is_off
 from .overloads import tensors
+from .reads import safely
 
 # The numbers that the operator reads within itself, of its arguments and its result on the CPU.
 _NUMBERS = {
@@ -21,7 +24,7 @@ _NUMBERS = {
     "unique_dim": lambda args, made: [made[0].shape[args[1]]],
     "unique_dim_consecutive": lambda args, made: [made[0].shape[args[1]]],
 }
-_nms = {}  # the number of boxes that nms keeps, while its kernel runs: "n"
+_nms = threading.local()  # n: the number of boxes that nms keeps, while its kernel runs in this thread
 
 
 def kernel(engine, plan, call, sites):
@@ -44,7 +47,8 @@ def _found(engine, plan, call, sites, args, kwargs):
         n = _count(made) if made is not None else tensor.numel() // 2
     with card.Answers([n]):
         out = call(*args, **kwargs)
-    if out.shape[0] != n:
+    if out.shape[0] != n:  # another kernel of PyTorch's, which counts in another way
+        sites.rows_of("nonzero", out.shape[0], tensor.numel())
         return out
     if made is not None:
         engine.note(plan, args[1:], kwargs, out)
@@ -57,7 +61,7 @@ def _found(engine, plan, call, sites, args, kwargs):
 
 
 def _count(made):
-    n = _nms.get("n")
+    n = getattr(_nms, "n", None)
     return int(made.count_nonzero()) if n is None else n
 
 
@@ -65,7 +69,7 @@ def _distinct(engine, plan, call, sites, args, kwargs):
     tensor = args[1]
     with Quiet():
         made, is_assumed = engine.read(tensor)
-        exact = None if made is None else plan.func(made, *args[2:], **kwargs)
+        exact = None if made is None else safely(lambda: plan.func(made, *args[2:], **kwargs))
     if exact is None:
         sites.rows_of("unique values", 0, tensor.numel())
         return call(*args, **kwargs)
@@ -111,20 +115,25 @@ def _kept(engine, sites, func, call):
         with Quiet():
             (corners, is_assumed), (confidence, is_other_assumed) = engine.read(boxes), engine.read(scores)
             is_there = corners is not None and confidence is not None
-            keep = func(corners.float(), confidence.float(), threshold) if is_there else None
+            keep = safely(func, _float(corners), _float(confidence), threshold) if is_there else None
         if keep is None:
             return call(keys, boxes, scores, threshold)
-        _nms["n"] = keep.shape[0]
+        _nms.n = keep.shape[0]
         try:
             out = call(keys, boxes, scores, threshold)
         finally:
-            _nms.clear()
+            _nms.n = None
         out = _put(engine, out, keep, is_assumed or is_other_assumed)
         if is_assumed or is_other_assumed:
             sites.rows_of("detections", keep.shape[0], boxes.shape[0])
         return out
 
     return kernel
+
+
+def _float(values):
+    """The CPU's nms has no half precision."""
+    return values.float() if values.dtype is torch.float16 else values
 
 
 # ---- what all rows would take
@@ -134,7 +143,7 @@ class Watched:
     """Results with as many rows as an assumed read gave, by the site of the read."""
 
     def __init__(self):
-        self.by_n = {}  # number of rows -> (site, rows that were possible)
+        self.by_n = {}  # number of rows -> [site, rows that were possible, whether a result with so many was seen]
         self.live = {}  # site -> storage's key -> (number of rows, bytes of one row, bytes that all rows would take more)
         self.most = {}  # site -> the largest sums of the two that were alive at once
         self.most_of_one = {}  # the same of a single read
@@ -144,13 +153,26 @@ class Watched:
         return bool(self.by_n)
 
     def watch(self, site, n, possible):
+        for other in [other for other, row in self.by_n.items() if row[0] == site and not self._has_alive(site, other)]:
+            del self.by_n[other]  # a read of this line whose results are gone
         if 1 < n < possible:
-            self.by_n[n] = (site, possible)
+            self.by_n[n] = [site, possible, False]
+
+    def _has_alive(self, site, n):
+        expired = torch.UntypedStorage._expired
+        return any(part[0] == n and not expired(key) for key, part in self.live.get(site, {}).items())
 
     def look(self, out):
         for tensor in tensors(out if isinstance(out, (tuple, list)) else (out,)):
-            if tensor.dim() > 0 and tensor.size(0) in self.by_n and tensor.is_cuda and tensor.layout is torch.strided:
-                self._add(tensor, *self.by_n[tensor.size(0)])
+            row = self.by_n.get(tensor.size(0)) if tensor.dim() > 0 else None
+            if row is None or not tensor.is_cuda or tensor.layout is not torch.strided:
+                continue
+            site, possible, is_begun = row
+            if is_begun and not self._has_alive(site, tensor.size(0)):
+                del self.by_n[tensor.size(0)]  # later tensors have as many rows for other reasons
+                continue
+            row[2] = True
+            self._add(tensor, site, possible)
 
     def _add(self, tensor, site, possible):
         storage = tensor.untyped_storage()

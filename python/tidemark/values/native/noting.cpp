@@ -2,6 +2,7 @@
 #include "noting.h"
 
 #include "evaluation.h"
+#include "running.h"
 #include "table.h"
 
 #include <algorithm>
@@ -26,10 +27,24 @@ at::Tensor kept(const at::Tensor &t) {
         return t; // made for this call
     if (!t.device().is_cpu() || t.layout() != at::kStrided || !t.has_storage())
         return t.defined() ? t.detach() : t;
-    Geometry geometry = geometry_of(t);
-    c10::Storage held = host_storage(storage_bytes(t));
-    std::memcpy(held.mutable_data(), t.storage().data(), t.storage().nbytes());
-    return host_tensor(held, geometry);
+    // The tensor's own elements: its storage may be a whole data set.
+    Geometry geometry;
+    geometry.dtype = t.scalar_type();
+    geometry.sizes.append(t.sizes().begin(), t.sizes().end());
+    geometry.strides.resize(t.sizes().size());
+    int64_t stride = 1;
+    for (size_t i = geometry.sizes.size(); i-- > 0; stride *= geometry.sizes[i])
+        geometry.strides[i] = stride;
+    c10::Storage held = host_storage(geometry.n_bytes());
+    at::Tensor made = host_tensor(held, geometry);
+    if (t.is_contiguous() && !t.is_conj() && !t.is_neg()) {
+        std::memcpy(held.mutable_data(), t.const_data_ptr(),
+                    static_cast<size_t>(geometry.n_bytes()));
+    } else {
+        const Below below;
+        made.copy_(t);
+    }
+    return made;
 }
 
 class Making {

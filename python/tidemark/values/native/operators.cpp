@@ -60,11 +60,11 @@ void read_one(const c10::OperatorHandle &, Stack *stack) {
 ValuePtr value_of_host(const at::Tensor &t, const at::Tensor &values) {
     auto value =
         std::make_shared<Value>(static_cast<int64_t>(t.storage().nbytes()), t.scalar_type());
-    Geometry geometry = geometry_of(t);
-    geometry.is_conj = geometry.is_neg = false;
+    const Geometry geometry = geometry_of(t);
     const bool is_same = values.scalar_type() == t.scalar_type() &&
                          values.strides() == t.strides() && values.sizes() == t.sizes() &&
-                         t.is_non_overlapping_and_dense() && !values.is_conj() && !values.is_neg();
+                         t.is_non_overlapping_and_dense() && !values.is_conj() &&
+                         !values.is_neg() && !t.is_conj() && !t.is_neg();
     value->held = host_storage(value->n_bytes);
     if (is_same) {
         std::memcpy(static_cast<char *>(value->held.mutable_data()) +
@@ -138,17 +138,25 @@ void written(const c10::OperatorHandle &, Stack *stack) {
 }
 
 // put(Tensor t, Tensor values, bool is_assumed) -> ()
+// put(Tensor t, Tensor values, bool is_assumed, bool is_copy) -> (): is_copy: PyTorch raises the
+// version afterwards
 void put(const c10::OperatorHandle &, Stack *stack) {
-    const auto args = take<3>(stack);
+    const auto args = take<4>(stack);
     const at::Tensor t = args[0].toTensor();
     if (!is_card(t))
         return;
+    if (t.numel() * static_cast<int64_t>(t.itemsize()) <
+        static_cast<int64_t>(t.storage().nbytes())) { // a part: the rest is not known from it
+        const std::lock_guard<std::mutex> guard(table().lock);
+        table().forget(t);
+        return;
+    }
     ValuePtr value = value_of_host(t, args[1].toTensor());
     value->is_assumed = args[2].toBool();
     const std::lock_guard<std::mutex> guard(table().lock);
     if (is_float(value->dtype) && value->n_bytes > LIMITED_BYTES)
         limit_held(value);
-    table().put(t, std::move(value), true);
+    table().put(t, std::move(value), args[3].toBool());
 }
 
 // note_call(str name, Tensor[] args, Tensor[] outs) -> (): of operators that take tensors first
@@ -243,13 +251,21 @@ void n_rows(const c10::OperatorHandle &, Stack *stack) {
     stack->emplace_back(static_cast<int64_t>(table().size()));
 }
 
+// Conjugated and negated views come as they are: PyTorch would copy them on the card first.
+void pass_views(torch::Library &library, const std::string &name) {
+    for (const auto key : {c10::DispatchKey::Conjugate, c10::DispatchKey::Negative,
+                           c10::DispatchKey::ZeroTensor})
+        library.impl(name.c_str(), torch::dispatch(key, torch::CppFunction::makeFallthrough()));
+}
+
 template <c10::BoxedKernel::BoxedKernelFunction *function>
 void add(torch::Library &library, const char *schema) {
     const std::string text = schema;
     library.def(schema);
-    library.impl(text.substr(0, text.find('(')).c_str(),
-                 torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
-                                 torch::CppFunction::makeFromBoxedFunction<function>()));
+    const std::string name = text.substr(0, text.find('('));
+    library.impl(name.c_str(), torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
+                                               torch::CppFunction::makeFromBoxedFunction<function>()));
+    pass_views(library, name);
 }
 
 } // namespace
@@ -257,7 +273,7 @@ void add(torch::Library &library, const char *schema) {
 TORCH_LIBRARY(tidemark_values, library) {
     add<replace_all>(library, "replace(str[] names, int[] flags, str[] kinds) -> str");
     add<read_one>(library, "read(Tensor t) -> (Tensor?, bool)");
-    add<put>(library, "put(Tensor t, Tensor values, bool is_assumed) -> ()");
+    add<put>(library, "put(Tensor t, Tensor values, bool is_assumed, bool is_copy) -> ()");
     add<put_sample>(library, "put_sample(Tensor t, Tensor source) -> ()");
     add<written>(library, "written(Tensor t) -> ()");
     add<note_one>(library, "note_call(str name, Tensor[] args, Tensor[] outs) -> ()");
@@ -276,6 +292,7 @@ TORCH_LIBRARY(tidemark_values, library) {
     library.def(
         "drawn(str kind, int n, ScalarType dtype, int seed, int high, int start) -> Tensor");
     library.def("copy_host(Tensor to, Tensor source, bool non_blocking) -> ()");
+    pass_views(library, "copy_host");
 }
 
 } // namespace tidemark

@@ -40,6 +40,7 @@ struct Site {
 
 struct Watched {
     int64_t site, possible;
+    bool is_begun = false; // a result with so many rows was seen
 };
 
 std::mutex lock;
@@ -53,6 +54,12 @@ void release_expired(Site &site) {
     site.sums = Sums();
     for (const Held &held : site.alive)
         site.sums.add(held);
+}
+
+bool has_alive(const Site &site, int64_t n) {
+    return std::any_of(site.alive.begin(), site.alive.end(), [n](const Held &held) {
+        return held.n == n && !held.storage.expired();
+    });
 }
 
 // Of the results with n rows, which one read gave.
@@ -73,7 +80,12 @@ bool is_watching_rows() {
 
 void watch_rows(int64_t site, int64_t n, int64_t possible) {
     const std::lock_guard<std::mutex> guard(lock);
-    sites[site];
+    Site &of = sites[site];
+    release_expired(of);
+    for (auto at = by_n.begin(); at != by_n.end();) { // reads of this line whose results are gone
+        const bool is_over = at->second.site == site && !has_alive(of, at->first);
+        at = is_over ? by_n.erase(at) : std::next(at);
+    }
     if (n < 2 || n >= possible)
         return; // a first dimension of 1 or 0 has many other reasons
     by_n[n] = {site, possible};
@@ -89,6 +101,12 @@ void look_at_rows(const at::Tensor &t) {
     if (found == by_n.end())
         return;
     Site &site = sites[found->second.site];
+    // Later tensors may have as many rows for other reasons: only while a result is alive.
+    if (found->second.is_begun && !has_alive(site, n)) {
+        by_n.erase(found);
+        return;
+    }
+    found->second.is_begun = true;
     const auto *storage = t.storage().unsafeGetStorageImpl();
     for (const Held &held : site.alive) {
         if (held.storage._unsafe_get_target() == storage)

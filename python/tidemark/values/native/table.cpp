@@ -11,6 +11,9 @@ namespace tidemark {
 
 namespace {
 
+constexpr int64_t SWEEP_BYTES = 32 << 20;
+constexpr uint64_t RING = 1 << 16; // programs/virtual_cuda/values/reached.h
+
 constexpr int64_t CARD_FLOATS = 1 << 20, CARD_BYTES = 64 << 20; // asked of the card
 
 // Functions of the preloaded card (programs/virtual_cuda/values/unknown.h).
@@ -168,6 +171,7 @@ ValuePtr Table::value_of(const at::Tensor &t) {
 void Table::put(const at::Tensor &t, ValuePtr value, bool is_write) {
     c10::StorageImpl *storage = t.storage().unsafeGetStorageImpl();
     const auto address = reinterpret_cast<uintptr_t>(storage->data());
+    count_held(*value);
     const auto found = rows_.find(storage);
     if (found != rows_.end()) {
         Row &row = found->second;
@@ -203,7 +207,16 @@ void Table::written(const at::Tensor &t) {
     row.may_bump = true;
 }
 
+void Table::count_held(const Value &value) {
+    n_held_ += value.held     ? value.n_bytes
+               : value.window ? static_cast<int64_t>(value.window.nbytes())
+                              : 0;
+    if (n_held_ > SWEEP_BYTES)
+        sweep();
+}
+
 void Table::sweep() {
+    n_held_ = 0;
     for (auto at = rows_.begin(); at != rows_.end();)
         at = at->second.storage.expired() ? rows_.erase(at) : std::next(at);
     next_sweep_ = std::max<size_t>(4096, 2 * rows_.size());
@@ -237,7 +250,15 @@ void Table::forget_generated() {
     std::vector<uint64_t> room(1 << 12);
     for (;;) {
         const uint64_t end = card().reached(n_reached_, room.data(), room.size());
+        if (end - n_reached_ > RING) { // some are lost
+            n_reached_ = end;
+            forget_all();
+            return;
+        }
         const uint64_t n = std::min<uint64_t>(end - n_reached_, room.size());
+        if (std::find(room.begin(), room.begin() + static_cast<int64_t>(n), 0) !=
+            room.begin() + static_cast<int64_t>(n))
+            forget_all(); // the kernel may have written anywhere
         forget_addresses(room.data(), n);
         n_reached_ += n;
         if (n == 0 || n_reached_ >= end)

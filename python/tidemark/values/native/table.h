@@ -49,9 +49,12 @@ class Table {
 
   private:
     void sweep();
+    // A value got so many bytes of the host: values of dead storages go once they add up.
+    void count_held(const Value &value);
     bool is_same(Row &row, const at::Tensor &t);
     std::unordered_map<c10::StorageImpl *, Row> rows_;
     size_t next_sweep_ = 4096;
+    int64_t n_held_ = 0; // bytes of the host that values got since the last sweep
     uint64_t seed_ = 12345;
     uint64_t n_generated_ = 0, n_reached_ = 0;
 };
