@@ -170,7 +170,7 @@ bool Evaluation::is_dear(const Node &node) const {
     return missing > bytes_ || unknown > BUDGET_UNKNOWN;
 }
 
-// The results stand for what the operator could have given, each drawn when it is asked for.
+// The results represent what the operator could have given, each drawn when it is asked for.
 void Evaluation::make_unknown(Node &node) {
     const int64_t high = high_of(node);
     for (Node::Result &result : node.results) {
