@@ -94,6 +94,7 @@ class Sites:
         self.n_quiet = 0  # depth of functions whose reads decide nothing
         self.is_waiting = False  # a loop that may wait was named
         self.n_steps = 0  # of the program's optimizers, and copies of the host's: what a loop that waits does not have
+        self.n_inputs = int  # the engine in C++ counts copies of the host's itself
         self.errors = []  # for tests
 
     @_unseen
@@ -102,7 +103,7 @@ class Sites:
         what = "truth value" if type(value) is bool else "number"
         site = self._site(what)
         if site is not None:
-            site.add(int(value) if type(value) in (bool, int) else 0, 0, self.n_steps)
+            site.add(int(value) if type(value) in (bool, int) else 0, 0, self.n_steps + self.n_inputs())
             if site.n_in_step >= MANY_READS and site.n_in_step % 16 == 0:
                 self._look_for_wait(site)
             self._give(site, site.n_times == 1)
@@ -171,23 +172,37 @@ class Quietly:
 def place():
     """"train.py:31": the innermost line of the program; with the line of a library that reads for it, if there is one:
     "train.py:31 (modeling_mixtral.py:105)"."""
-    frame, library = sys._getframe(1), None
+    frame, own, library = sys._getframe(1), None, None
     while frame is not None:
-        name = frame.f_code.co_filename
-        if not name.startswith("<"):
-            if not any(part in name for part in LIBRARIES):
-                own = _line(name, frame.f_lineno)
-                return own if library is None else f"{own} ({library})"
-            if library is None and not name.startswith((_PYTORCH, _OURS)) and "-packages" in name:
-                library = _line(name, frame.f_lineno)
+        code = frame.f_code
+        whose = _whose.get(id(code))
+        if whose is None:
+            whose = _whose[id(code)] = (_owner(code.co_filename), code)  # the code is held: its id is a key
+        if whose[0] == _PROGRAM:
+            own = frame
+            break
+        if whose[0] == _LIBRARY and library is None:
+            library = frame
         frame = frame.f_back
-    if library is None and threading.current_thread() is not threading.main_thread():
-        return "the backward pass"
-    return library or "a library"
+    if own is None and library is None:
+        return "the backward pass" if threading.current_thread() is not threading.main_thread() else "a library"
+    key = tuple(part for frame in (own, library) for part in ((id(frame.f_code), frame.f_lasti) if frame is not None else ()))
+    found = _places.get((own is None, key))
+    if found is None:
+        lines = [f"{os.path.basename(f.f_code.co_filename)}:{f.f_lineno}" for f in (own, library) if f is not None]
+        found = _places[own is None, key] = lines[0] if len(lines) == 1 else f"{lines[0]} ({lines[1]})"
+    return found
 
 
 _OURS = os.path.dirname(os.path.dirname(__file__))
+_PROGRAM, _LIBRARY, _OTHER = range(3)
+_whose = {}  # id of a code object -> one of these, the object
+_places = {}  # instructions of the program's and of a library's -> "train.py:31"
 
 
-def _line(name, number):
-    return f"{os.path.basename(name)}:{number}"
+def _owner(name):
+    if name.startswith("<"):
+        return _OTHER
+    if not any(part in name for part in LIBRARIES):
+        return _PROGRAM
+    return _LIBRARY if "-packages" in name and not name.startswith((_PYTORCH, _OURS)) else _OTHER

@@ -33,6 +33,9 @@ class Engine:
         if node is not None:
             self.end(node, args, kwargs, out)
 
+    def capturing(self, is_begin):
+        """Captures of graphs begin and end: its reads ask PyTorch."""
+
     def begin(self, plan, args, kwargs):
         """A node of a call, with what its arguments are now. None: it cannot be noted, and its results are unknown."""
         try:

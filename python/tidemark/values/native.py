@@ -1,8 +1,8 @@
 """The engine of engine.py in C++ (native/*.cpp), built for the program's PyTorch at its first use.
 
-It notes operators in its own kernels, without Python, and computes them in microseconds. Python keeps what decides: reads,
-copies between the host and the card, and draws, for which the engine asks by the operators `tidemark_values::copy_host`
-and `tidemark_values::drawn`.
+It notes operators in its own kernels, without Python, and computes them in microseconds, as well as numbers that are read
+and small copies between the host and the card. Python keeps large copies, draws, and the lines of what is assumed, for
+which the engine asks by operators such as `tidemark_values::drawn`.
 """
 import atexit
 import collections
@@ -12,7 +12,7 @@ import os
 
 import torch
 
-from .. import built, telling
+from .. import built, card, telling
 from . import copies, draws
 from .overloads import NOTED, SEEN, tensors
 
@@ -49,16 +49,16 @@ class Engine:
         self.library = None  # of the operators that Python implements; PyTorch takes them away as the interpreter ends
         atexit.register(self.ops.pause, True)
         self.forget, self.forget_addresses, self.forget_all = self.ops.forget, self.ops.forget_addresses, self.ops.forget_all
-        self.read, self.written = self.ops.read, self.ops.written
+        self.read, self.written, self.capturing = self.ops.read, self.ops.written, self.ops.capturing
 
     def replace(self, plans, sites):
         """Replaces the kernels of the plans that it can serve, and returns the other plans."""
-        own = [plan for plan in plans if (plan.role in (NOTED, SEEN) or plan.name == "copy_") and plan.name != "zero_"]
+        own = [plan for plan in plans if (plan.role in (NOTED, SEEN) or plan.name in ("copy_", "_local_scalar_dense")) and plan.name != "zero_"]
         self._implement(next(plan for plan in own if plan.name == "copy_"), sites)
         failed = self.ops.replace([p.full for p in own], [_flags(p) for p in own], [draws.DRAWS.get(p.name, "") for p in own])
         if failed:
             raise RuntimeError(f"these kernels cannot be replaced: {failed}")
-        sites.rows = Watched(self.ops)
+        sites.rows, sites.n_inputs = Watched(self.ops), self.ops.n_inputs
         mine = set(map(id, own))
         return [plan for plan in plans if id(plan) not in mine and plan.name != "zero_"]  # its kernel calls fill_
 
@@ -72,9 +72,17 @@ class Engine:
         def copy_host(to, source, non_blocking):
             kernel(None, to, source, non_blocking)
 
+        def said_number(value):
+            """Whether the value is to be true: PyTorch checks its arguments, which are valid."""
+            if type(value) is bool and card.is_checking():
+                return True
+            sites.number(value)
+            return False
+
         self.library = torch.library.Library("tidemark_values", "IMPL")
-        self.library.impl("copy_host", copy_host, "CompositeImplicitAutograd")
-        self.library.impl("drawn", draws.draw, "CompositeImplicitAutograd")
+        for name, function in (("copy_host", copy_host), ("drawn", draws.draw), ("said_number", said_number), ("said_copied", sites.copied),
+                               ("is_capturing", torch.cuda.is_current_stream_capturing)):
+            self.library.impl(name, function, "CompositeImplicitAutograd")
 
     def note(self, plan, args, kwargs, out):
         """The call of an operator whose arguments are tensors. Others are noted by the engine's own kernels."""

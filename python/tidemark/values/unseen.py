@@ -37,10 +37,14 @@ class Unseen:
 
         def note_and_begin(graph, *args, **kwargs):
             self.begun[id(graph)] = card.reached_since(self.n_reached)[1]
+            self.engine.capturing(True)
             return begin(graph, *args, **kwargs)
 
         def end_and_note(graph):
-            result = end(graph)
+            try:
+                result = end(graph)
+            finally:
+                self.engine.capturing(False)
             self.of_graph[id(graph)] = card.reached_since(self.begun.pop(id(graph), 0))[0]
             return result
 

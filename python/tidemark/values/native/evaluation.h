@@ -1,4 +1,4 @@
-// evaluation.h: works values out on the CPU, within budgets. What is over them is drawn.
+// evaluation.h: computes values on the CPU, within budgets. What is over them is drawn.
 //
 // One evaluation runs at a time. It holds Table::lock, except while a CPU kernel or Python runs.
 #pragma once
@@ -14,7 +14,7 @@ class Evaluation {
         : lock_(lock), bytes_(bytes), flops_(flops), nodes_(nodes) {
     }
 
-    // Works out the bytes of a value: value->held. False: they are more than a read may make.
+    // Computes the bytes of a value: value->held. False: they are more than a read may make.
     bool work_out(const ValuePtr &value);
     // Draws that can be drawn again are released.
     void release_draws();
@@ -26,7 +26,7 @@ class Evaluation {
     bool push_needed(const Node &node, std::vector<ValuePtr> &stack);
     bool draw(const ValuePtr &value, at::ScalarType dtype);
     void run(const std::shared_ptr<Node> &node);
-    // Works a reduction of large floats out on a part of their elements (windows.cpp).
+    // Computes a reduction of large floats on a part of their elements (windows.cpp).
     void reduce(const std::shared_ptr<Node> &node);
     bool work_out_nested(const ValuePtr &value);
     // Calls f() without the lock.
@@ -60,7 +60,7 @@ double scale_of(const Node &node, double ratio);
 at::Tensor ask_draw(const std::string &kind, int64_t n, at::ScalarType dtype, uint64_t seed,
                     int64_t high, int64_t start);
 
-// A chain that is too long is worked out if that is cheap. Called with the lock held.
+// A chain that is too long is computed if that is cheap. Called with the lock held.
 void cut(const std::shared_ptr<Node> &node);
 
 // The tensor on the host; undefined: too large. Called without the lock.

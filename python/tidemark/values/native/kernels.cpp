@@ -3,6 +3,7 @@
 
 #include "evaluation.h"
 #include "noting.h"
+#include "reads.h"
 #include "rows.h"
 #include "table.h"
 
@@ -31,7 +32,7 @@ bool is_large_float(const at::Tensor &t) {
     return t.defined() && t.numel() > SMALL && is_float(t.scalar_type());
 }
 
-// Whether it is known, as far as that can be seen without working it out. With the lock held.
+// Whether it is known, as far as that can be seen without computing it. With the lock held.
 bool is_known(const at::Tensor &t) {
     const ValuePtr value = table().find(t);
     return value != nullptr && !value->is_assumed;
@@ -184,6 +185,13 @@ class Noted : public c10::OperatorKernel {
         if (plan_.is(WHOLE) || (plan_.is(POINTWISE | JOINS) && out.dim() == 1))
             return true;
         bool is_given = false;
+        if (plan_.is(JOINS)) {
+            bool is_any_known = false;
+            each_tensor(args[0], [&](const at::Tensor &t) {
+                is_any_known = is_any_known || (is_card(t) && is_known(t));
+            });
+            return is_any_known;
+        }
         for (size_t i = 0; i < args.size() && i < 2; i++) {
             if (!args[i].isTensor() || !is_card(args[i].toTensor()))
                 continue;
@@ -200,9 +208,12 @@ class Noted : public c10::OperatorKernel {
     // All tensors of the lists together.
     static bool are_small(Arguments args) {
         int64_t n = 0;
-        for (const IValue &arg : args)
+        for (const IValue &arg : args) {
             each_tensor(arg, [&](const at::Tensor &t) { n += t.defined() ? t.numel() : 0; });
-        return n <= SMALL;
+            if (n > SMALL)
+                return false;
+        }
+        return true;
     }
 
     void write(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *stack,
@@ -307,7 +318,25 @@ class Copy : public Noted {
                 Noted::operator()(op, keys, stack);
             }
         } else {
-            const bool is_non_blocking = args[2].toBool();
+            from_or_to_host(op, keys, stack, to, source);
+        }
+    }
+
+  private:
+    void from_or_to_host(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *stack,
+                         const at::Tensor &to, const at::Tensor &source) {
+        if (is_small_copy(to, source)) {
+            {
+                const Quietly quietly;
+                real_.callBoxed(op, keys, stack);
+            }
+            copied_to_host(to, source);
+        } else if (is_plain_source(to, source)) {
+            const c10::SmallVector<IValue, 3> args(stack->end() - 3, stack->end());
+            real_.callBoxed(op, keys, stack);
+            copied_to_card(plan_, args);
+        } else {
+            const bool is_non_blocking = last(*stack, 1)[0].toBool();
             copy_keys = keys;
             ask_python(to, source, is_non_blocking);
             stack->erase(stack->end() - 3, stack->end());
@@ -315,7 +344,6 @@ class Copy : public Noted {
         }
     }
 
-  private:
     // Casts of what is unknown, such as weights under autocast.
     static bool is_unknown(const at::Tensor &source) {
         if (!is_float(source.scalar_type()) || !is_card(source))
@@ -338,10 +366,26 @@ class Copy : public Noted {
     }
 };
 
-class Silent : public c10::WarningHandler {
+// A number or a truth value is read: `.item()`, `bool(x)`, `if x:`.
+class Number : public c10::OperatorKernel {
   public:
-    void process(const c10::Warning &) override {
+    explicit Number(Real real) : real_(std::move(real)) {
     }
+    void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *stack) {
+        if (is_off()) {
+            real_.callBoxed(op, keys, stack);
+            return;
+        }
+        const at::Tensor t = stack->back().toTensor();
+        {
+            const Quietly quietly;
+            real_.callBoxed(op, keys, stack);
+        }
+        read_number(t, stack->back());
+    }
+
+  private:
+    Real real_;
 };
 
 std::string as_json(const std::string &text) {
@@ -388,14 +432,6 @@ Plan &add_plan(const std::string &name, int64_t flags, const std::string &kind) 
     return *(plans()[name] = std::move(plan));
 }
 
-void silence_warnings(bool is_silent) {
-    static auto &silent = *new Silent;
-    static c10::WarningHandler *before = nullptr;
-    if (is_silent)
-        before = c10::WarningUtils::get_warning_handler();
-    c10::WarningUtils::set_warning_handler(is_silent ? &silent : before);
-}
-
 void replace(const std::string &name, int64_t flags, const std::string &kind) {
     Plan &plan = add_plan(name, flags, kind);
     Real real = plan.op.getComputedKernelForDispatchKey(c10::DispatchKey::CUDA);
@@ -403,6 +439,9 @@ void replace(const std::string &name, int64_t flags, const std::string &kind) {
     if (plan.is(COPY))
         library().impl(bare, torch::CppFunction::makeFromBoxedFunctor(
                                  std::make_unique<Copy>(plan, std::move(real))));
+    else if (name == "aten::_local_scalar_dense")
+        library().impl(bare, torch::CppFunction::makeFromBoxedFunctor(
+                                 std::make_unique<Number>(std::move(real))));
     else if (plan.is(OBSERVED))
         library().impl(bare, torch::CppFunction::makeFromBoxedFunctor(
                                  std::make_unique<Observed>(plan, std::move(real))));

@@ -6,7 +6,6 @@ namespace tidemark {
 
 // Replaces the overload's kernel; the schema's facts are filled in. Throws if it has none.
 void replace(const std::string &name, int64_t flags, const std::string &kind);
-void silence_warnings(bool is_silent);
 
 // A replaced or a registered overload's plan; NULL: there is none.
 Plan *plan_of(const std::string &name);

@@ -11,8 +11,8 @@ template <class F> void each_tensor(const IValue &value, F f) {
     if (value.isTensor()) {
         f(value.toTensor());
     } else if (value.isTensorList()) {
-        for (const at::Tensor &t : value.toTensorVector())
-            f(t);
+        for (const IValue &item : value.toListRef())
+            f(item.toTensor());
     } else if (value.isList()) {
         for (const IValue &item : value.toListRef()) {
             if (item.isTensor())
@@ -26,7 +26,7 @@ template <class F> void each_tensor(const IValue &value, F f) {
 std::shared_ptr<Node> make_node(Plan &plan, Arguments args);
 
 // The kernel has run: what it wrote and returned gets values of this node. A long chain is then
-// worked out if no other read is running, and otherwise unknown from here on.
+// computed if no other read is running, and otherwise unknown from here on.
 void put_results(const std::shared_ptr<Node> &node, Arguments args, Arguments outs);
 
 // The first result of a large float: what is known does not reach it, but it has a range.

@@ -2,6 +2,7 @@
 // tensors pass without a copy. native.py describes them.
 #include "evaluation.h"
 #include "kernels.h"
+#include "reads.h"
 #include "rows.h"
 #include "running.h"
 #include "table.h"
@@ -10,19 +11,32 @@
 
 #include <algorithm>
 #include <cstring>
-#include <deque>
 
 namespace tidemark {
 
 namespace {
 
-constexpr int64_t LIMITED_BYTES = 1 << 20;    // of one tensor of floats that counts
-constexpr int64_t ALL_HELD_BYTES = 128 << 20; // of such tensors
+constexpr int64_t LIMITED_BYTES = 1 << 20; // of one tensor of floats that counts
 
 template <size_t N> c10::SmallVector<IValue, N> take(Stack *stack) {
     c10::SmallVector<IValue, N> args(stack->end() - N, stack->end());
     stack->erase(stack->end() - N, stack->end());
     return args;
+}
+
+// PyTorch warns of each kernel that is replaced.
+class Silent : public c10::WarningHandler {
+  public:
+    void process(const c10::Warning &) override {
+    }
+};
+
+void silence_warnings(bool is_silent) {
+    static auto &silent = *new Silent;
+    static c10::WarningHandler *before = nullptr;
+    if (is_silent)
+        before = c10::WarningUtils::get_warning_handler();
+    c10::WarningUtils::set_warning_handler(is_silent ? &silent : before);
 }
 
 // replace(str[] names, int[] flags, str[] kinds) -> str: those that could not be
@@ -56,55 +70,7 @@ void read_one(const c10::OperatorHandle &, Stack *stack) {
     stack->emplace_back(is_assumed);
 }
 
-// The host's values laid out as the tensor of the card is.
-ValuePtr value_of_host(const at::Tensor &t, const at::Tensor &values) {
-    auto value =
-        std::make_shared<Value>(static_cast<int64_t>(t.storage().nbytes()), t.scalar_type());
-    const Geometry geometry = geometry_of(t);
-    const bool is_same = values.scalar_type() == t.scalar_type() &&
-                         values.strides() == t.strides() && values.sizes() == t.sizes() &&
-                         t.is_non_overlapping_and_dense() && !values.is_conj() &&
-                         !values.is_neg() && !t.is_conj() && !t.is_neg();
-    value->held = host_storage(value->n_bytes);
-    if (is_same) {
-        std::memcpy(static_cast<char *>(value->held.mutable_data()) +
-                        geometry.offset * static_cast<int64_t>(t.itemsize()),
-                    values.const_data_ptr(), static_cast<size_t>(geometry.n_bytes()));
-    } else {
-        const Below below;
-        host_tensor(value->held, geometry).copy_(values);
-    }
-    return value;
-}
-
-// Large floats of the host are kept up to a sum; then the oldest leave a sample of themselves.
-// With the lock held.
-void limit_held(const ValuePtr &value) {
-    static auto &held = *new std::deque<std::weak_ptr<Value>>;
-    held.push_back(value);
-    int64_t n_bytes = 0;
-    for (const auto &other : held) {
-        const ValuePtr alive = other.lock();
-        n_bytes += alive != nullptr ? alive->n_bytes : 0;
-    }
-    while (n_bytes > ALL_HELD_BYTES || (!held.empty() && held.front().expired())) {
-        const ValuePtr old = held.front().lock();
-        held.pop_front();
-        if (old == nullptr)
-            continue;
-        n_bytes -= old->n_bytes;
-        if (!old->held)
-            continue;
-        const auto few = std::min<int64_t>(
-            old->n_bytes, WINDOW * static_cast<int64_t>(c10::elementSize(old->dtype)));
-        old->window = host_storage(few);
-        std::memcpy(old->window.mutable_data(), old->held.data(), static_cast<size_t>(few));
-        old->held = c10::Storage();
-        old->is_sample = old->is_assumed = true;
-    }
-}
-
-// put_sample(Tensor t, Tensor source) -> (): of large floats, the first elements stand for all
+// put_sample(Tensor t, Tensor source) -> (): of large floats, the first elements represent all
 void put_sample(const c10::OperatorHandle &, Stack *stack) {
     const auto args = take<2>(stack);
     const at::Tensor t = args[0].toTensor(), source = args[1].toTensor();
@@ -234,6 +200,12 @@ void copy(const c10::OperatorHandle &, Stack *stack) {
     real_copy(args[0].toTensor(), args[1].toTensor(), args[2].toBool());
 }
 
+// capturing(bool is_begin) -> ()
+void capturing(const c10::OperatorHandle &, Stack *stack) {
+    const auto args = take<1>(stack);
+    add_captures(args[0].toBool() ? 1 : -1);
+}
+
 // pause(bool is_off) -> bool: this thread's operators are not noted; what it was
 void pause(const c10::OperatorHandle &, Stack *stack) {
     const auto args = take<1>(stack);
@@ -256,6 +228,10 @@ void pass_views(torch::Library &library, const std::string &name) {
     for (const auto key : {c10::DispatchKey::Conjugate, c10::DispatchKey::Negative,
                            c10::DispatchKey::ZeroTensor})
         library.impl(name.c_str(), torch::dispatch(key, torch::CppFunction::makeFallthrough()));
+}
+
+void tell_inputs(const c10::OperatorHandle &, Stack *stack) {
+    stack->emplace_back(count_inputs());
 }
 
 template <c10::BoxedKernel::BoxedKernelFunction *function>
@@ -285,14 +261,19 @@ TORCH_LIBRARY(tidemark_values, library) {
     add<look>(library, "look(Tensor t) -> ()");
     add<bytes_of_rows>(library, "rows_bytes(int site, bool is_of_one) -> (int, int)");
     add<copy>(library, "real_copy(Tensor to, Tensor source, bool non_blocking) -> ()");
+    add<capturing>(library, "capturing(bool is_begin) -> ()");
     add<pause>(library, "pause(bool is_off) -> bool");
     add<tell_statistics>(library, "statistics() -> str");
     add<n_rows>(library, "n_noted() -> int");
+    add<tell_inputs>(library, "n_inputs() -> int");
     // Python implements these.
     library.def(
         "drawn(str kind, int n, ScalarType dtype, int seed, int high, int start) -> Tensor");
     library.def("copy_host(Tensor to, Tensor source, bool non_blocking) -> ()");
     pass_views(library, "copy_host");
+    library.def("said_number(Scalar value) -> bool");
+    library.def("said_copied() -> ()");
+    library.def("is_capturing() -> bool");
 }
 
 } // namespace tidemark

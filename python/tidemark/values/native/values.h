@@ -27,7 +27,7 @@ constexpr double BUDGET_FLOPS = 2e9;           // of products and solvers, one r
 constexpr int64_t BUDGET_NODES = 20000;        // of one read
 constexpr int64_t BUDGET_UNKNOWN = 32LL << 20; // bytes of unknown inputs of one node
 constexpr int DEPTH = 256;                     // of a chain of nodes before it is cut
-constexpr int64_t WINDOW = 1 << 16;            // elements that stand for a large float
+constexpr int64_t WINDOW = 1 << 16;            // elements that represent a large float
 
 // What Python knows about an overload (overloads.py), as bits.
 enum Flags : int64_t {
@@ -102,15 +102,15 @@ struct Value {
     int64_t n_bytes;
     at::ScalarType dtype;            // of the tensor that it was noted for
     bool is_assumed = false;         // rests on something unknown
-    bool is_sample = false;          // its window stands for all of its elements
+    bool is_sample = false;          // its window represents all of its elements
     int depth = 0;                   // of the chain of nodes
     int index = -1;                  // in node->results
     int64_t high = 0;                // draws of integers are below it; 0: no such bound
     uint64_t seed = 0;               // of its draw
     std::shared_ptr<Node> node;      // makes it; NULL: a leaf
     std::shared_ptr<Value> same;     // has its bytes, which this value only assumes
-    const Plan *drawn_for = nullptr; // the operator whose result a draw stands for
-    c10::Storage held;               // its bytes on the host, once worked out
+    const Plan *drawn_for = nullptr; // the operator whose result a draw represents
+    c10::Storage held;               // its bytes on the host, once computed
     c10::Storage window;             // of a large float: the first WINDOW elements
     bool is_leaf() const {
         return node == nullptr && same == nullptr;

@@ -1,4 +1,4 @@
-// windows.cpp: large floats are worked out on a part of their elements, the same part of all
+// windows.cpp: large floats are computed on a part of their elements, the same part of all
 // operands.
 //
 // Pointwise operators commute with taking a part. A chain of them over millions of elements, and a
@@ -352,7 +352,7 @@ class Windows {
         return tensor;
     }
 
-    // What was worked out of an assumed value stays, and what it was made of can go: the rest of
+    // What was computed of an assumed value stays, and what it was made of can go: the rest of
     // its elements is drawn if something needs them.
     void keep(const Part &part, const std::shared_ptr<Node> &node, const at::Tensor &tensor) {
         const ValuePtr &value = part.value;
