@@ -14,7 +14,7 @@ import torch
 
 from .. import built, card, telling
 from . import copies, draws
-from .overloads import NOTED, SEEN, tensors
+from .overloads import NOTED, SEEN
 
 # As in native/values.h.
 RANDOM, PRODUCT, SOLVER, POINTWISE, REDUCTION, WHOLE, OBSERVED, SUM_OVER_DIMS, SCALES, SCALES_BY_ROOT, COPY, IN_DIM, RANGED, JOINS, LISTS = (
@@ -149,10 +149,6 @@ class Watched:
 
     def watch(self, site, n, possible):
         self.ops.watch_rows(self.numbers.setdefault(site, len(self.numbers)), n, possible)
-
-    def look(self, out):
-        for tensor in tensors(out):
-            self.ops.look(tensor)
 
     def bytes_of(self, site, is_of_one=False):
         return self.ops.rows_bytes(self.numbers[site], is_of_one) if site in self.numbers else (0, 0)

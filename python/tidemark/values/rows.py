@@ -56,7 +56,6 @@ def _found(engine, plan, call, sites, args, kwargs):
         is_assumed = True
     if is_assumed:
         sites.rows_of("mask" if tensor.dtype == torch.bool else "nonzero", n, tensor.numel())
-        sites.rows.look(out)
     return out
 
 

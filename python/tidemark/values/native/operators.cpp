@@ -181,12 +181,6 @@ void watch(const c10::OperatorHandle &, Stack *stack) {
     watch_rows(args[0].toInt(), args[1].toInt(), args[2].toInt());
 }
 
-// look(Tensor t) -> (): a result of Python's, as those of the engine's kernels
-void look(const c10::OperatorHandle &, Stack *stack) {
-    const auto args = take<1>(stack);
-    look_at_rows(args[0].toTensor());
-}
-
 void bytes_of_rows(const c10::OperatorHandle &, Stack *stack) {
     const auto args = take<2>(stack);
     int64_t row = 0, all = 0;
@@ -258,7 +252,6 @@ TORCH_LIBRARY(tidemark_values, library) {
     add<forget_everything>(library, "forget_all() -> ()");
     add<find>(library, "find(Tensor t) -> int");
     add<watch>(library, "watch_rows(int site, int n, int possible) -> ()");
-    add<look>(library, "look(Tensor t) -> ()");
     add<bytes_of_rows>(library, "rows_bytes(int site, bool is_of_one) -> (int, int)");
     add<copy>(library, "real_copy(Tensor to, Tensor source, bool non_blocking) -> ()");
     add<capturing>(library, "capturing(bool is_begin) -> ()");
