@@ -206,7 +206,7 @@ void Table::written(const at::Tensor &t) {
 void Table::sweep() {
     for (auto at = rows_.begin(); at != rows_.end();)
         at = at->second.storage.expired() ? rows_.erase(at) : std::next(at);
-    next_sweep_ = std::max<size_t>(4096, 2 * rows_.size());
+    next_sweep_ = std::max<size_t>(SWEPT_ROWS, 2 * rows_.size());
 }
 
 void Table::forget_addresses(const uint64_t *addresses, size_t n) {
