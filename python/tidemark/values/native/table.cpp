@@ -219,7 +219,7 @@ void Table::sweep() {
     n_held_ = 0;
     for (auto at = rows_.begin(); at != rows_.end();)
         at = at->second.storage.expired() ? rows_.erase(at) : std::next(at);
-    next_sweep_ = std::max<size_t>(4096, 2 * rows_.size());
+    next_sweep_ = std::max<size_t>(SWEPT_ROWS, 2 * rows_.size());
 }
 
 void Table::forget_addresses(const uint64_t *addresses, size_t n) {

@@ -19,6 +19,10 @@ struct Row {
     uintptr_t address;
 };
 
+// From so many rows on, those of dead storages are looked for. Few, because what they hold is to
+// stay in the processor's cache.
+constexpr size_t SWEPT_ROWS = 512;
+
 class Table {
   public:
     // Guards all rows, values and nodes. Never held while a kernel or Python runs.
@@ -53,7 +57,7 @@ class Table {
     void count_held(const Value &value);
     bool is_same(Row &row, const at::Tensor &t);
     std::unordered_map<c10::StorageImpl *, Row> rows_;
-    size_t next_sweep_ = 4096;
+    size_t next_sweep_ = SWEPT_ROWS;
     int64_t n_held_ = 0; // bytes of the host that values got since the last sweep
     uint64_t seed_ = 12345;
     uint64_t n_generated_ = 0, n_reached_ = 0;
