@@ -30,6 +30,19 @@ def environment(row: verdicts.Row) -> dict[str, str]:
     return inherited | {"PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"} | row.environment
 
 
+def build_parts(chosen: argparse.Namespace) -> None:
+    """The parts in C++ are built at their first use, which takes minutes on a busy machine: before the rows, whose time is limited.
+
+    A row that is ended as it builds them would leave none, and the next one would build them again.
+    """
+    program = "import torch; print(torch.ones(3, device='cuda').sum().item())"
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([str(chosen.tidemark), "run", "--device", "virtual:h100-80", "-o", "snapshot.json.gz", "--", chosen.python, "-c", program],
+                       cwd=folder, env={k: v for k, v in os.environ.items() if not k.startswith("TIDEMARK_")}, stdin=subprocess.DEVNULL, timeout=1800, capture_output=True)
+    print(f"the parts in C++ are there after {time.monotonic() - started:.0f} s", flush=True)
+
+
 def run_row(row: verdicts.Row, chosen: argparse.Namespace, scratch: Path) -> verdicts.Seen:
     """The row's script in a folder of its own. One that takes too long is ended; `tidemark run` clears up after itself."""
     folder = scratch / row.name.replace(" ", "_")
@@ -108,6 +121,7 @@ def main() -> int:
         return 0
     question = "import torch; print(torch.__version__.split('+')[0])"
     version = subprocess.run([chosen.python, "-c", question], capture_output=True, text=True, check=True).stdout.strip()
+    build_parts(chosen)
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(chosen.jobs) as pool:
         rows = [row.in_version(version) for row in rows if row.is_for(version)]
