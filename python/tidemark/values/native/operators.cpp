@@ -219,8 +219,8 @@ void n_rows(const c10::OperatorHandle &, Stack *stack) {
 
 // Conjugated and negated views come as they are: PyTorch would copy them on the card first.
 void pass_views(torch::Library &library, const std::string &name) {
-    for (const auto key : {c10::DispatchKey::Conjugate, c10::DispatchKey::Negative,
-                           c10::DispatchKey::ZeroTensor})
+    for (const auto key :
+         {c10::DispatchKey::Conjugate, c10::DispatchKey::Negative, c10::DispatchKey::ZeroTensor})
         library.impl(name.c_str(), torch::dispatch(key, torch::CppFunction::makeFallthrough()));
 }
 
@@ -233,8 +233,9 @@ void add(torch::Library &library, const char *schema) {
     const std::string text = schema;
     library.def(schema);
     const std::string name = text.substr(0, text.find('('));
-    library.impl(name.c_str(), torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
-                                               torch::CppFunction::makeFromBoxedFunction<function>()));
+    library.impl(name.c_str(),
+                 torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
+                                 torch::CppFunction::makeFromBoxedFunction<function>()));
     pass_views(library, name);
 }
 

@@ -124,8 +124,8 @@ void copied_to_host(const at::Tensor &to, const at::Tensor &source) {
             fill_with(to, made);
         } else if (is_float(source.scalar_type())) {
             const auto seed = reinterpret_cast<uintptr_t>(source.storage().data()) >> 9;
-            fill_with(to, ask_draw("normal", to.numel(), to.scalar_type(), seed, 0, 0)
-                              .view(to.sizes()));
+            fill_with(
+                to, ask_draw("normal", to.numel(), to.scalar_type(), seed, 0, 0).view(to.sizes()));
         }
     } catch (const std::exception &) { // a type that the CPU does not have: zeros
         is_assumed = true;
@@ -172,8 +172,8 @@ ValuePtr value_of_host(const at::Tensor &t, const at::Tensor &values) {
     const Geometry geometry = geometry_of(t);
     const bool is_same = values.scalar_type() == t.scalar_type() &&
                          values.strides() == t.strides() && values.sizes() == t.sizes() &&
-                         t.is_non_overlapping_and_dense() && !values.is_conj() && !values.is_neg() &&
-                         !t.is_conj() && !t.is_neg();
+                         t.is_non_overlapping_and_dense() && !values.is_conj() &&
+                         !values.is_neg() && !t.is_conj() && !t.is_neg();
     value->held = host_storage(value->n_bytes);
     if (is_same) {
         std::memcpy(static_cast<char *>(value->held.mutable_data()) +

@@ -57,9 +57,8 @@ void release_expired(Site &site) {
 }
 
 bool has_alive(const Site &site, int64_t n) {
-    return std::any_of(site.alive.begin(), site.alive.end(), [n](const Held &held) {
-        return held.n == n && !held.storage.expired();
-    });
+    return std::any_of(site.alive.begin(), site.alive.end(),
+                       [n](const Held &held) { return held.n == n && !held.storage.expired(); });
 }
 
 // Of the results with n rows, which one read gave.
