@@ -2,6 +2,11 @@
 
 2 layers, 8 experts, of which a token takes 2. 2 x 2048 tokens: an expert gets 1,024 with even routing. "fewest" and "most" are
 the rows that experts were given. even: the host deals the tokens out.
+
+The least that the peak holds: parameters and AdamW's two moments, three copies of the logits (4096 x 4000 floats), and of each
+layer's 8,192 rows of experts input, output, two inner layers and their product. The most, 256 MiB above it: what attention,
+norms and residuals of two layers keep, some ten tensors of 4096 x 512 floats (8 MiB) each, 160 MiB; gradients of an expert's
+rows, 64 MiB; gradients of the head and cuBLAS' workspaces, 24 MiB.
 """
 import sys
 

@@ -1,7 +1,11 @@
 """A Llama whose linear layers are bitsandbytes' 4-bit ones, trained with LoRA: the way of QLoRA and of Unsloth.
 
-Each of 2 layers has 4 matrices of 1024 x 1024 and 3 of 1024 x 2048, half a byte for each weight; the words and the head stay in
-bfloat16.
+Each of 2 layers has 4 matrices of 1024 x 1024 and 3 of 1024 x 2048, half a byte for each weight; the words and the head become
+float32, as PEFT prepares such a model.
+
+The least that the peak holds: words and head in float32, the 4-bit weights, and three copies of the logits, 512 x 32,000 floats.
+The most, 160 MiB above it: the head's copy in bfloat16 for autocast (62.5 MiB), the logits and their gradient in bfloat16
+(2 x 31.25 MiB), and 35 MiB for the matrices that a layer unpacks (at most 4 MiB each) and what two layers keep of 512 tokens.
 """
 import torch
 from peft import LoraConfig, get_peft_model, prepare_model_for_kbit_training
