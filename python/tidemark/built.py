@@ -5,11 +5,13 @@ PyTorch's C++ interface differs between its versions: no built file could serve 
 import concurrent.futures
 import contextlib
 import ctypes
+import fcntl
 import glob
 import hashlib
 import os
 import shutil
 import subprocess
+import tempfile
 
 from . import settings, telling
 
@@ -27,8 +29,19 @@ def load(torch, name, sources, headers=(), needed_for="", level="-O1"):
         if found is not None:
             return found
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        _build(torch, sources, path, needed_for, level)
+        with _alone(path):
+            if not os.path.exists(path):  # another rank of the job may have built it meanwhile
+                _build(torch, sources, path, needed_for, level)
     return ctypes.CDLL(path)
+
+
+@contextlib.contextmanager
+def _alone(path):
+    """One process builds, and the other ranks of a job wait for it; without locks each builds for itself."""
+    with open(path + ".lock", "w", encoding="utf-8") as file:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _path(torch, name, files):
@@ -63,11 +76,10 @@ def _cache():
 
 
 def _build(torch, sources, path, needed_for, level):
-    """Builds in a folder of this process: other processes may do the same."""
+    """Builds in a folder of its own: processes of other machines may share the cache, and do the same."""
     compiler = os.environ.get("CXX") or "c++"
     telling.tell(f"{needed_for}: {compiler} builds a part for PyTorch {torch.__version__}, once")
-    folder = f"{path}.{os.getpid()}"
-    os.makedirs(folder, exist_ok=True)
+    folder = tempfile.mkdtemp(prefix=os.path.basename(path) + ".", dir=os.path.dirname(path))
     try:
         for standard in STANDARDS:
             failed = _build_with(torch, compiler.split(), [f"-std={standard}", level], sources, folder)

@@ -1,13 +1,18 @@
 """Parts in C++ are built once for a PyTorch, whatever card `tidemark run` simulates: test_built.py PYTHON_FOLDER"""
+import concurrent.futures
 import os
 import subprocess
 import sys
 import tempfile
+import time
 import types
 import unittest
 
 sys.path.insert(0, sys.argv.pop(1))
 from tidemark import built
+
+
+TORCH = types.SimpleNamespace(__version__="2.14.1", __file__="/torch/__init__.py")
 
 
 class Built(unittest.TestCase):
@@ -22,7 +27,7 @@ class Built(unittest.TestCase):
         was, built._build = built._build, build
         os.environ["TORCH_EXTENSIONS_DIR"] = os.path.join(folder, key, "extensions")
         try:
-            built.load(types.SimpleNamespace(__version__="2.14.1", __file__="/torch/__init__.py"), "part", [__file__])
+            built.load(TORCH, "part", [__file__])
         finally:
             built._build = was
         return len(n_builds)
@@ -31,6 +36,23 @@ class Built(unittest.TestCase):
         with tempfile.TemporaryDirectory() as cache:
             folder = os.path.join(cache, "tidemark", "compilers")
             self.assertEqual([self.load(folder, "one"), self.load(folder, "one"), self.load(folder, "two")], [1, 0, 0])
+
+    def test_once_for_all_ranks(self):
+        with tempfile.TemporaryDirectory() as cache, concurrent.futures.ThreadPoolExecutor(4) as ranks:
+            os.environ["TORCH_EXTENSIONS_DIR"] = cache
+            n_builds = []
+
+            def build(torch, sources, path, *rest):
+                n_builds.append(path)
+                time.sleep(0.2)  # the others begin meanwhile
+                subprocess.run(["cc", "-shared", "-x", "c", "/dev/null", "-o", path], check=True)
+
+            was, built._build = built._build, build
+            try:
+                list(ranks.map(lambda _: built.load(TORCH, "part", [__file__]), range(4)))
+            finally:
+                built._build = was
+            self.assertEqual(len(n_builds), 1)
 
     def test_not_of_a_folder_of_the_users(self):
         with tempfile.TemporaryDirectory() as cache:
