@@ -255,6 +255,7 @@ def main():
     assert not errors and not sites().errors, (errors, sites().errors)
 
 
-EXPECTED_ERRORS = ()
+# Below 2.9, tensors of the compiler's functionalization come by, which have no storage.
+EXPECTED_ERRORS = () if hasattr(torch.library, "get_kernel") else ("aten::add_.Tensor",)
 
 main()

@@ -5,8 +5,7 @@ import torch
 
 from .. import card
 from .engine import Quiet, is_off
-from .kernels import KEY
-from .overloads import Plan, full_name, tensors
+from .overloads import KEY, Plan, full_name, tensors
 
 VALUE_BYTES = 1 << 19  # of a tensor whose values are exchanged; gradients are not read
 OBJECT_BYTES = 256 << 20  # of one that carries objects, as in programs/virtual_cuda/values/known.h

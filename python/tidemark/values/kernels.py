@@ -12,9 +12,8 @@ import torch
 from . import copies, draws, overloads, reads, rows
 from .engine import is_off
 from .nodes import SMALL
-from .overloads import NOTED, ROWS, SEEN, tensors
+from .overloads import KEY, NOTED, ROWS, SEEN, tensors
 
-KEY = "CUDA" if hasattr(torch.library, "get_kernel") else "BackendSelect"
 _KINDS = (torch.Tensor, torch.nn.Parameter)
 
 
@@ -61,12 +60,13 @@ def original(plan):
 
 
 def _of_card(kernel):
-    """At BackendSelect, operators of the CPU are let through."""
+    """At BackendSelect, operators of the CPU are let through, and those that a compiler looks at, which make nothing."""
     if KEY == "CUDA":
         return kernel
+    modes, mode_of = [torch._C._TorchDispatchModeKey.FAKE, torch._C._TorchDispatchModeKey.FUNCTIONAL], torch._C._get_dispatch_mode
 
     def of_card(keys, *args, **kwargs):
-        if keys.has(torch._C.DispatchKey.CUDA):
+        if keys.has(torch._C.DispatchKey.CUDA) and not any(map(mode_of, modes)):
             return kernel(keys, *args, **kwargs)
         return kernel.call(keys, *args, **kwargs)
 

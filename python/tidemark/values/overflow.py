@@ -6,8 +6,7 @@ scale; the others count as finite. What becomes of the scale is then computed li
 import torch
 
 from .engine import Quiet, is_off
-from .kernels import KEY
-from .overloads import Plan, full_name
+from .overloads import KEY, Plan, full_name
 
 _NAME = "_amp_foreach_non_finite_check_and_unscale_"
 

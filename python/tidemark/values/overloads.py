@@ -11,6 +11,7 @@ Views, and operators that are made of others, are not replaced: their parts are 
 """
 import torch
 
+KEY = "CUDA" if hasattr(torch.library, "get_kernel") else "BackendSelect"  # see kernels.py
 READ, ROWS, NOTED, SEEN = "read", "rows", "noted", "seen"
 
 READS = {"_local_scalar_dense", "equal", "copy_"}
@@ -27,8 +28,9 @@ _LEFT_OUT_PARTS = (
     "is_pinned", "_nested", "_jagged", "_padded", "_copy_from",
 )
 _LEFT_OUT = {"_values", "_indices"}
-# Kernels without an argument of the card's; others that make tensors of nothing fill what they have allocated.
-_MAKERS = {"triu_indices", "tril_indices"}
+# Kernels without an argument of the card's; others that make tensors of nothing fill what they have allocated. At
+# BackendSelect, PyTorch's own kernel finds the device.
+_MAKERS = {"triu_indices", "tril_indices"} if KEY == "CUDA" else set()
 # PyTorch calls it with a number of the host's in the place of a tensor, which it cannot hand to Python.
 _UNSEEABLE = {"aten::pow.Tensor_Tensor_out"}
 

@@ -1,6 +1,7 @@
 """Whisper of transformers with random weights: generates from 2 recordings of noise, 30 s each: whisper.py [N_TOKENS]
 
-Without an end token that can be met the text has all its tokens: 1 to begin with and N_TOKENS.
+Without an end token that can be met a text has all its tokens: 1 to begin with and N_TOKENS. A drawn token may be one of time:
+then the rest of a recording has a text of its own, and several are put together.
 """
 import sys
 
