@@ -1,7 +1,7 @@
 """What the virtual card costs: virtual_card.py --tidemark TIDEMARK --python PYTHON [--runs N] [share steps llama start]
 
-  share   of the samples of steady GPT-2-small steps, how many are in our objects (perf); history and shadows are off
-  steps   the time of such a step with the card alone, with PyTorch's history, and with values computed as well
+  share   of the samples of steady GPT-2-small steps, how many are in our objects (perf); history and values are off
+  steps   the time of such a step with the card alone, with PyTorch's history, and with values
   llama   a step of Llama 7B's shape: seconds in all, and the memory of every process that took part
   start   how much later than without us a program has imported PyTorch, and has made its first tensor on the card
 
@@ -70,7 +70,7 @@ def share(ways: Ways, runs: int) -> None:
 
 def steps(ways: Ways, runs: int) -> None:
     """The same steps in each way. There is no card here to compare with; the first way is the card alone."""
-    kinds = {"card": "the card alone", "zero": "with history", "shadow": "with history and shadows"}
+    kinds = {"card": "the card alone", "zero": "with history", "auto": "with history and values"}
     times: dict[str, list[float]] = {kind: [] for kind in kinds}
     for _ in range(runs):
         for kind in kinds:
