@@ -21,6 +21,7 @@ typedef struct extent {
     unsigned x, y, z;
 } extent;
 
+/* NOLINTBEGIN(readability-identifier-naming): NVIDIA's names */
 int cudaLaunchKernel(const void *kernel, extent grid, extent block, void **arguments,
                      size_t shared_bytes, void *stream);
 int cuLaunchKernel(void *kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
@@ -33,6 +34,7 @@ int cudaMemsetAsync(void *to, int value, size_t n_bytes, void *stream);
 int cudaStreamCreate(void **ret_stream);
 int cudaStreamBeginCapture(void *stream, int mode);
 int cudaStreamEndCapture(void *stream, void **ret_graph);
+/* NOLINTEND(readability-identifier-naming) */
 
 static const char READS_0_WRITES_1[] = ".version 8.4\n"
                                        ".visible .entry k(\n"
