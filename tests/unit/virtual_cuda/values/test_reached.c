@@ -32,8 +32,6 @@ int cuModuleGetFunction(void **ret_kernel, void *module, const char *name);
 int cudaMemcpyAsync(void *to, const void *from, size_t n_bytes, int kind, void *stream);
 int cudaMemsetAsync(void *to, int value, size_t n_bytes, void *stream);
 int cudaStreamCreate(void **ret_stream);
-int cudaStreamBeginCapture(void *stream, int mode);
-int cudaStreamEndCapture(void *stream, void **ret_graph);
 /* NOLINTEND(readability-identifier-naming) */
 
 static const char READS_0_WRITES_1[] = ".version 8.4\n"
