@@ -28,6 +28,7 @@ int cuLaunchKernel(void *kernel, unsigned grid_x, unsigned grid_y, unsigned grid
                    unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                    void *stream, void **arguments, void **packed);
 int cuModuleLoad(void **ret_module, const char *path);
+int cuModuleUnload(void *module);
 int cuModuleGetFunction(void **ret_kernel, void *module, const char *name);
 int cudaMemcpyAsync(void *to, const void *from, size_t n_bytes, int kind, void *stream);
 int cudaMemsetAsync(void *to, int value, size_t n_bytes, void *stream);
@@ -49,6 +50,10 @@ static const char READS_0_WRITES_1[] = ".version 8.4\n"
 static char folder[] = "/tmp/reached.XXXXXX";
 static unsigned char *a, *b;
 
+enum { MAX_MODULES = 8 };
+static void *modules[MAX_MODULES]; /* loaded; unloaded at the end */
+static int n_modules;
+
 static int begin(void **state) {
     (void)state;
     return mkdtemp(folder) == NULL || cudaMalloc((void **)&a, N) != OK ||
@@ -57,26 +62,30 @@ static int begin(void **state) {
 
 static int end(void **state) {
     (void)state;
+    for (int i = 0; i < n_modules; i++) {
+        assert_int_equal(cuModuleUnload(modules[i]), OK);
+    }
     char command[64];
     (void)snprintf(command, sizeof(command), "rm -rf %s", folder);
     return system(command); /* NOLINT(cert-env33-c): the folder is our own */
 }
 
 static void *kernel_with(const char *text) {
-    static int n;
     void *module = NULL;
     void *kernel = NULL;
     char path[64];
-    (void)snprintf(path, sizeof(path), "%s/%d.ptx", folder, n);
+    (void)snprintf(path, sizeof(path), "%s/%d.ptx", folder, n_modules);
     if (text != NULL) {
         FILE *file = fopen(path, "w");
         assert_non_null(file);
         assert_true(fputs(text, file) >= 0);
         assert_int_equal(fclose(file), 0);
     }
-    (void)snprintf(path, sizeof(path), "%s/%d.cubin", folder, n++);
+    (void)snprintf(path, sizeof(path), "%s/%d.cubin", folder, n_modules);
     assert_int_equal(cuModuleLoad(&module, path), OK);
     assert_int_equal(cuModuleGetFunction(&kernel, module, "k"), OK);
+    assert_true(n_modules < MAX_MODULES);
+    modules[n_modules++] = module;
     return kernel;
 }
 
@@ -159,6 +168,7 @@ static void captured_work_counts(void **state) {
     start = tidemark_values_reached(0, NULL, 0);
     tide_vc_touch(a);
     assert_true(tidemark_values_reached(start, found, 64) == start);
+    assert_int_equal(cudaGraphDestroy(graph), OK);
 }
 
 static void a_list_on_the_heap_may_reach_anything(void **state) {
