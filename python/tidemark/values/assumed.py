@@ -24,29 +24,43 @@ class Shares:
     """Whether the reads of a line share the rows out, as a router gives each token to its experts: the rows of so many reads
     add up to all, or twice as many, again and again. Then one read may get more only at the cost of others."""
 
-    LEAST_READS, LEAST_POSSIBLE, LEAST_GROUPS = 3, 64, 2  # fewer may add up by chance
+    MOST = 64  # numbers of possible rows that are looked at: one for each mask of the line and length of a batch
 
     def __init__(self):
-        self.ratio = 0  # how often the rows of a group are all rows; 0: not known yet
-        self.n, self.sum, self.possible = 0, 0, 0  # of the group that has begun
-        self.n_groups = 0
-        self.is_refuted = False
+        self.groups = {}  # rows that were possible -> Group
 
     @property
     def is_found(self):
-        return self.n_groups >= self.LEAST_GROUPS and not self.is_refuted
+        groups = self.groups.values()
+        return any(group.is_found for group in groups) and not any(group.is_refuted for group in groups)
 
     def add(self, n, possible):
-        if possible != self.possible:  # such as the last batch, which is smaller
-            self.n, self.sum, self.possible = 0, 0, possible
+        if possible in self.groups or len(self.groups) < self.MOST:
+            self.groups.setdefault(possible, Group(possible)).add(n)
+
+
+class Group:
+    """Reads that had so many possible rows."""
+
+    LEAST_READS, LEAST_POSSIBLE, LEAST_TIMES = 3, 64, 2  # fewer may add up by chance
+
+    def __init__(self, possible):
+        self.possible = possible
+        self.ratio = 0  # how often the rows of the reads are all rows; 0: not known yet
+        self.n, self.sum, self.n_times = 0, 0, 0
+        self.is_refuted = possible < self.LEAST_POSSIBLE
+
+    @property
+    def is_found(self):
+        return self.n_times >= self.LEAST_TIMES and not self.is_refuted
+
+    def add(self, n):
         self.n, self.sum = self.n + 1, self.sum + n
-        if possible < self.LEAST_POSSIBLE:
-            self.is_refuted = True
-        elif self.ratio == 0 and self.n >= self.LEAST_READS and self.sum > 0 and self.sum % possible == 0:
-            self.ratio = self.sum // possible
-        if self.ratio and self.sum >= self.ratio * possible:
-            self.is_refuted = self.is_refuted or self.sum > self.ratio * possible
-            self.n_groups += 1
+        if self.ratio == 0 and self.n >= self.LEAST_READS and self.sum > 0 and self.sum % self.possible == 0:
+            self.ratio = self.sum // self.possible
+        if self.ratio and self.sum >= self.ratio * self.possible:
+            self.is_refuted = self.is_refuted or self.sum > self.ratio * self.possible
+            self.n_times += 1
             self.n = self.sum = 0
 
 
