@@ -56,8 +56,8 @@ def check_options(tidemark, program):
     grid, row = [json.loads(line) for line in open("options.jsonl", encoding="utf-8")]
     assert [grid["grid"][key] for key in ("values", "streams", "calls", "writes", "steps")] == ["zero", "late", 2, "scratch", 0], grid
     assert row["result"]["steps_done"] in (1, 2), row
-    told = tell([*base, "--values", "auto", "--streams", "late", "--calls", "2", "--resume", "--", *program, "{batch}"], 2)
-    assert 'values is "zero" there and "auto" here' in told.stderr, told.stderr
+    refusal = tell([*base, "--values", "auto", "--streams", "late", "--calls", "2", "--resume", "--", *program, "{batch}"], 2)
+    assert 'values is "zero" there and "auto" here' in refusal.stderr, refusal.stderr
     print("sweep: options are given on")
 
 

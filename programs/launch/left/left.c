@@ -138,17 +138,18 @@ static tide_status add_line(tide_left_list *list, size_t *capacity, int64_t pid,
     return TIDE_OK;
 }
 
-static tide_status read_card(const tide_launch *launch, int64_t pid, size_t *capacity,
-                             tide_left_list *list, tide_error *error) {
+tide_status tide_left_read_lines(const tide_launch *launch, int64_t pid, const char *ending,
+                                 size_t most_bytes, tide_left_add_line *add, size_t *capacity,
+                                 tide_left_list *list, tide_error *error) {
     char path[TIDE_LAUNCH_PATH_BYTES + 64];
     char *text = NULL;
     char *rest = NULL;
     tide_status status = TIDE_OK;
-    snprintf(path, sizeof(path), "%s/%lld.card", launch->folder, (long long)pid);
-    TIDE_TRY(tide_text_file_read(path, MAX_FILE_BYTES, &text, NULL, error));
+    snprintf(path, sizeof(path), "%s/%lld.%s", launch->folder, (long long)pid, ending);
+    TIDE_TRY(tide_text_file_read(path, most_bytes, &text, NULL, error));
     for (char *line = strtok_r(text, "\n", &rest); line != NULL && status == TIDE_OK;
          line = strtok_r(NULL, "\n", &rest)) {
-        status = add_line(list, capacity, pid, line);
+        status = add(list, capacity, pid, line);
     }
     const tide_hostmem *mem = tide_hostmem_default();
     mem->release(mem->ctx, text);
@@ -205,7 +206,8 @@ static tide_status read_folder(const tide_launch *launch, DIR *folder, tide_left
         }
         pid = tide_left_pid_of(entry->d_name, ".card");
         if (pid >= 0) {
-            TIDE_TRY(read_card(launch, pid, &capacity, list, error));
+            TIDE_TRY(tide_left_read_lines(launch, pid, "card", MAX_FILE_BYTES, add_line, &capacity,
+                                          list, error));
         }
         pid = tide_left_pid_of(entry->d_name, ".assumed");
         if (pid >= 0) {

@@ -1,10 +1,7 @@
 /* The values that a process assumed: PID.assumed (programs/wire/run_assumed.h). */
-#define _POSIX_C_SOURCE 200809L /* strtok_r */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/files/text_file.h"
 #include "common/hostmem.h"
 #include "programs/launch/left/left_friend.h"
 #include "programs/wire/run_assumed.h"
@@ -60,19 +57,7 @@ static tide_status add_row(tide_left_list *list, size_t *capacity, int64_t pid, 
 tide_status tide_left_read_assumed(const tide_launch *launch, int64_t pid, size_t *capacity,
                                    tide_left_list *list, tide_error *error) {
     enum { MOST_BYTES = TIDE_RUN_ASSUMED_ROWS * TIDE_RUN_ASSUMED_ROW_BYTES };
-    char path[TIDE_LAUNCH_PATH_BYTES + 64];
-    char *text = NULL;
-    char *rest = NULL;
-    tide_status status = TIDE_OK;
-    snprintf(path, sizeof(path), "%s/%lld.assumed", launch->folder, (long long)pid);
-    TIDE_TRY(tide_text_file_read(path, MOST_BYTES, &text, NULL, error));
-    for (char *line = strtok_r(text, "\n", &rest); line != NULL && status == TIDE_OK;
-         line = strtok_r(NULL, "\n", &rest)) {
-        status = add_row(list, capacity, pid, line);
-    }
-    const tide_hostmem *mem = tide_hostmem_default();
-    mem->release(mem->ctx, text);
-    return status;
+    return tide_left_read_lines(launch, pid, "assumed", MOST_BYTES, add_row, capacity, list, error);
 }
 
 /* The rows that may take most memory more come first, then those read most often. */

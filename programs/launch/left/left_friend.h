@@ -39,6 +39,16 @@ void tide_left_read_failed(const tide_launch *launch, tide_left_list *list);
 TIDE_NODISCARD tide_status tide_left_read_exception(const tide_launch *launch, DIR *folder,
                                                     tide_left_list *list);
 
+/* Adds what a line of a process's file says to the list, one of whose arrays has room for
+ * *capacity. The line may be changed. */
+typedef tide_status tide_left_add_line(tide_left_list *list, size_t *capacity, int64_t pid,
+                                       char *line);
+/* left.c. Calls `add` for each line of PID.ENDING, a file of at most most_bytes. */
+TIDE_NODISCARD tide_status tide_left_read_lines(const tide_launch *launch, int64_t pid,
+                                                const char *ending, size_t most_bytes,
+                                                tide_left_add_line *add, size_t *capacity,
+                                                tide_left_list *list, tide_error *error);
+
 /* left_assumed.c. Adds the rows of PID.assumed to the list, whose array has room for *capacity. */
 TIDE_NODISCARD tide_status tide_left_read_assumed(const tide_launch *launch, int64_t pid,
                                                   size_t *capacity, tide_left_list *list,

@@ -108,7 +108,7 @@ class Sites:
         self.n_quiet = 0  # depth of functions whose reads decide nothing
         self.is_waiting = False  # a loop that may wait was named
         self.n_steps = 0  # of the program's optimizers, and copies of the host's: what a loop that waits does not have
-        self.n_inputs = int  # the engine in C++ counts copies of the host's itself
+        self.n_inputs = lambda: 0  # the engine in C++ counts copies of the host's itself
         self.errors = []  # for tests
 
     @_unseen

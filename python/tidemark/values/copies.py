@@ -6,32 +6,13 @@ from .engine import Quiet, is_off
 from .nodes import SMALL
 from .table import version_of
 
-COPIED_BYTES = 1 << 20  # of floats; larger ones are held by reference
-HELD_BYTES = 4 << 20  # of one tensor of floats that is held by reference
-ALL_HELD_BYTES = 128 << 20
+COPIED_BYTES = 1 << 20  # of floats; larger ones are held
+HELD_BYTES = 4 << 20  # of one tensor of floats that is held
 INTEGERS_BYTES = 64 << 20  # up to which integers are copied
 LARGEST_BYTES = 1 << 30  # larger ones are not kept
 
 
-class _Held:
-    """Floats of the host's that are held by reference; the oldest are let go first."""
-
-    def __init__(self):
-        self.values, self.n_bytes = [], 0
-
-    def add(self, value):
-        self.values.append(value)
-        self.n_bytes += value.n_bytes
-        while self.n_bytes > ALL_HELD_BYTES:
-            old = self.values.pop(0)
-            self.n_bytes -= old.n_bytes
-            old.storage = old.host = None
-            old.is_assumed = True
-
-
 def kernel(engine, plan, call, sites):
-    held = _Held()
-
     def kernel(keys, to, source, *more, **kwargs):
         if is_off():
             return call(keys, to, source, *more, **kwargs)
@@ -43,7 +24,7 @@ def kernel(engine, plan, call, sites):
         if source.is_cuda:
             _on_card(engine, plan, to, source)
         elif source.device.type == "cpu" and to.numel() > 0:
-            _to_card(engine, plan, to, source, held)
+            _to_card(engine, plan, to, source)
             sites.n_steps += to.numel() > 1  # a loop that waits may copy single numbers
         return to
 
@@ -59,7 +40,7 @@ def _on_card(engine, plan, to, source):
     engine.note(plan, (to, source), {}, to)
 
 
-def _to_card(engine, plan, to, source, held):
+def _to_card(engine, plan, to, source):
     n_bytes = to.numel() * to.itemsize
     if n_bytes != to.untyped_storage().nbytes():
         if to.is_floating_point() and n_bytes > COPIED_BYTES or n_bytes > INTEGERS_BYTES:
@@ -81,9 +62,7 @@ def _to_card(engine, plan, to, source, held):
     if to.is_floating_point() and n_bytes > HELD_BYTES:
         engine.sample(to, source)
         return
-    value = engine.hold(to, source)
-    if to.is_floating_point():
-        held.add(value)
+    engine.hold(to, source)
 
 
 def _is_same_layout(to, source):

@@ -39,9 +39,9 @@ _BLOCK = 1 << 21  # floats that are drawn once; longer draws repeat them
 _blocks = {}
 
 
-def kind_of(name, is_solver=False):
-    """The draw of an operator's results; ZERO of a solver is its report: it went well."""
-    return ZERO if is_solver else DRAWS.get(name, NORMAL)
+def kind_of(name):
+    """The draw of an operator's results."""
+    return DRAWS.get(name, NORMAL)
 
 
 def draw(kind, n, dtype, seed, high=0, start=0):

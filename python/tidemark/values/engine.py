@@ -11,6 +11,7 @@ from .evaluation import Evaluation, unknown_value
 from .nodes import DEPTH, Ref
 from .table import Table, Value, as_assumed, known_to_card
 
+ALL_HELD_BYTES = 128 << 20  # of floats of the host's
 CUT_BYTES, CUT_OPERATIONS, CUT_NODES = 4 << 20, 1e7, 4 * DEPTH  # within which a long chain is computed
 
 
@@ -22,6 +23,7 @@ class Engine:
         self.table = Table()
         self.lock = threading.RLock()
         self.n_seeds = 0
+        self.held, self.n_held_bytes = [], 0  # floats of the host's that are held, the oldest first
         self.counts = dict.fromkeys(("noted", "left", "reads", "evaluated", "windowed", "drawn", "cut"), 0)
         self.errors = {}  # operator -> what it said on the CPU; for tests
 
@@ -146,8 +148,19 @@ class Engine:
         value = Value(tensor.untyped_storage().nbytes())
         value.storage, value.host = source.untyped_storage(), (source.detach(), source._version)
         with self.lock:
-            self.table.put(tensor, value)
-        return value
+            self.table.put(tensor, value, True)
+            if tensor.is_floating_point():
+                self._limit_held(value)
+
+    def _limit_held(self, value):
+        """The oldest floats are let go, and count as they were."""
+        self.held.append(value)
+        self.n_held_bytes += value.n_bytes
+        while self.n_held_bytes > ALL_HELD_BYTES:
+            old = self.held.pop(0)
+            self.n_held_bytes -= old.n_bytes
+            old.storage = old.host = None
+            old.is_assumed = True
 
     # ---- reading
 

@@ -42,8 +42,9 @@ class Evaluation:
                 self.draw_results(node)
                 stack.pop()
                 continue
-            needed = [r.value for r in node.refs() if r.value.storage is None and r.value.node is not None
-                      and not node.is_overwritten(r) and not windows.serves(node, r)]
+            needed = [] if windows.is_reduced(node) else [
+                r.value for r in node.refs() if r.value.storage is None and r.value.node is not None and not node.is_overwritten(r)
+            ]
             if needed:
                 stack += needed
                 continue

@@ -101,7 +101,6 @@ class Engine:
     def hold(self, tensor, source):
         """It copies what it holds, and keeps the sum below the limit itself."""
         self.ops.put(tensor, source, False, True)
-        return _Counted()
 
     def sample(self, tensor, source):
         """Of floats that are too large to be kept, a part represents all."""
@@ -122,10 +121,6 @@ class Engine:
     def errors(self):
         """Operator -> what it said on the CPU."""
         return {name: row["error"] for name, row in self.statistics().items() if row["errors"]}
-
-
-class _Counted:
-    n_bytes = 0  # counted by the engine
 
 
 def _flags(plan):

@@ -18,7 +18,7 @@ def watch(engine, original):
 
     def kernel(keys, gradients, found, inverse):
         call(keys, gradients, found, inverse)
-        if not is_off():
+        if not is_off() and found.is_cuda:
             _look(engine, plan, gradients, found, inverse)
 
     library = torch.library.Library("aten", "IMPL")

@@ -12,21 +12,16 @@ CARD_BYTES = 64 << 20  # the same for integers and truth values
 class Value:
     """The bytes of one storage after one write. A Value without a node and without bytes is unknown: it is drawn."""
 
-    __slots__ = ("n_bytes", "node", "place", "storage", "windows", "is_assumed", "kind", "high", "seed", "depth", "host", "__weakref__")
+    __slots__ = ("n_bytes", "node", "place", "storage", "is_assumed", "kind", "high", "seed", "depth", "host", "__weakref__")
 
     def __init__(self, n_bytes, node=None, place=None):
         self.n_bytes = n_bytes
         self.node, self.place = node, place  # what makes it, and where its result is in the storage
         self.storage = None  # its bytes on the CPU, once they are known
-        self.windows = None  # parts of large results: first element -> tensor (windows.py)
         self.is_assumed = False
         self.kind, self.high, self.seed = None, 0, 0  # how it is drawn
         self.depth = node.depth if node is not None else 0
         self.host = None  # the host's tensor that it was copied from, and its version then
-
-    @property
-    def is_unknown(self):
-        return self.node is None and self.storage is None
 
     def holds(self):
         """Its bytes; None if they are not there. What the host has changed since is unknown."""

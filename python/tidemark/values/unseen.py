@@ -3,6 +3,8 @@
 The card keeps the addresses that such kernels were given in a ring, without those that a kernel is known only to read. What
 is there becomes unknown, and nothing else.
 """
+import weakref
+
 import torch
 
 from .. import card
@@ -13,7 +15,7 @@ class Unseen:
         self.engine = engine
         self.n_generated = card.n_generated()
         self.n_reached = card.reached_since(0)[1]
-        self.begun, self.of_graph = {}, {}  # graph -> addresses so far, addresses that its kernels were given
+        self.begun, self.of_graph = (weakref.WeakKeyDictionary() for _ in range(2))  # graph -> the ring's end, addresses of its kernels
 
     def forget(self):
         """Looks whether a generated kernel was launched since."""
@@ -36,7 +38,7 @@ class Unseen:
         begin, end, replay = kind.capture_begin, kind.capture_end, kind.replay
 
         def note_and_begin(graph, *args, **kwargs):
-            self.begun[id(graph)] = card.reached_since(self.n_reached)[1]
+            self.begun[graph] = card.reached_since(self.n_reached)[1]
             self.engine.capturing(True)
             return begin(graph, *args, **kwargs)
 
@@ -45,11 +47,11 @@ class Unseen:
                 result = end(graph)
             finally:
                 self.engine.capturing(False)
-            self.of_graph[id(graph)] = card.reached_since(self.begun.pop(id(graph), 0))[0]
+            self.of_graph[graph] = card.reached_since(self.begun.pop(graph, 0))[0]
             return result
 
         def forget_and_replay(graph):
-            self._forget(self.of_graph.get(id(graph), ()))
+            self._forget(self.of_graph.get(graph, ()))
             return replay(graph)
 
         kind.capture_begin, kind.capture_end, kind.replay = note_and_begin, end_and_note, forget_and_replay

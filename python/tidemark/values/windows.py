@@ -29,17 +29,12 @@ def is_reduced(node):
     return not any(dims) or plan.name in _NORMS and dims == [[]]
 
 
-def serves(node, ref):
-    """Whether only a window of this argument is needed."""
-    return is_reduced(node)
-
-
 def _is_large(ref):
     return ref.n() >= LARGE and ref.dtype.is_floating_point and ref.is_flat()
 
 
 def reduce(evaluation, node):
-    """Computes the reduction out on windows of its arguments."""
+    """Computes the reduction on windows of its arguments."""
     from .evaluation import laid_out
 
     refs = list(node.refs())

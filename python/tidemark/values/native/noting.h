@@ -29,7 +29,7 @@ std::shared_ptr<Node> make_node(Plan &plan, Arguments args);
 // computed if no other read is running, and otherwise unknown from here on.
 void put_results(const std::shared_ptr<Node> &node, Arguments args, Arguments outs);
 
-// The first result of a large float: what is known does not reach it, but it has a range.
+// Notes an unknown large float whose values have a range, such as the result of a softmax.
 void put_hint(const Plan &plan, const at::Tensor &t);
 
 } // namespace tidemark

@@ -50,7 +50,7 @@ void replace_all(const c10::OperatorHandle &, Stack *stack) {
     for (size_t i = 0; i < names.size(); i++) {
         try {
             replace(names[i].toStringRef(), flags[i], kinds[i].toStringRef());
-        } catch (const std::exception &error) {
+        } catch (const std::exception &) {
             failed += (failed.empty() ? "" : ", ") + names[i].toStringRef();
         }
     }
@@ -103,7 +103,6 @@ void written(const c10::OperatorHandle &, Stack *stack) {
         table().written(args[0].toTensor());
 }
 
-// put(Tensor t, Tensor values, bool is_assumed) -> ()
 // put(Tensor t, Tensor values, bool is_assumed, bool is_copy) -> (): is_copy: PyTorch raises the
 // version afterwards
 void put(const c10::OperatorHandle &, Stack *stack) {
@@ -162,7 +161,7 @@ void forget_addresses(const c10::OperatorHandle &, Stack *stack) {
     table().forget_addresses(addresses.data(), addresses.size());
 }
 
-// find(Tensor t) -> int: 0 nothing is noted, 1 it is, and rests on an assumption, 2 it is known
+// find(Tensor t) -> int: 0 not noted, 1 noted, but rests on an assumption, 2 known
 void find(const c10::OperatorHandle &, Stack *stack) {
     const auto args = take<1>(stack);
     const at::Tensor t = args[0].toTensor();
@@ -212,11 +211,6 @@ void tell_statistics(const c10::OperatorHandle &, Stack *stack) {
     stack->emplace_back(statistics());
 }
 
-void n_rows(const c10::OperatorHandle &, Stack *stack) {
-    const std::lock_guard<std::mutex> guard(table().lock);
-    stack->emplace_back(static_cast<int64_t>(table().size()));
-}
-
 // Conjugated and negated views come as they are: PyTorch would copy them on the card first.
 void pass_views(torch::Library &library, const std::string &name) {
     for (const auto key :
@@ -258,7 +252,6 @@ TORCH_LIBRARY(tidemark_values, library) {
     add<capturing>(library, "capturing(bool is_begin) -> ()");
     add<pause>(library, "pause(bool is_off) -> bool");
     add<tell_statistics>(library, "statistics() -> str");
-    add<n_rows>(library, "n_noted() -> int");
     add<tell_inputs>(library, "n_inputs() -> int");
     // Python implements these.
     library.def(

@@ -25,7 +25,8 @@ constexpr size_t SWEPT_ROWS = 512;
 
 class Table {
   public:
-    // Guards all rows, values and nodes. Never held while a kernel or Python runs.
+    // Guards all rows, values and nodes. Never held while a kernel or Python runs: an evaluation
+    // releases it meanwhile, also the one in put_results (cut).
     std::mutex lock;
 
     // The value of the tensor's storage; NULL if there is none.
@@ -44,9 +45,6 @@ class Table {
     }
     // The same for kernels that the card saw since the last call. Cheap if there were none.
     void forget_generated();
-    size_t size() const {
-        return rows_.size();
-    }
     uint64_t next_seed() {
         return ++seed_;
     }
