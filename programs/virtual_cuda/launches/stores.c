@@ -3,9 +3,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "common/files/text_file.h"
+#include "common/hostmem.h"
 #include "common/map.h"
 #include "programs/virtual_cuda/launches/images.h"
 #include "programs/virtual_cuda/process/fork.h"
@@ -18,25 +19,7 @@ TIDE_VC_LOCK(lock, NULL);
 
 enum { MOST_BYTES = 16 << 20, PATH_BYTES = 4096 };
 
-/* The whole file, ended by a 0, from malloc; NULL if it cannot be read or is too large. */
-static char *read_file(const char *path) {
-    FILE *file = fopen(path, "rb");
-    char *text = NULL;
-    long n = file != NULL && fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
-    if (n > 0 && n < MOST_BYTES && fseek(file, 0, SEEK_SET) == 0) {
-        text = calloc(1, (size_t)n + 1);
-    }
-    if (text != NULL && fread(text, 1, (size_t)n, file) != (size_t)n) {
-        free(text);
-        text = NULL;
-    }
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-    return text;
-}
-
-/* The text next to NAME.cubin; NULL if there is none. */
+/* The text next to NAME.cubin, to be released; NULL if there is none. */
 static char *text_of(const char *machine_code) {
     static const char CUBIN[] = ".cubin";
     char path[PATH_BYTES];
@@ -46,7 +29,9 @@ static char *text_of(const char *machine_code) {
         return NULL;
     }
     (void)snprintf(path, sizeof(path), "%.*s.ptx", (int)(n - strlen(CUBIN)), machine_code);
-    return read_file(path);
+    char *text = NULL;
+    tide_error error;
+    return tide_text_file_read(path, MOST_BYTES, &text, NULL, &error) == TIDE_OK ? text : NULL;
 }
 
 void tide_vc_stores_add(const void *kernel, const char *machine_code) {
@@ -54,7 +39,7 @@ void tide_vc_stores_add(const void *kernel, const char *machine_code) {
     char *text = text_of(machine_code);
     bool is_known =
         text != NULL && tide_vc_stores_parse(text, tide_vc_kernel_name(kernel), &stores);
-    free(text);
+    tide_hostmem_default()->release(tide_hostmem_default()->ctx, text);
     pthread_mutex_lock(&lock);
     /* A reused handle is another kernel. */
     (void)tide_map_remove(&kernels.stores, (uintptr_t)kernel);
