@@ -74,6 +74,25 @@ def shared_rows():
     print("shared_rows")
 
 
+def waiting():
+    """A loop that reads a value again and again may wait for it. One that gets new data from the host does not, such as an
+    evaluation, nor one that trains."""
+    assumed = sys.modules["tidemark.values.assumed"]
+    assumed.MANY_READS, assumed.LONG_S = 32, 0
+    unknown = torch.randn(2048, 2048, device="cuda").mm(torch.randn(2048, 8, device="cuda"))
+    for _ in range(100):
+        (unknown[:, 0] * torch.ones(2048).cuda()).max().item()
+    assert not sites().is_waiting
+    for _ in range(100):
+        unknown[0, 0].item()
+        values.end_step()
+    assert not sites().is_waiting
+    for _ in range(100):
+        unknown[0, 1].item()
+    assert sites().is_waiting
+    print("waiting")
+
+
 def routed(tokens, chosen):
     """The tokens of an expert, and a mask of another size on the same line."""
     rows, weights = chosen.any(-1).nonzero().flatten(), tokens[:, :2][chosen]  # the line that shares
@@ -256,6 +275,7 @@ def main():
     large_vectors()
     named()
     shared_rows()
+    waiting()
     polling()
     errors = {name: error for name, error in engine().errors.items() if name not in EXPECTED_ERRORS}
     assert not errors and not sites().errors, (errors, sites().errors)
