@@ -80,16 +80,20 @@ def _build(torch, sources, path, needed_for, level):
     compiler = os.environ.get("CXX") or "c++"
     telling.tell(f"{needed_for}: {compiler} builds a part for PyTorch {torch.__version__}, once")
     folder = tempfile.mkdtemp(prefix=os.path.basename(path) + ".", dir=os.path.dirname(path))
+    failed = {}
     try:
         for standard in STANDARDS:
-            failed = _build_with(torch, compiler.split(), [f"-std={standard}", level], sources, folder)
-            if failed is None:
+            failed[standard] = _build_with(torch, compiler.split(), [f"-std={standard}", level], sources, folder)
+            if failed[standard] is None:
                 os.replace(os.path.join(folder, "all.so"), path)
                 return
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    lines = [line for line in failed.splitlines() if "error" in line]
-    raise RuntimeError(f"{compiler}: {(lines or ['it failed'])[0]}")
+    raise RuntimeError("; ".join(f"{compiler} -std={standard}: {_first_error(text)}" for standard, text in failed.items()))
+
+
+def _first_error(text):
+    return next((line for line in text.splitlines() if "error" in line), "it failed")
 
 
 def _build_with(torch, compiler, options, sources, folder):

@@ -43,7 +43,7 @@ def _kernel(engine, call):
             _give(engine, tensor)
         result = call(keys, *args, **kwargs)
         for tensor in given:
-            engine.forget(tensor)
+            engine.promise(tensor)
         return result
 
     return kernel

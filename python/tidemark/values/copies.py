@@ -18,6 +18,8 @@ def kernel(engine, plan, call, sites):
             return call(keys, to, source, *more, **kwargs)
         if not to.is_cuda:
             return reads.copy_to_host(engine, call, sites, (keys, to, source, *more), kwargs)
+        if engine.promised:
+            engine.keep_promises((source,))
         call(keys, to, source, *more, **kwargs)
         if to.layout is not torch.strided or source.layout is not torch.strided:
             return to

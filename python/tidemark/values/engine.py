@@ -22,6 +22,7 @@ class Engine:
         self.unseen = None  # what writes by no operator (unseen.py)
         self.table = Table()
         self.lock = threading.RLock()
+        self.promised = set()  # storages; some may be dead
         self.n_seeds = 0
         self.held, self.n_held_bytes = [], 0  # floats of the host's that are held, the oldest first
         self.counts = dict.fromkeys(("noted", "left", "reads", "evaluated", "windowed", "drawn", "cut"), 0)
@@ -90,6 +91,22 @@ class Engine:
         if key in self.table.rows:
             with self.lock:
                 self.table.forget(key)
+
+    def promise(self, tensor):
+        """Another rank gives its bytes. The card gets them when something reads them, and loses them at the next kernel,
+        which may write anywhere."""
+        self.forget(tensor)
+        self.promised.add(tensor.untyped_storage()._cdata)
+
+    def keep_promises(self, given):
+        """Before a kernel runs: promised tensors of its arguments get rows. May wait for another rank, without the lock."""
+        for tensor in given:
+            if tensor.is_cuda and tensor.layout is torch.strided and tensor.untyped_storage()._cdata in self.promised:
+                self.promised.discard(tensor.untyped_storage()._cdata)
+                value = known_to_card(tensor)
+                with self.lock:
+                    if value is not None and self.table.find(tensor) is None:
+                        self.table.put(tensor, value)
 
     def written(self, tensor):
         """An operator wrote there that is not noted, such as an optimizer: floats count as they were, assumed."""

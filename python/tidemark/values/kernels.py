@@ -81,6 +81,8 @@ def noted(engine, plan, call, sites):
     def kernel(keys, *args, **kwargs):
         if is_off():
             return call(keys, *args, **kwargs)
+        if engine.promised:
+            engine.keep_promises(tensors(args, *kwargs.values()))
         node = engine.begin(plan, args, kwargs) if plan.writes and _is_to_note(engine, plan, args, kwargs) else None
         out = call(keys, *args, **kwargs)
         if sites.rows.is_watching:
@@ -103,6 +105,8 @@ def seen(engine, plan, call, sites):
     look = sites.rows.look
 
     def kernel(keys, *args, **kwargs):
+        if engine.promised:
+            engine.keep_promises(tensors(args, *kwargs.values()))
         out = call(keys, *args, **kwargs)
         if not is_off():
             if sites.rows.is_watching:

@@ -42,6 +42,7 @@ class Engine:
     """The same functions as those of engine.Engine."""
 
     is_native = True
+    promised = ()  # its kernels keep them
 
     def __init__(self):
         self.unseen = None
@@ -49,7 +50,7 @@ class Engine:
         self.library = None  # of the operators that Python implements; PyTorch takes them away as the interpreter ends
         atexit.register(self.ops.pause, True)
         self.forget, self.forget_addresses, self.forget_all = self.ops.forget, self.ops.forget_addresses, self.ops.forget_all
-        self.read, self.written, self.capturing = self.ops.read, self.ops.written, self.ops.capturing
+        self.read, self.written, self.promise, self.capturing = self.ops.read, self.ops.written, self.ops.promise, self.ops.capturing
 
     def replace(self, plans, sites):
         """Replaces the kernels of the plans that it can serve, and returns the other plans."""

@@ -83,6 +83,7 @@ class Observed : public c10::OperatorKernel {
         const bool is_writing = !plan_.writes.empty() || !plan_.running.empty();
         if (is_writing)
             args.append(stack->end() - static_cast<ptrdiff_t>(plan_.n_args), stack->end());
+        table().keep_promises(last(*stack, plan_.n_args));
         {
             const Unknown unknown;
             real_.callBoxed(op, keys, stack);
@@ -112,6 +113,7 @@ class Noted : public c10::OperatorKernel {
         }
         const c10::SmallVector<IValue, 8> args(stack->end() - static_cast<ptrdiff_t>(plan_.n_args),
                                                stack->end());
+        table().keep_promises(args);
         if (n_unknown > 0)
             pass(op, keys, stack, args);
         else if (plan_.writes.empty())
@@ -308,6 +310,7 @@ class Copy : public Noted {
         if (is_off() || to.layout() != at::kStrided || source.layout() != at::kStrided) {
             real_.callBoxed(op, keys, stack);
         } else if (to.is_cuda() && source.is_cuda()) {
+            table().keep_promises(args);
             if (n_unknown > 0 || is_unknown(source)) {
                 real_.callBoxed(op, keys, stack);
                 look_at_outs(last(*stack, 1));

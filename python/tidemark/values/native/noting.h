@@ -4,23 +4,6 @@
 
 namespace tidemark {
 
-using Arguments = c10::ArrayRef<IValue>;
-
-// Calls f(tensor) for each tensor of an argument, alone or in a list.
-template <class F> void each_tensor(const IValue &value, F f) {
-    if (value.isTensor()) {
-        f(value.toTensor());
-    } else if (value.isTensorList()) {
-        for (const IValue &item : value.toListRef())
-            f(item.toTensor());
-    } else if (value.isList()) {
-        for (const IValue &item : value.toListRef()) {
-            if (item.isTensor())
-                f(item.toTensor());
-        }
-    }
-}
-
 // A node of a call with its arguments as they are now: before the kernel runs, if it writes to
 // them. The result is not yet in the table.
 std::shared_ptr<Node> make_node(Plan &plan, Arguments args);

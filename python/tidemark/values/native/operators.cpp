@@ -147,6 +147,14 @@ void forget(const c10::OperatorHandle &, Stack *stack) {
         table().forget(args[0].toTensor());
 }
 
+// promise(Tensor t) -> (): another rank gives its bytes
+void promise(const c10::OperatorHandle &, Stack *stack) {
+    const auto args = take<1>(stack);
+    const std::lock_guard<std::mutex> guard(table().lock);
+    if (is_card(args[0].toTensor()))
+        table().promise(args[0].toTensor());
+}
+
 void forget_everything(const c10::OperatorHandle &, Stack *) {
     const std::lock_guard<std::mutex> guard(table().lock);
     table().forget_all();
@@ -243,6 +251,7 @@ TORCH_LIBRARY(tidemark_values, library) {
     add<written>(library, "written(Tensor t) -> ()");
     add<note_one>(library, "note_call(str name, Tensor[] args, Tensor[] outs) -> ()");
     add<forget>(library, "forget(Tensor t) -> ()");
+    add<promise>(library, "promise(Tensor t) -> ()");
     add<forget_addresses>(library, "forget_addresses(int[] addresses) -> ()");
     add<forget_everything>(library, "forget_all() -> ()");
     add<find>(library, "find(Tensor t) -> int");

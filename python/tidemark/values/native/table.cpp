@@ -192,6 +192,34 @@ void Table::forget(const at::Tensor &t) {
     rows_.erase(t.storage().unsafeGetStorageImpl());
 }
 
+void Table::promise(const at::Tensor &t) {
+    forget(t);
+    promised_.insert(t.storage().unsafeGetStorageImpl());
+    is_any_promised_ = true;
+}
+
+void Table::keep_promises(Arguments args) {
+    if (!is_any_promised_)
+        return;
+    std::vector<at::Tensor> kept;
+    {
+        const std::lock_guard<std::mutex> guard(lock);
+        for (const IValue &arg : args) {
+            each_tensor(arg, [&](const at::Tensor &t) {
+                if (is_card(t) && promised_.erase(t.storage().unsafeGetStorageImpl()) > 0)
+                    kept.push_back(t);
+            });
+        }
+        is_any_promised_ = !promised_.empty();
+    }
+    for (const at::Tensor &t : kept) {
+        ValuePtr value = leaf_of_card(t, *t.storage().unsafeGetStorageImpl());
+        const std::lock_guard<std::mutex> guard(lock);
+        if (value != nullptr && find(t) == nullptr)
+            put(t, std::move(value), false);
+    }
+}
+
 void Table::written(const at::Tensor &t) {
     const auto found = rows_.find(t.storage().unsafeGetStorageImpl());
     if (found == rows_.end())

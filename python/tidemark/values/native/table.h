@@ -5,8 +5,10 @@
 #pragma once
 #include "values.h"
 
+#include <atomic>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace tidemark {
 
@@ -36,6 +38,11 @@ class Table {
     // is_write: an operator wrote in place, and the version may still be raised once.
     void put(const at::Tensor &t, ValuePtr value, bool is_write);
     void forget(const at::Tensor &t);
+    // Another rank gives its bytes. The card gets them when something reads them, and loses them at
+    // the next kernel, which may write anywhere.
+    void promise(const at::Tensor &t);
+    // Before a kernel runs: promised arguments get rows. May wait for another rank, without the lock.
+    void keep_promises(Arguments args);
     // An operator wrote there that is not noted: floats count as they were, assumed.
     void written(const at::Tensor &t);
     // A kernel that is no operator may have written at these addresses of the card.
@@ -55,6 +62,8 @@ class Table {
     void count_held(const Value &value);
     bool is_same(Row &row, const at::Tensor &t);
     std::unordered_map<c10::StorageImpl *, Row> rows_;
+    std::unordered_set<const c10::StorageImpl *> promised_; // some may be dead
+    std::atomic<bool> is_any_promised_{false};              // read without the lock
     size_t next_sweep_ = SWEPT_ROWS;
     int64_t n_held_ = 0; // bytes of the host that values got since the last sweep
     uint64_t seed_ = 12345;

@@ -162,4 +162,21 @@ struct Node {
 c10::Storage host_storage(int64_t n_bytes);
 at::Tensor host_tensor(const c10::Storage &storage, const Geometry &geometry);
 
+using Arguments = c10::ArrayRef<IValue>;
+
+// Calls f(tensor) for each tensor of an argument, alone or in a list.
+template <class F> void each_tensor(const IValue &value, F f) {
+    if (value.isTensor()) {
+        f(value.toTensor());
+    } else if (value.isTensorList()) {
+        for (const IValue &item : value.toListRef())
+            f(item.toTensor());
+    } else if (value.isList()) {
+        for (const IValue &item : value.toListRef()) {
+            if (item.isTensor())
+                f(item.toTensor());
+        }
+    }
+}
+
 } // namespace tidemark
