@@ -161,9 +161,22 @@ static bool tell_failure(const tide_run_answer *of, size_t i, tide_run_place at)
     return is_at_peak;
 }
 
-/* Explains the margin if the size of the context was never measured. */
+/* Whether the card's memory is the host's, too. */
+static bool shares_host(const tide_run_answer *of, tide_run_place at) {
+    tide_card card;
+    return of->config->cards != NULL && tide_launch_card(of->config->cards, at.device, &card) &&
+           card.shares_host;
+}
+
+/* Explains the margin if the host shares it, and if the size of the context was never measured. */
 static void add_margin(const tide_run_answer *of, tide_run_place at, tide_text *to) {
     tide_card card;
+    char host[TIDE_BYTES_TEXT];
+    if (shares_host(of, at)) {
+        tide_text_add(to, " for the host, of which the program took %s here%s",
+                      tide_bytes_format(of->launch->host_peak_bytes, host),
+                      tide_run_is_job(of) ? " in its largest process" : "");
+    }
     if (of->config->cards != NULL &&
         (!tide_launch_card(of->config->cards, at.device, &card) || card.context_bytes < 0)) {
         tide_text_add(to, ", less what the CUDA context and libraries take, which is not measured "
@@ -173,6 +186,7 @@ static void add_margin(const tide_run_answer *of, tide_run_place at, tide_text *
 
 /* A failed program might have allocated more later: whether it fits is unknown. */
 static void add_verdict(const tide_run_answer *of, tide_run_place at, tide_text *to) {
+    char bytes[TIDE_BYTES_TEXT];
     bool has_failed = tide_run_has_failed(of);
     if (has_failed) {
         tide_run_say_failure(of, "", to);
@@ -183,6 +197,12 @@ static void add_verdict(const tide_run_answer *of, tide_run_place at, tide_text 
     tide_run_add_ranks(of, at, to);
     if (!has_failed) {
         tide_run_add_assumed_limit(of, to);
+    }
+    if (!has_failed && shares_host(of, at)) {
+        tide_text_add(
+            to,
+            " if the host and other programs take no more than %s of the memory that they share",
+            tide_bytes_format(tide_run_left_of(of, at), bytes));
     }
     tide_text_add(to, "%s ", has_failed ? "," : ":");
 }

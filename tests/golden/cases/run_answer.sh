@@ -65,6 +65,7 @@ run --device virtual:h100-80 -- sh program.sh assumed 70000000000 "d.py:1\tmask\
 run --device virtual:h100-80 -- sh program.sh assumed 0 "$(printf '%s' "$others" | sed 's/\\n/\n/g' | sed -n '3,7p' | sed 's/$/\\n/' | tr -d '\n')"
 run --device virtual:h100-80x2 -- sh program.sh assumed_ranks
 run --device virtual:v100-16 -- sh program.sh foreign
+run --device virtual:gb10 -- sh program.sh assumed 1000 | sed 's/took [0-9.]* [MG]iB here/took some here/' # its memory is the host's, too
 run --device virtual:h100-80 --clock virtual -- sh program.sh cards | grep clock
 run --device virtual:h100-80 --clock virtual -- sh program.sh launches "$golden/launches/make_launches.py" | grep clock
 run --device virtual:h100-80 --clock virtual --host-factor 0.7 -- sh program.sh launches "$golden/launches/make_launches.py" guessed | grep clock
