@@ -42,6 +42,8 @@ WAYS = {
     "user_opened": ("libcublas.so.13", CARD, CARD),
     "RTLD_DEEPBIND user_linked": ("libcudart.so.13", CARD, CARD),
     "RTLD_DEEPBIND user_opened": ("libcublas.so.13", CARD, CARD),
+    "dlmopen user_linked": ("libcudart.so.13", CARD, CARD),
+    "dlmopen user_opened": ("libcublas.so.13", CARD, CARD),
     "RTLD_NEXT cudaMalloc": RUNTIME,
     "RTLD_NEXT cudaDeviceReset": ("libchain.so",) * 3,
     "RTLD_NEXT where_is_this": ("none",) * 3,

@@ -1,4 +1,5 @@
 """Looks for two cards as programs do, by files; prints what is wrong."""
+import ctypes
 import glob
 import os
 import pathlib
@@ -42,6 +43,9 @@ def look_in_dev():
 
 def look_at_driver():
     version = pathlib.Path("/sys/module/nvidia/version").read_text().strip()
+    fopen = ctypes.CDLL(None).fopen
+    fopen.restype = ctypes.c_void_p
+    same("fopen", fopen(b"/sys/module/nvidia/version", b"r") is not None, True)
     text = pathlib.Path("/proc/driver/nvidia/version").read_text()
     same("version", text.startswith("NVRM version: ") and f"Kernel Module  {version}  " in text, True)
     same("params", "ModifyDeviceFiles: 0" in open("/proc/driver/nvidia/params").read(), True)

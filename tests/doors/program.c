@@ -58,9 +58,9 @@ static void print_errors(void) {
 
 typedef void *asker(const char *name);
 
-static void print_user_library(const char *file, int flags, const char *prefix) {
+/* What a library of the user finds: the function that it is linked with, and one that it opens. */
+static void print_user_library(void *library, const char *prefix) {
     static const char *const NAMES[] = {"user_linked", "user_opened"};
-    void *library = open_in(file, flags);
     for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
         char way[64];
         void *(*ask)(void) = NULL;
@@ -153,8 +153,10 @@ int main(int n_arguments, char **arguments) {
     void *found = dlsym(dlopen("libc.so.6", RTLD_NOW), "dlsym");
     memcpy(&look_up, &found, sizeof(found));
     print_file("dlsym of libc.so.6", look_up(deep, "cudaMalloc"));
-    print_user_library("libuser.so", RTLD_NOW, "");
-    print_user_library("libuserdeep.so", RTLD_NOW | RTLD_DEEPBIND, "RTLD_DEEPBIND ");
+    print_user_library(open_in("libuser.so", RTLD_NOW), "");
+    print_user_library(open_in("libuserdeep.so", RTLD_NOW | RTLD_DEEPBIND), "RTLD_DEEPBIND ");
+    (void)snprintf(path, sizeof(path), "%s/libuserapart.so", folder);
+    print_user_library(dlmopen(LM_ID_NEWLM, path, RTLD_NOW), "dlmopen ");
     print_next(open_in("libuser.so", RTLD_NOW));
     int (*probe)(void) = NULL;
     found = find("libcudnn.so.9", "cudnnProbe");

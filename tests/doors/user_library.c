@@ -1,4 +1,5 @@
-/* user_library.c - a library of the user: it is linked with the runtime, which its RUNPATH finds. */
+/* user_library.c - a library of the user: it is linked with the runtime, which its RUNPATH finds.
+ */
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include <dlfcn.h>
 #include <stddef.h>

@@ -11,15 +11,20 @@
 
 static void test_libraries_are_recognized_by_their_files(void **state) {
     (void)state;
-    static const char *const YES[] = {
-        "libcudart.so.13", "/usr/local/cuda/lib64/libcudart.so", "libcudart-1a2b3c4d.so.12.0",
-        "/a/nvidia/cublas/lib/libcublasLt.so.13", "libcudnn.so.9", "libcudnn_graph.so.9",
-        "libcudnn_engines_runtime_compiled.so.9.24.0", "/lib/libnccl.so.2", "libcuda.so.1",
-        "libnvidia-ml.so.580.82.07"};
-    static const char *const NO[] = {
-        "libcudart",        "libcudart.a",     "libcudart_shim.so", "libcudarts.so",
-        "libmycudart.so",   "libtorch_cuda.so", "libnvrtc.so.13",    "libcudnn_",
-        "/libcuda.so.1/lib", "libcudart-static", "libcudart.sound",   ""};
+    static const char *const YES[] = {"libcudart.so.13",
+                                      "/usr/local/cuda/lib64/libcudart.so",
+                                      "libcudart-1a2b3c4d.so.12.0",
+                                      "/a/nvidia/cublas/lib/libcublasLt.so.13",
+                                      "libcudnn.so.9",
+                                      "libcudnn_graph.so.9",
+                                      "libcudnn_engines_runtime_compiled.so.9.24.0",
+                                      "/lib/libnccl.so.2",
+                                      "libcuda.so.1",
+                                      "libnvidia-ml.so.580.82.07"};
+    static const char *const NO[] = {"libcudart",        "libcudart.a",     "libcudart_shim.so",
+                                     "libcudarts.so",    "libmycudart.so",  "libtorch_cuda.so",
+                                     "libnvrtc.so.13",   "libcudnn_",       "/libcuda.so.1/lib",
+                                     "libcudart-static", "libcudart.sound", ""};
     for (size_t i = 0; i < sizeof(YES) / sizeof(YES[0]); i++) {
         assert_true(tide_vc_is_nvidia_file(YES[i]));
     }
@@ -47,8 +52,8 @@ static void test_our_objects(void **state) {
 
 static void test_names_of_functions(void **state) {
     (void)state;
-    static const char *const YES[] = {"cuInit",      "cudaMalloc",  "__cudaRegisterFunction",
-                                      "nvmlInit_v2", "ncclSend",    "pncclSend",
+    static const char *const YES[] = {"cuInit",        "cudaMalloc", "__cudaRegisterFunction",
+                                      "nvmlInit_v2",   "ncclSend",   "pncclSend",
                                       "cublasLtCreate"};
     for (size_t i = 0; i < sizeof(YES) / sizeof(YES[0]); i++) {
         assert_true(tidemark_virtual_has_name(YES[i]));
