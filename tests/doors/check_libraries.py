@@ -14,7 +14,7 @@ import tempfile
 COPIES = ["libcudart-1a2b3c4d.so.12", "libcublas.so.13", "libnccl.so.2", "libcudnn.so.9", "libcudnn_graph.so.9",
           "libcusparse.so.12", "libcuda.so.1", "libnvidia-ml.so.1", "libnvrtc.so.13", "libmine.so"]
 LIVE, CARD = "libtidemark_live.so", "libtidemark_virtual_cuda.so"
-# Each way: who answers without a card, who with one, and who with one if nothing of ours records.
+# Each way: who answers without a card, who with one, and who with one if the recorder is absent.
 RUNTIME = ("libcudart.so.13", LIVE, CARD)
 WAYS = {
     "libcudart.so.13 cudaMalloc": RUNTIME,

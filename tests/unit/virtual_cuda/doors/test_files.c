@@ -1,4 +1,4 @@
-/* The names of NVIDIA's libraries, of the driver's and of ours. */
+/* The names of NVIDIA's libraries, of the driver's and our own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
