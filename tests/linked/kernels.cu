@@ -44,7 +44,8 @@ extern "C" int library_work(void) {
     fill<<<1, 256>>>(a);
     printf("launch %d\n", cudaGetLastError());
     run_graph(a);
-    printf("attributes %d %d\n", cudaFuncGetAttributes(&attributes, fill), attributes.numRegs > 0);
+    cudaError_t status = cudaFuncGetAttributes(&attributes, fill);
+    printf("attributes %d %d\n", status, attributes.numRegs > 0);
     printf("properties %d\n", cudaGetDeviceProperties(&properties, 0));
     printf("card %s %d\n", properties.name, properties.multiProcessorCount);
     take_memory(size_t(1) << 45);

@@ -47,7 +47,7 @@ static struct found {
 } found;
 TIDE_VC_LOCK(lock, NULL);
 
-/* ---- the object with an address, and the two objects of ours ---- */
+/* ---- the object with an address, and our two objects ---- */
 
 typedef struct objects {
     uintptr_t code; /* wanted */
