@@ -100,7 +100,15 @@ def check_refusals(at):
     guard = at.build("librefuses.so", "-shared", "-fPIC", "refuses_code.c")
     out, said = at.run(at.linked("guarded"), preload=guard)
     need(out == ["cudaMalloc 500"], out, said)
+    need(DONE not in said, said)
     need("the system does not allow to change its code (Permission denied" in said, said)
+
+
+def check_pages(at):
+    """Code is never writable and executable at the same time."""
+    guard = at.build("libboth.so", "-shared", "-fPIC", "-DBOTH", "refuses_code.c")
+    out, said = at.run(at.linked("program"), preload=guard)
+    need(out == ["cudaMalloc 0"], out, said)
 
 
 def check_names_only(at):
@@ -114,7 +122,8 @@ def main():
     tidemark, compiler, folder = sys.argv[1], sys.argv[2], os.path.abspath(sys.argv[3])
     os.makedirs(folder, exist_ok=True)
     at = Builder(os.path.abspath(tidemark), compiler, folder)
-    for check in (check_program, check_libraries, check_versions, check_refusals, check_names_only):
+    for check in (check_program, check_libraries, check_versions, check_refusals, check_pages,
+                  check_names_only):
         check(at)
 
 

@@ -17,20 +17,6 @@ static void *take_memory(size_t n_bytes) {
 }
 #endif
 
-/* Prints the mappings that are writable and executable. */
-static void print_mappings(void) {
-    char line[512];
-    FILE *file = fopen("/proc/self/maps", "r");
-    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
-        if (strstr(line, " rwx") != NULL) {
-            printf("writable code: %s", line);
-        }
-    }
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-}
-
 int main(int argc, char **argv) {
     int (*work)(void) = NULL;
     void *found = dlsym(RTLD_DEFAULT, "library_work");
@@ -49,6 +35,5 @@ int main(int argc, char **argv) {
     if (work != NULL) {
         (void)work();
     }
-    print_mappings();
     return 0;
 }

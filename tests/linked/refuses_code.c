@@ -1,4 +1,5 @@
-/* A system that does not execute pages that were written, as under SELinux: to be preloaded. */
+/* A system that does not execute pages that were written, as under SELinux, or, with BOTH, that has
+ * no pages which are writable and executable: to be preloaded. */
 #define _GNU_SOURCE /* syscall */
 #include <errno.h>
 #include <stddef.h>
@@ -6,8 +7,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#ifdef BOTH
+enum { REFUSED = PROT_EXEC | PROT_WRITE };
+#else
+enum { REFUSED = PROT_EXEC };
+#endif
+
 int mprotect(void *address, size_t n_bytes, int protection) {
-    if ((protection & PROT_EXEC) != 0) {
+    if ((protection & REFUSED) == REFUSED) {
         errno = EACCES;
         return -1;
     }

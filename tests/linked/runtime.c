@@ -29,6 +29,9 @@ int libcudart_static_0123(void) {
 }
 
 int cudaRuntimeGetVersion(int *ret_version) {
+    if (ret_version == NULL) { /* longer than a jump */
+        return libcudart_static_0123();
+    }
     *ret_version = VERSION;
     return 0;
 }
