@@ -297,6 +297,7 @@ static void tell_nothing(const tide_run_answer *of) {
     if (has_failed) {
         tide_run_tell_early_failure(of);
     }
+    tide_run_tell_pools(of);
     tide_run_tell_assumed(of);
     if (of->list->n_inexact > 0) {
         tide_run_tell_inexact(of);
@@ -346,6 +347,7 @@ void tide_run_tell(const tide_run_answer *answer) {
     } else {
         tide_run_tell_other_cards(answer, at);
     }
+    tide_run_tell_pools(answer);
     tide_run_tell_spill(answer);
     tell_peak(answer, at, is_peak_told);
     if (tide_run_is_job(answer)) {

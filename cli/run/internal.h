@@ -127,6 +127,9 @@ TIDE_NODISCARD tide_status tide_run_set_clock(const tide_run_command_options *op
 /* Prints that times of the program were a forecast. */
 void tide_run_tell_clock(const tide_run_answer *of);
 
+/* pools.c. Prints a line for each cache of keys and values of a server such as vLLM. */
+void tide_run_tell_pools(const tide_run_answer *of);
+
 /* Prints a line for each card that had more bytes in use than its memory. */
 void tide_run_tell_spill(const tide_run_answer *of);
 
