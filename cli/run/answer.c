@@ -174,6 +174,16 @@ static void add_margin(const tide_run_answer *of, tide_run_place at, tide_text *
 /* A failed program might have allocated more later: whether it fits is unknown. */
 static void add_verdict(const tide_run_answer *of, tide_run_place at, tide_text *to) {
     bool has_failed = tide_run_has_failed(of);
+    const tide_left_pool *pool = tide_run_small_pool(of);
+    if (pool != NULL) {
+        tide_text_add(to, "it does not fit ");
+        add_card(of, at, to);
+        add_limit(of, to);
+        tide_text_add(to, ": ");
+        tide_run_add_small_pool(pool, to);
+        tide_text_add(to, "; until then, ");
+        return;
+    }
     if (has_failed) {
         tide_run_say_failure(of, "", to);
     }
@@ -302,7 +312,7 @@ static void tell_nothing(const tide_run_answer *of) {
     if (of->list->n_inexact > 0) {
         tide_run_tell_inexact(of);
     }
-    if (has_failed && of->config->cards != NULL) {
+    if (has_failed && of->config->cards != NULL && tide_run_small_pool(of) == NULL) {
         tide_run_tell_cause(of);
     }
     if (has_failed) {
@@ -362,7 +372,9 @@ void tide_run_tell(const tide_run_answer *answer) {
         tide_run_tell_nccl(answer);
         tide_run_tell_assumed(answer);
         tide_run_tell_inexact(answer);
-        tide_run_tell_cause(answer);
+        if (tide_run_small_pool(answer) == NULL) {
+            tide_run_tell_cause(answer);
+        }
     }
     tide_run_tell_host_limit(answer);
     tide_run_tell_limits(answer);
