@@ -57,11 +57,11 @@ static int give_text(char *ret_text, unsigned n_bytes, const char *text) {
 }
 
 TIDE_VC_EXPORT int nvmlSystemGetDriverVersion(char *ret_text, unsigned n_bytes) {
-    return give_text(ret_text, n_bytes, "580.00");
+    return give_text(ret_text, n_bytes, TIDE_CARD_DRIVER);
 }
 
 TIDE_VC_EXPORT int nvmlSystemGetNVMLVersion(char *ret_text, unsigned n_bytes) {
-    return give_text(ret_text, n_bytes, "13.580.00");
+    return give_text(ret_text, n_bytes, "13." TIDE_CARD_DRIVER);
 }
 
 TIDE_VC_EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *ret_version) {
