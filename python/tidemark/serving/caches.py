@@ -13,44 +13,44 @@ OLDER = (("keys", "key_cache"), ("values", "value_cache"))  # lists of a cache, 
 CHANGES = ("update", "early_initialization", "reorder_cache", "batch_repeat_interleave", "batch_select_indices")
 
 
-def watch(tell):
+def watch(report):
     """Changes the classes of transformers' caches, now or when they are imported.
 
-    tell: takes pairs of a name and a tensor, and their category.
+    report: a function of pairs of a name and a tensor, and of their category.
     """
-    when_imported({"transformers.cache_utils": functools.partial(_change, tell)})
+    when_imported({"transformers.cache_utils": functools.partial(_change, report)})
 
 
-def _change(tell, module):
+def _change(report, module):
     base = getattr(module, "Cache", None)
     for kind in list(vars(module).values()):
         if base is not None and isinstance(kind, type) and issubclass(kind, base):
             for name in CHANGES:
                 function = vars(kind).get(name)
                 if inspect.isfunction(function):
-                    setattr(kind, name, _looked_at(tell, function))
+                    setattr(kind, name, _looked_at(report, function))
 
 
-def _looked_at(tell, function):
+def _looked_at(report, function):
     from torch.compiler import is_compiling
 
     @functools.wraps(function)
     def call(cache, *arguments, **named):
         result = function(cache, *arguments, **named)
         if not is_compiling():
-            _look(tell, cache, named.get("layer_idx", arguments[2] if len(arguments) > 2 else None))
+            _look(report, cache, named.get("layer_idx", arguments[2] if len(arguments) > 2 else None))
         return result
 
     return call
 
 
 @quietly
-def _look(tell, cache, layer):
+def _look(report, cache, layer):
     """Names the tensors of a layer of the cache; of all layers if the number is unknown."""
     found = [(f"cache.layers.{i}.{name}", value) for i, name, value in _held(cache, layer)
              if value is not None and not getattr(value, "requires_grad", False)]
     if found:
-        tell(found, "kv_cache")
+        report(found, "kv_cache")
 
 
 def _held(cache, layer):
