@@ -191,6 +191,16 @@ static void add_margin(const tide_run_answer *of, tide_run_place at, tide_text *
 static void add_verdict(const tide_run_answer *of, tide_run_place at, tide_text *to) {
     char bytes[TIDE_BYTES_TEXT];
     bool has_failed = tide_run_has_failed(of);
+    const tide_left_pool *pool = tide_run_small_pool(of);
+    if (pool != NULL) {
+        tide_text_add(to, "it does not fit ");
+        add_card(of, at, to);
+        add_limit(of, to);
+        tide_text_add(to, ": ");
+        tide_run_add_small_pool(pool, to);
+        tide_text_add(to, "; until then, ");
+        return;
+    }
     if (has_failed) {
         tide_run_say_failure(of, "", to);
     }
@@ -345,11 +355,12 @@ static void tell_nothing(const tide_run_answer *of) {
     if (has_failed) {
         tide_run_tell_early_failure(of);
     }
+    tide_run_tell_pools(of);
     tide_run_tell_assumed(of);
     if (of->list->n_inexact > 0) {
         tide_run_tell_inexact(of);
     }
-    if (has_failed && of->config->cards != NULL) {
+    if (has_failed && of->config->cards != NULL && tide_run_small_pool(of) == NULL) {
         tide_run_tell_cause(of);
     }
     if (has_failed) {
@@ -394,6 +405,7 @@ void tide_run_tell(const tide_run_answer *answer) {
     } else {
         tide_run_tell_other_cards(answer, at);
     }
+    tide_run_tell_pools(answer);
     tide_run_tell_spill(answer);
     tell_peak(answer, at, is_peak_told);
     if (tide_run_is_job(answer)) {
@@ -409,7 +421,9 @@ void tide_run_tell(const tide_run_answer *answer) {
         tide_run_tell_nccl(answer);
         tide_run_tell_assumed(answer);
         tide_run_tell_inexact(answer);
-        tide_run_tell_cause(answer);
+        if (tide_run_small_pool(answer) == NULL) {
+            tide_run_tell_cause(answer);
+        }
     }
     tide_run_tell_host_limit(answer);
     tide_run_tell_limits(answer);
