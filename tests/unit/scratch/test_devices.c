@@ -25,10 +25,16 @@ static void paths_are_recognized_in_any_form(void **state) {
 
 static void other_paths_stay(void **state) {
     (void)state;
-    static const char *const OTHERS[] = {
-        "/dev/null",          "/dev/nvidia0/../null", "/dev/shm/nvidia0", "/proc/driver/rtc",
-        "/proc/nvidia",       "/sys/nvidia",          "/home/nvidia0",    "nvidia0",
-        "/opt/nvidia/dev/nvidia0", ""};
+    static const char *const OTHERS[] = {"/dev/null",
+                                         "/dev/nvidia0/../null",
+                                         "/dev/shm/nvidia0",
+                                         "/proc/driver/rtc",
+                                         "/proc/nvidia",
+                                         "/sys/nvidia",
+                                         "/home/nvidia0",
+                                         "nvidia0",
+                                         "/opt/nvidia/dev/nvidia0",
+                                         ""};
     for (size_t i = 0; i < sizeof(OTHERS) / sizeof(OTHERS[0]); i++) {
         assert_false(tide_scratch_is_device(AT_FDCWD, OTHERS[i]));
     }
@@ -54,7 +60,8 @@ static void real_files_of_these_names_are_hidden(void **state) {
     (void)snprintf(card, sizeof(card), "%s/run/card/dev", ground);
     assert_int_equal(tide_scratch_list_devices(real, card, &listing), 0);
     for (size_t i = 0; i < listing.n_entries; i++) {
-        (void)strcat(strcat(text, listing.entries[i].name), " ");
+        size_t n = strlen(text);
+        (void)snprintf(text + n, sizeof(text) - n, "%s ", listing.entries[i].name);
     }
     assert_string_equal(text, ". .. zero nvidia0 ");
     assert_int_equal(listing.entries[3].type, DT_CHR);
