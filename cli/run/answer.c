@@ -10,10 +10,7 @@
 #include "common/text/text.h"
 #include "programs/launch/left/peaks.h"
 
-enum {
-    LINE_BYTES = 2048,
-    MAX_LINKED = 4 /* files that are named */
-};
+enum { LINE_BYTES = 2048 };
 
 int64_t tide_run_allocated_peak(const tide_run_answer *of, tide_run_place at) {
     const tide_run_saved *process = &of->processes[at.process];
@@ -295,31 +292,6 @@ static void tell_files(const tide_run_answer *of, tide_run_place at) {
     tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
 }
 
-/* The last part of a path. */
-static const char *file_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
-/* Prints which files brought a CUDA runtime of their own. */
-static void tell_linked(const tide_run_answer *of) {
-    char line[LINE_BYTES];
-    const tide_left_list *list = of->list;
-    tide_text text = tide_text_in(line, sizeof(line));
-    for (size_t i = 0; i < list->n_linked && i < MAX_LINKED; i++) {
-        tide_text_add_item(&text, ", ", "%s (CUDA %s)", file_name(list->linked[i].path),
-                           list->linked[i].version);
-    }
-    if (list->n_linked > MAX_LINKED) {
-        tide_text_add(&text, " and %zu more", list->n_linked - MAX_LINKED);
-    }
-    if (list->n_linked > 0) {
-        tide_cli_note(
-            TIDE_COMMAND_RUN,
-            "the virtual card answered instead of the CUDA runtime that is linked into %s", line);
-    }
-}
-
 static void tell_nothing(const tide_run_answer *of) {
     bool has_failed = tide_run_has_failed(of);
     if (has_failed) {
@@ -385,7 +357,7 @@ void tide_run_tell(const tide_run_answer *answer) {
     tide_run_tell_time(answer, at);
     tide_run_tell_clock(answer);
     if (answer->config->cards != NULL) {
-        tell_linked(answer);
+        tide_run_tell_linked(answer);
         tide_run_tell_nccl(answer);
         tide_run_tell_assumed(answer);
         tide_run_tell_inexact(answer);

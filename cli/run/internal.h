@@ -149,6 +149,9 @@ void tide_run_tell_inexact(const tide_run_answer *of);
 /* Prints a line for each source that could not be recorded. */
 void tide_run_tell_limits(const tide_run_answer *of);
 
+/* linked.c. Prints which files brought a CUDA runtime of their own; nothing if none did. */
+void tide_run_tell_linked(const tide_run_answer *of);
+
 /* nccl.c. Prints the memory of NCCL itself, and whether a peak depends on when its work ends;
  * nothing if no process made a communicator. */
 void tide_run_tell_nccl(const tide_run_answer *of);
