@@ -286,7 +286,7 @@ static void tell_files(const tide_run_answer *of, tide_run_place at) {
     tide_text_add(&text, "; the program took %.1f s and %s of host memory%s", of->launch->seconds,
                   tide_bytes_format(host_bytes, host),
                   tide_run_is_job(of) ? " in its largest process" : "");
-    if (host_bytes > MUCH_HOST_BYTES) {
+    if (host_bytes > MUCH_HOST_BYTES && tide_run_has_pytorch(of)) {
         tide_text_add(&text, ": a model that is made under torch.device('cuda') takes none");
     }
     tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
@@ -308,10 +308,13 @@ static void tell_nothing(const tide_run_answer *of) {
         tide_run_tell_host_limit(of);
         return;
     }
-    tide_cli_note(
-        TIDE_COMMAND_RUN,
-        "no process of the program allocated GPU memory. Does it ask for the device cuda, and does "
-        "its PyTorch have CUDA (python -c 'import torch; print(torch.version.cuda)')?");
+    /* A program with its own runtime probably has no PyTorch. */
+    tide_run_tell_linked(of);
+    tide_cli_note(TIDE_COMMAND_RUN, "no process of the program allocated GPU memory%s",
+                  of->list->n_linked > 0
+                      ? ""
+                      : ". Does it ask for the device cuda, and does its PyTorch have CUDA (python "
+                        "-c 'import torch; print(torch.version.cuda)')?");
 }
 
 /* The card on which the process ran out of memory, which need not be the fullest. */

@@ -133,6 +133,9 @@ void tide_run_tell_spill(const tide_run_answer *of);
 /* The source of the requests: PyTorch, or a program without it. `snapshot` NULL: no history. */
 const char *tide_run_who(const tide_snapshot *snapshot);
 
+/* Whether PyTorch was imported by a process that left its data. */
+bool tide_run_has_pytorch(const tide_run_answer *of);
+
 /* host_limit.c. Prints a line about a limit of the host that may have ended the program; none
  * otherwise. */
 void tide_run_tell_host_limit(const tide_run_answer *of);

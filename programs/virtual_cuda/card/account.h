@@ -25,6 +25,9 @@ bool tide_vc_has_context(int device);
 int tide_vc_charge(int device, uint64_t n_bytes);
 void tide_vc_refund(int device, uint64_t n_bytes);
 
+/* Counts launches of kernels. */
+void tide_vc_count_launches(int device, uint64_t n);
+
 /* In use by all processes, including contexts and libraries. */
 uint64_t tide_vc_used_bytes(const tide_vc_card *card);
 uint64_t tide_vc_free_bytes(const tide_vc_card *card);
