@@ -213,7 +213,8 @@ static void report_managed(void) {
     uint64_t n_bytes = areas.managed_bytes;
     pthread_mutex_unlock(&lock);
     tide_vc_inexact_bytes("cudaMallocManaged",
-                          "managed memory is host memory here, and the card is not charged for it",
+                          "managed memory counts as allocated, but is host memory here, and the "
+                          "card is not charged for it",
                           rounded_up(n_bytes));
 }
 
