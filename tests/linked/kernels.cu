@@ -54,7 +54,9 @@ extern "C" int library_work(void) {
     cudaMallocManaged(&managed, size_t(3) << 20);
     cudaFree(managed);
     cudaMallocManaged(&managed, size_t(5) << 20);
-    managed[0] = 1;
+    if (managed != nullptr) {
+        managed[0] = 1;
+    }
     cudaFree(managed);
     printf("wait %d\n", cudaDeviceSynchronize());
     return 0;

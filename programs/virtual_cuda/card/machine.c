@@ -99,8 +99,7 @@ const tide_vc_card *tide_vc_card_at(int number) {
 }
 
 void tide_vc_uuid_text(const tide_vc_card *card, char ret_text[TIDE_VC_UUID_TEXT_BYTES]) {
-    (void)snprintf(ret_text, TIDE_VC_UUID_TEXT_BYTES, "GPU-%02x000000-0000-0000-0000-000000000000",
-                   (unsigned)card->number + 1);
+    tide_card_uuid(card->number, ret_text);
 }
 
 /* The card that an item of CUDA_VISIBLE_DEVICES names: by its number, or by the beginning of its
