@@ -1,6 +1,7 @@
 #include "device/card_text.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,4 +108,13 @@ bool tide_card_read(const char *text, size_t n, tide_card *ret_card) {
         }
     }
     return true;
+}
+
+void tide_card_uuid(int number, char ret_text[TIDE_CARD_UUID_BYTES]) {
+    (void)snprintf(ret_text, TIDE_CARD_UUID_BYTES, "GPU-%02x000000-0000-0000-0000-000000000000",
+                   (unsigned)number + 1);
+}
+
+void tide_card_pci(int number, char ret_text[TIDE_CARD_PCI_BYTES]) {
+    (void)snprintf(ret_text, TIDE_CARD_PCI_BYTES, "0000:%02x:00.0", (unsigned)number + 1);
 }

@@ -28,6 +28,14 @@ bool tide_card_set(tide_card *card, const char *member, int64_t value);
 /* Reads the first n bytes of a text. False if the table lacks the card or a member is wrong. */
 bool tide_card_read(const char *text, size_t n, tide_card *ret_card);
 
+/* What the driver of virtual cards reports about itself and about the card of a number on the
+ * machine, from 0: as NVML and the files of /proc have it. */
+#define TIDE_CARD_DRIVER "580.00"
+enum { TIDE_CARD_UUID_BYTES = 48, TIDE_CARD_PCI_BYTES = 24 };
+void tide_card_uuid(int number, char ret_text[TIDE_CARD_UUID_BYTES]);
+/* "0000:01:00.0" */
+void tide_card_pci(int number, char ret_text[TIDE_CARD_PCI_BYTES]);
+
 #ifdef __cplusplus
 }
 #endif

@@ -162,6 +162,7 @@ static tide_status make_names(const tide_launch *launch, tide_error *error) {
     } NAMES[] = {{"libcuda.so.1", OBJECT},
                  {"libcuda.so", OBJECT},
                  {"libnvidia-ml.so.1", OBJECT},
+                 {"libnvidia-ml.so", OBJECT},
                  {TIDE_LAUNCH_SMI, TIDE_LAUNCH_SMI}};
     char target[2 * TIDE_LAUNCH_PATH_BYTES];
     char link[2 * TIDE_LAUNCH_PATH_BYTES];

@@ -6,6 +6,7 @@
 
 #include "common/text/bytes.h"
 #include "programs/launch/compilers.h"
+#include "programs/launch/devices/devices.h"
 #include "programs/launch/launch_internal.h"
 #include "programs/launch/logs/logs.h"
 
@@ -111,6 +112,9 @@ tide_status tide_launch_run(const tide_launch_config *wanted, tide_launch *ret_l
     TIDE_TRY(tide_launch_check_scratch(ret_launch, config, error));
     TIDE_TRY(choose_log_bytes(ret_launch, &chosen, error));
     TIDE_TRY(tide_launch_make_folder(ret_launch, config->cards != NULL, error));
+    if (config->cards != NULL) {
+        TIDE_TRY(tide_launch_make_devices(ret_launch->folder, config->cards, error));
+    }
     if (config->log == NULL && config->method != TIDE_LAUNCH_HISTORY &&
         tide_launch_has_live(ret_launch)) {
         /* If no private folder survives a kill, fall back to the run's folder.

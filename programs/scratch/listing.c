@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "programs/scratch/devices.h"
 #include "programs/scratch/entries/calls_friend.h"
 #include "programs/scratch/marks.h"
 
@@ -145,6 +146,31 @@ int tide_scratch_list(const tide_scratch_place *place, tide_scratch_listing *ret
     n_kept = 0;
     for (size_t i = 0; i < listing.n_entries; i++) {
         keep_if(&listing, i, &n_kept, i >= n_copies || is_shown(place, &listing.entries[i]));
+    }
+    listing.n_entries = n_kept;
+    dots_first(&listing);
+    *ret_listing = listing;
+    return 0;
+}
+
+int tide_scratch_list_devices(const char *path, const char *card,
+                              tide_scratch_listing *ret_listing) {
+    tide_scratch_listing listing = {.n_entries = 0};
+    int result = append_folder(&listing, path);
+    size_t n_real = listing.n_entries;
+    result = result == 0 ? append_folder(&listing, card) : result;
+    if (result != 0) {
+        tide_scratch_listing_release(&listing);
+        return result;
+    }
+    size_t n_kept = 0;
+    for (size_t i = 0; i < listing.n_entries; i++) {
+        /* The card's folder also lists "." and "..". */
+        bool is_device = tide_scratch_device_hides(listing.entries[i].name);
+        if (i >= n_real && listing.entries[i].type == DT_REG) {
+            listing.entries[i].type = DT_CHR;
+        }
+        keep_if(&listing, i, &n_kept, is_device == (i >= n_real));
     }
     listing.n_entries = n_kept;
     dots_first(&listing);

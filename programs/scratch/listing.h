@@ -28,6 +28,11 @@ typedef struct tide_scratch_listing {
 /* "." and ".." come first. 0 or -errno: -ENOTDIR, -ENOMEM. After success, release the listing. */
 int tide_scratch_list(const tide_scratch_place *place, tide_scratch_listing *ret_listing);
 
+/* The same for a real folder that has files of the card (devices.h), which are in the folder
+ * `card`. */
+int tide_scratch_list_devices(const char *path, const char *card,
+                              tide_scratch_listing *ret_listing);
+
 /* The same for a real folder as it is, including marks. */
 int tide_scratch_list_real(const char *path, tide_scratch_listing *ret_listing);
 

@@ -9,6 +9,7 @@
 #include "programs/scratch/entries/calls_friend.h"
 #include "programs/scratch/change.h"
 #include "programs/scratch/copy_up.h"
+#include "programs/scratch/devices.h"
 #include "programs/scratch/place.h"
 
 enum { MAKING = O_CREAT | O_EXCL };
@@ -142,6 +143,10 @@ int tide_scratch_open(int at, const char *path, int flags, unsigned mode) {
     bool writes = (flags & O_PATH) == 0 &&
                   ((flags & O_ACCMODE) != O_RDONLY || (flags & (O_TRUNC | O_CREAT)) != 0 ||
                    (flags & O_TMPFILE) == O_TMPFILE);
+    char device[TIDE_SCRATCH_PATH_BYTES];
+    if (tide_scratch_may_be_device(path) && tide_scratch_device(at, path, device)) {
+        return tide_sys_open(AT_FDCWD, device, flags, mode);
+    }
     if (state->mode == TIDE_SCRATCH_OFF || path == NULL) {
         return tide_sys_open(at, path, flags, mode);
     }

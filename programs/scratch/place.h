@@ -48,8 +48,9 @@ int tide_scratch_look(int at, const char *path, tide_scratch_follow follow,
 
 /* The arguments with which a real read-only call finds the program's view of the file. The path is
  * valid as long as the place and the caller's path. -ENOENT: the program sees nothing there, though
- * a real file may exist; or another failure of tide_scratch_look. Costs nothing until something is
- * written. */
+ * a real file may exist; or another failure of tide_scratch_look. Costs next to nothing until
+ * something is written. A file of the card (devices.h) leaves the other members of the place as
+ * they were. */
 int tide_scratch_see(int *at, const char **path, tide_scratch_follow follow,
                      tide_scratch_place *place);
 

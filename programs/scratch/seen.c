@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "programs/scratch/devices.h"
 #include "programs/scratch/entries/calls_friend.h"
 #include "programs/scratch/place.h"
 
@@ -26,7 +27,15 @@ const char *tide_scratch_text(const tide_scratch_place *place, const char *path)
 
 int tide_scratch_see(int *at, const char **path, tide_scratch_follow follow,
                      tide_scratch_place *place) {
-    if (*path == NULL || !tide_scratch_has_written()) {
+    if (*path == NULL) {
+        return 0;
+    }
+    if (tide_scratch_device(*at, *path, place->copy)) {
+        *at = AT_FDCWD;
+        *path = place->copy;
+        return 0;
+    }
+    if (!tide_scratch_has_written()) {
         return 0;
     }
     int result = tide_scratch_look(*at, *path, follow, place);

@@ -213,8 +213,19 @@ static bool init_folder(tide_scratch_state *state, const char *folder) {
            tide_sys_access(AT_FDCWD, "/proc/self/fd", X_OK, 0) == 0;
 }
 
+/* The folder of the card's files, if the run has one. */
+static const char *find_card(void) {
+    const char *run = getenv("TIDEMARK_RUN_FOLDER");
+    char path[TIDE_SCRATCH_PATH_BYTES] = "";
+    size_t n = 0;
+    bool is_there = run != NULL && run[0] == '/' && text_put(path, &n, run) &&
+                    text_put(path, &n, "/card") && tide_sys_access(AT_FDCWD, path, X_OK, 0) == 0;
+    return is_there ? tide_scratch_lasting_text(path, n) : NULL;
+}
+
 static void init(void) {
     tide_scratch_state *state = &own.state;
+    state->card = find_card();
     const char *folder = getenv("TIDEMARK_SCRATCH");
     if (folder == NULL || folder[0] == '\0') {
         return;
@@ -235,6 +246,11 @@ static void init(void) {
 const tide_scratch_state *tide_scratch_state_get(void) {
     (void)pthread_once(&own.once, init);
     return &own.state;
+}
+
+bool tide_scratch_serves(void) {
+    const tide_scratch_state *state = tide_scratch_state_get();
+    return state->mode != TIDE_SCRATCH_OFF || state->card != NULL;
 }
 
 bool tide_scratch_has_written(void) {

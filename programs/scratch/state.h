@@ -36,10 +36,15 @@ typedef struct tide_scratch_state {
     size_t n_folder;                         /* length of FOLDER in it */
     const char *real[TIDE_SCRATCH_MAX_REAL]; /* folders whose content stays real */
     size_t n_real;
+    const char *card; /* RUN/card, the files of the virtual cards (devices.h); NULL: no card */
 } tide_scratch_state;
 
 /* The first call in a process reads the environment and creates the missing parts of FOLDER. */
 const tide_scratch_state *tide_scratch_state_get(void);
+
+/* Whether the program's view of files differs from the real one in any way: in ON and BROKEN, or by
+ * the files of a card. */
+bool tide_scratch_serves(void);
 
 /* Whether any process has written anything yet. Until then every path is plain. */
 bool tide_scratch_has_written(void);

@@ -193,34 +193,65 @@ typedef struct chosen {
 /* The C library's dlsym, for the jump below. */
 __attribute__((visibility("hidden"))) tide_live_dlsym *tide_live_next_dlsym;
 
-chosen tide_live_choose(void *handle, const char *name);
+chosen tide_live_choose(void *handle, const char *name, const void *caller);
 
 /* From the scratch view, if it is also preloaded (programs/scratch/entries/entry_symbols.c): its
  * stand-in for a function of the C library that is requested through the C library's own handle;
  * otherwise NULL. */
-extern void *tidemark_scratch_symbol(void *handle, const char *name) __attribute__((weak));
+extern void *tidemark_scratch_symbol(void *handle, const char *name, const void *caller)
+    __attribute__((weak));
+
+/* From the virtual card, if it is also preloaded (programs/virtual_cuda/doors/doors.h). */
+extern void *tidemark_virtual_symbol(const char *name, void *found) __attribute__((weak));
+extern void *tidemark_virtual_next(const char *name, const void *caller) __attribute__((weak));
+
+/* The C library's result for a function of CUDA, or what the card has in its place. */
+static void *look_up(void *handle, const char *name) {
+    void *found = tide_live_next_dlsym(handle, name);
+    return tidemark_virtual_symbol != NULL ? tidemark_virtual_symbol(name, found) : found;
+}
+
+/* The result for a name without a stand-in. A lookup that fails is repeated by the C library, which
+ * keeps the text for dlerror. */
+static chosen choose_plainly(void *handle, const char *name) {
+    chosen result = {.name = name};
+    if (handle != RTLD_DEFAULT && tidemark_virtual_symbol != NULL) {
+        result.found = look_up(handle, name);
+    }
+    return result;
+}
+
+/* The result for RTLD_NEXT, or for a name that is not CUDA's. */
+static chosen choose_elsewhere(void *handle, const char *name, const void *caller) {
+    chosen result = {.name = name};
+    if (handle == RTLD_NEXT) {
+        result.found = tidemark_virtual_next != NULL ? tidemark_virtual_next(name, caller) : NULL;
+    } else if (tidemark_scratch_symbol != NULL) {
+        result.found = tidemark_scratch_symbol(handle, name, caller);
+    }
+    return result;
+}
 
 /* Allocates nothing for a name that is not CUDA's, because a malloc may use dlsym to find the next
  * malloc while it starts. */
-__attribute__((visibility("hidden"), used)) chosen tide_live_choose(void *handle,
-                                                                    const char *name) {
+__attribute__((visibility("hidden"), used)) chosen tide_live_choose(void *handle, const char *name,
+                                                                    const void *caller) {
     chosen as_asked = {.name = name};
     if (tide_live_next_dlsym == NULL) {
         tide_live_next_dlsym = tide_live_real_dlsym();
     }
-    if (name == NULL || handle == RTLD_NEXT) {
+    if (name == NULL) {
         return as_asked;
     }
-    if (name[0] != 'c' || name[1] != 'u') {
-        void *in_view =
-            tidemark_scratch_symbol != NULL ? tidemark_scratch_symbol(handle, name) : NULL;
-        return in_view != NULL ? (chosen){.found = in_view} : as_asked;
+    if (handle == RTLD_NEXT || name[0] != 'c' || name[1] != 'u') {
+        return choose_elsewhere(handle, name, caller);
     }
     tide_live_hook *hook = find_hook(name);
     if (hook == NULL) {
-        return as_asked;
+        return choose_plainly(handle, name);
     }
-    tide_live_any *real = function_of(tide_live_next_dlsym(handle, name));
+    void *found = look_up(handle, name);
+    tide_live_any *real = function_of(found);
     if (real == hook->ours) {
         /* Our stand-in always exists; the program asks whether CUDA does. */
         bool is_there = tide_live_real_named(name, NULL) != NULL;
@@ -229,7 +260,7 @@ __attribute__((visibility("hidden"), used)) chosen tide_live_choose(void *handle
     }
     /* If the program opened the runtime itself, its calls of the driver are seen. */
     if (real == NULL || !is_of_driver(name) || !may_record()) {
-        return as_asked;
+        return (chosen){.found = handle != RTLD_DEFAULT ? found : NULL, .name = name};
     }
     set_real(hook, real);
     return (chosen){.found = object_of(hook->ours)};
@@ -248,6 +279,7 @@ __asm__(".text\n"
         "    .cfi_adjust_cfa_offset 8\n"
         "    subq $8, %rsp\n"
         "    .cfi_adjust_cfa_offset 8\n"
+        "    movq 24(%rsp), %rdx\n" /* the caller */
         "    call tide_live_choose\n"
         "    addq $8, %rsp\n"
         "    .cfi_adjust_cfa_offset -8\n"

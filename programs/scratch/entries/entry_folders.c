@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "programs/scratch/answer.h"
+#include "programs/scratch/devices.h"
 #include "programs/scratch/entries/calls_friend.h"
 #include "programs/scratch/entries/export.h"
 #include "programs/scratch/place.h"
@@ -62,6 +63,18 @@ TIDE_SCRATCH_EXPORT char *get_current_dir_name(void) {
     return getcwd(NULL, 0);
 }
 
+/* The path itself, if the card has the file. */
+static char *device_path(const char *path, char *text) {
+    char name[TIDE_SCRATCH_PATH_BYTES];
+    char file[TIDE_SCRATCH_PATH_BYTES];
+    if (!tide_scratch_device_name(AT_FDCWD, path, name) ||
+        !tide_scratch_device(AT_FDCWD, path, file)) {
+        return NULL;
+    }
+    errno = -tide_sys_access(AT_FDCWD, file, F_OK, 0);
+    return errno == 0 ? hand_over(name, text, TIDE_SCRATCH_PATH_BYTES, ENAMETOOLONG) : NULL;
+}
+
 static char *realpath_slowly(const char *path, char *text, char *(*next)(const char *, char *)) {
     tide_scratch_place place;
     struct stat status;
@@ -84,6 +97,10 @@ static char *realpath_slowly(const char *path, char *text, char *(*next)(const c
 TIDE_SCRATCH_EXPORT char *realpath(const char *path, char *text) {
     static char *(*next)(const char *, char *);
     TIDE_SCRATCH_NEXT(next, "realpath");
+    char *device = tide_scratch_may_be_device(path) ? device_path(path, text) : NULL;
+    if (device != NULL) {
+        return device;
+    }
     return path == NULL || !tide_scratch_has_written() ? next(path, text)
                                                        : realpath_slowly(path, text, next);
 }

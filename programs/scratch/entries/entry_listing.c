@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "programs/scratch/answer.h"
+#include "programs/scratch/devices.h"
 #include "programs/scratch/entries/calls_friend.h"
 #include "programs/scratch/entries/export.h"
 #include "programs/scratch/listing.h"
@@ -33,21 +34,19 @@ static view *view_of(DIR *folder) {
     return magic == MAGIC ? (view *)(void *)folder : NULL;
 }
 
-/* Makes a listing of the descriptor's folder, and takes ownership of the descriptor. NULL with
- * errno. */
-static DIR *make_view(int fd, const tide_scratch_place *place) {
-    view *v = calloc(1, sizeof(*v));
-    if (v == NULL) {
-        return NULL;
-    }
-    int result = tide_scratch_list(place, &v->listing);
+/* Makes the program's view of the descriptor's folder from a listing, which is released on failure,
+ * and takes ownership of the descriptor. `result`: of the listing. NULL with errno. */
+static DIR *make_view(int fd, int result, tide_scratch_listing *listing) {
+    view *v = result == 0 ? calloc(1, sizeof(*v)) : NULL;
     if (result != 0) {
-        free(v);
         errno = -result;
         return NULL;
     }
-    v->magic = MAGIC;
-    v->fd = fd;
+    if (v == NULL) {
+        tide_scratch_listing_release(listing);
+        return NULL;
+    }
+    *v = (view){.magic = MAGIC, .fd = fd, .listing = *listing};
     return (DIR *)(void *)v;
 }
 
@@ -58,22 +57,32 @@ static bool is_ours(const char *path, tide_scratch_place *place) {
            place->has_copy && place->is_folder;
 }
 
+/* Whether every folder is as the C library reads it. */
+static bool is_plain(void) {
+    return !tide_scratch_has_written() && tide_scratch_state_get()->card == NULL;
+}
+
 TIDE_SCRATCH_EXPORT DIR *fdopendir(int fd) {
     static DIR *(*next)(int);
     TIDE_SCRATCH_NEXT(next, "fdopendir");
     char path[TIDE_SCRATCH_PATH_BYTES];
+    char devices[TIDE_SCRATCH_PATH_BYTES];
     tide_scratch_place place;
-    if (!tide_scratch_has_written() || tide_scratch_path_of(fd, path) != 0 ||
-        !is_ours(path, &place)) {
+    tide_scratch_listing listing;
+    if (is_plain() || tide_scratch_path_of(fd, path) != 0) {
         return next(fd);
     }
-    return make_view(fd, &place);
+    if (tide_scratch_device_parent(path, devices)) {
+        return make_view(fd, tide_scratch_list_devices(path, devices, &listing), &listing);
+    }
+    return is_ours(path, &place) ? make_view(fd, tide_scratch_list(&place, &listing), &listing)
+                                 : next(fd);
 }
 
 TIDE_SCRATCH_EXPORT DIR *opendir(const char *path) {
     static DIR *(*next)(const char *);
     TIDE_SCRATCH_NEXT(next, "opendir");
-    if (!tide_scratch_has_written()) {
+    if (is_plain()) {
         return next(path);
     }
     int fd = (int)tide_scratch_answer(

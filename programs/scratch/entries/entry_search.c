@@ -23,7 +23,8 @@ TIDE_SCRATCH_EXPORT int glob64(const char *pattern, int flags, int (*failed)(con
                                glob64_t *found) {
     static int (*next)(const char *, int, int (*)(const char *, int), glob64_t *);
     TIDE_SCRATCH_NEXT(next, "glob64");
-    if (tide_scratch_has_written() && (flags & GLOB_ALTDIRFUNC) == 0) {
+    bool is_changed = tide_scratch_has_written() || tide_scratch_state_get()->card != NULL;
+    if (is_changed && (flags & GLOB_ALTDIRFUNC) == 0) {
         flags |= GLOB_ALTDIRFUNC;
         found->gl_closedir = close_folder;
         found->gl_readdir = read_folder64;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "programs/scratch/answer.h"
+#include "programs/scratch/devices.h"
 #include "programs/scratch/entries/calls_friend.h"
 #include "programs/scratch/entries/export.h"
 #include "programs/scratch/place.h"
@@ -17,10 +18,11 @@ static tide_scratch_follow follow_of(int flags) {
     return (flags & AT_SYMLINK_NOFOLLOW) != 0 ? TIDE_SCRATCH_NOFOLLOW : TIDE_SCRATCH_FOLLOW;
 }
 
-/* Whether no lookup is needed: the path means a descriptor, or nothing is written. */
+/* Whether no lookup is needed: the path means a descriptor, or nothing is written and it is no
+ * file of a card. */
 static bool is_plain(const char *path, int flags) {
     return path == NULL || (path[0] == '\0' && (flags & AT_EMPTY_PATH) != 0) ||
-           !tide_scratch_has_written();
+           (!tide_scratch_has_written() && !tide_scratch_may_be_device(path));
 }
 
 /* A folder that has a copy and whose real content is also visible. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "programs/scratch/answer.h"
+#include "programs/scratch/devices.h"
 #include "programs/scratch/entries/calls_friend.h"
 #include "programs/scratch/entries/export.h"
 #include "programs/scratch/opening.h"
@@ -33,8 +34,9 @@ TIDE_SCRATCH_EXPORT FILE *fopen(const char *path, const char *mode) {
     TIDE_SCRATCH_NEXT(next, "fopen");
     int flags = flags_of(mode);
     bool reads = flags == O_RDONLY || flags == (O_RDONLY | O_CLOEXEC);
-    if (tide_scratch_state_get()->mode == TIDE_SCRATCH_OFF || flags < 0 ||
-        (reads && !tide_scratch_has_written())) {
+    bool is_plain = tide_scratch_state_get()->mode == TIDE_SCRATCH_OFF ||
+                    (reads && !tide_scratch_has_written());
+    if (flags < 0 || (is_plain && !tide_scratch_may_be_device(path))) {
         return next(path, mode);
     }
     int fd = (int)tide_scratch_answer(tide_scratch_open(AT_FDCWD, path, flags, 0666));
@@ -77,7 +79,8 @@ TIDE_SCRATCH_EXPORT FILE *freopen(const char *path, const char *mode, FILE *file
     static FILE *(*next)(const char *, const char *, FILE *);
     TIDE_SCRATCH_NEXT(next, "freopen");
     int flags = flags_of(mode);
-    if (tide_scratch_state_get()->mode == TIDE_SCRATCH_OFF || path == NULL || flags < 0) {
+    bool is_off = tide_scratch_state_get()->mode == TIDE_SCRATCH_OFF;
+    if (path == NULL || flags < 0 || (is_off && !tide_scratch_may_be_device(path))) {
         return next(path, mode, file);
     }
     int fd = (int)tide_scratch_answer(tide_scratch_open(AT_FDCWD, path, flags | O_CLOEXEC, 0666));

@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE /* RTLD_DEFAULT, RTLD_NEXT */
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "programs/scratch/answer.h"
@@ -32,23 +33,45 @@ static void find_next(void) {
     memcpy(&tide_scratch_next_dlsym, name != NULL ? &name : (void *)&none, sizeof(void *));
 }
 
+/* From the virtual card, if it is also preloaded (programs/virtual_cuda/doors/doors.h). */
+extern bool tidemark_virtual_has_name(const char *name) __attribute__((weak));
+extern void *tidemark_virtual_symbol(const char *name, void *found) __attribute__((weak));
+extern void *tidemark_virtual_next(const char *name, const void *caller) __attribute__((weak));
+
+static void *look_up(void *handle, const char *name, const char *version) {
+    return version == NULL ? tide_scratch_next_dlsym(handle, name)
+                           : tide_scratch_next_dlvsym(handle, name, version);
+}
+
+/* The virtual card's function for a name of NVIDIA's. NULL: the C library answers. */
+static void *choose_of_card(void *handle, const char *name, const char *version,
+                            const void *caller) {
+    if (handle == RTLD_NEXT) {
+        return tidemark_virtual_next(name, caller);
+    }
+    return handle == RTLD_DEFAULT ? NULL
+                                  : tidemark_virtual_symbol(name, look_up(handle, name, version));
+}
+
 /* The view's function, if the handle's function of that name and `version` (NULL: any) is the C
- * library's own. Otherwise NULL, and the caller asks the C library, which looks at its caller for
- * RTLD_NEXT and RTLD_DEFAULT.
+ * library's own, or the virtual card's function. Otherwise NULL, and the caller asks the C library,
+ * which looks at its caller for RTLD_NEXT and RTLD_DEFAULT, and keeps the text for dlerror.
  */
-static void *choose(void *handle, const char *name, const char *version) {
+static void *choose(void *handle, const char *name, const char *version, const void *caller) {
     if (tide_scratch_next_dlsym == NULL) {
         find_next();
+    }
+    if (tidemark_virtual_has_name != NULL && tidemark_virtual_has_name(name)) {
+        return choose_of_card(handle, name, version, caller);
     }
     if (handle == RTLD_NEXT || handle == RTLD_DEFAULT || name == NULL) {
         return NULL;
     }
     void *own = tide_scratch_own_symbol(name);
-    if (own == NULL || tide_scratch_state_get()->mode == TIDE_SCRATCH_OFF) {
+    if (own == NULL || !tide_scratch_serves()) {
         return NULL;
     }
-    void *found = version == NULL ? tide_scratch_next_dlsym(handle, name)
-                                  : tide_scratch_next_dlvsym(handle, name, version);
+    void *found = look_up(handle, name, version);
     if (found == NULL || !tide_scratch_is_of_library(found)) {
         return NULL;
     }
@@ -59,17 +82,21 @@ static void *choose(void *handle, const char *name, const char *version) {
     return own;
 }
 
-void *tidemark_scratch_symbol(void *handle, const char *name);
-void *tide_scratch_choose_version(void *handle, const char *name, const char *version);
+void *tidemark_scratch_symbol(void *handle, const char *name, const void *caller);
+void *tide_scratch_choose_version(void *handle, const char *name, const char *version,
+                                  const void *caller);
 
 /* For the recorder's dlsym, and for the one below. */
-TIDE_SCRATCH_EXPORT void *tidemark_scratch_symbol(void *handle, const char *name) {
-    return choose(handle, name, NULL);
+TIDE_SCRATCH_EXPORT void *tidemark_scratch_symbol(void *handle, const char *name,
+                                                  const void *caller) {
+    return choose(handle, name, NULL, caller);
 }
 
-__attribute__((visibility("hidden"), used)) void *
-tide_scratch_choose_version(void *handle, const char *name, const char *version) {
-    return choose(handle, name, version);
+__attribute__((visibility("hidden"), used)) void *tide_scratch_choose_version(void *handle,
+                                                                              const char *name,
+                                                                              const char *version,
+                                                                              const void *caller) {
+    return choose(handle, name, version, caller);
 }
 
 __asm__(".text\n"
@@ -83,6 +110,7 @@ __asm__(".text\n"
         "    .cfi_adjust_cfa_offset 8\n"
         "    subq $8, %rsp\n"
         "    .cfi_adjust_cfa_offset 8\n"
+        "    movq 24(%rsp), %rdx\n" /* the caller */
         "    call tidemark_scratch_symbol@PLT\n"
         "    addq $8, %rsp\n"
         "    .cfi_adjust_cfa_offset -8\n"
@@ -108,6 +136,7 @@ __asm__(".text\n"
         "    .cfi_adjust_cfa_offset 8\n"
         "    pushq %rdx\n"
         "    .cfi_adjust_cfa_offset 8\n"
+        "    movq 24(%rsp), %rcx\n" /* the caller */
         "    call tide_scratch_choose_version\n"
         "    popq %rdx\n"
         "    .cfi_adjust_cfa_offset -8\n"

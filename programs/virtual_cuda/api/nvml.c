@@ -57,11 +57,11 @@ static int give_text(char *ret_text, unsigned n_bytes, const char *text) {
 }
 
 TIDE_VC_EXPORT int nvmlSystemGetDriverVersion(char *ret_text, unsigned n_bytes) {
-    return give_text(ret_text, n_bytes, "580.00");
+    return give_text(ret_text, n_bytes, TIDE_CARD_DRIVER);
 }
 
 TIDE_VC_EXPORT int nvmlSystemGetNVMLVersion(char *ret_text, unsigned n_bytes) {
-    return give_text(ret_text, n_bytes, "13.580.00");
+    return give_text(ret_text, n_bytes, "13." TIDE_CARD_DRIVER);
 }
 
 TIDE_VC_EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *ret_version) {
@@ -127,9 +127,13 @@ TIDE_VC_EXPORT int nvmlDeviceGetCudaComputeCapability(const void *handle, int *r
 }
 
 /* nvmlMemory_t: total, free, used. */
+/* A card that has no memory of its own has no such figures: nvidia-smi prints [N/A] on a GB10. */
 TIDE_VC_EXPORT int nvmlDeviceGetMemoryInfo(const void *handle, unsigned long long *ret) {
     if (!is_handle(handle)) {
         return INVALID_ARGUMENT;
+    }
+    if (tide_vc_card_at(number_of(handle))->card->shares_host) {
+        return NOT_SUPPORTED;
     }
     ret[0] = tide_vc_card_at(number_of(handle))->total_bytes;
     ret[1] = tide_vc_free_bytes(tide_vc_card_at(number_of(handle)));

@@ -41,7 +41,8 @@ class Table {
     // Another rank gives its bytes. The card gets them when something reads them, and loses them at
     // the next kernel, which may write anywhere.
     void promise(const at::Tensor &t);
-    // Before a kernel runs: promised arguments get rows. May wait for another rank, without the lock.
+    // Before a kernel runs: promised arguments get rows. May wait for another rank, without the
+    // lock.
     void keep_promises(Arguments args);
     // An operator wrote there that is not noted: floats count as they were, assumed.
     void written(const at::Tensor &t);
