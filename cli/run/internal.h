@@ -127,6 +127,13 @@ TIDE_NODISCARD tide_status tide_run_set_clock(const tide_run_command_options *op
 /* Prints that times of the program were a forecast. */
 void tide_run_tell_clock(const tide_run_answer *of);
 
+/* pools.c. Prints a line for each cache of keys and values of a server such as vLLM. */
+void tide_run_tell_pools(const tide_run_answer *of);
+/* The cache whose lack of room ended the program, so the program does not fit; NULL if there is
+ * none. */
+const tide_left_pool *tide_run_small_pool(const tide_run_answer *of);
+void tide_run_add_small_pool(const tide_left_pool *pool, tide_text *to);
+
 /* Prints a line for each card that had more bytes in use than its memory. */
 void tide_run_tell_spill(const tide_run_answer *of);
 

@@ -33,6 +33,10 @@ class Reader:
             self.look_at_optimizer(optimizer, has_stepped=True)
         self.look_at_workspaces()
 
+    def tell_values(self, named_values, category):
+        """Names the tensors that something other than a module or an optimizer holds."""
+        self._tell(named_values, category)
+
     @quietly
     def look_at_call(self, module, arguments=()):
         """A module that is in no other was called, if known for the first time."""

@@ -17,6 +17,7 @@ from . import (
     failure, generated, graph, groups, live, live_names, modules, names, operators, own_history, program, ranges, ranks, saving,
     settings, source, steps, telling, types_held
 )
+from .serving import caches, pools
 
 MAX_ENTRIES = 1_000_000  # events that PyTorch keeps; older ones are dropped and counted in the answer
 
@@ -56,6 +57,7 @@ def prepare(cuda):
     ranks.watch()
     groups.watch()
     generated.watch()
+    pools.watch()
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is signal.SIG_DFL:
@@ -119,6 +121,7 @@ def _begin():
         modules.watch(_recording.names.modules)
         steps.watch(_recording.marks, _recording.names, end_now)
         _watch_workspaces(torch)
+        caches.watch(_name_caches)
         _begin_values()
     except Exception as error:  # the program must not see it
         _tell(f"the program is not recorded: {type(error).__name__}: {error}")
@@ -132,6 +135,11 @@ def _watch_workspaces(torch):
         clear()
 
     torch._C._cuda_clearCublasWorkspaces = name_and_clear
+
+
+def _name_caches(named_values, category):
+    """Looked up at each call: a forked child has names of its own."""
+    _recording.names.tell_values(named_values, category)
 
 
 def _begin_values():

@@ -112,20 +112,30 @@ static bool may_be_workspace(const traces *of) {
            (of->n_bytes == OF_HOPPER || of->n_bytes == OF_OTHERS);
 }
 
+/* Whether a block is released in the call of a module that made it, in the same pass. */
+static bool is_within_call(const traces *of) {
+    bool is_backward = (of->made & TIDE_SIGN_BACKWARD) != 0;
+    bool ends_in_backward = (of->freed & TIDE_SIGN_BACKWARD) != 0;
+    return of->is_released && (of->freed & TIDE_SIGN_MODULE) != 0 &&
+           ends_in_backward == is_backward && of->is_same_module_call;
+}
+
+/* Whether a block belongs to a cache of keys and values. A layer also makes temporaries there. */
+static bool is_cache(const traces *of) {
+    unsigned both = TIDE_SIGN_GENERATES | TIDE_SIGN_CACHE;
+    return (of->made & both) == both && !is_within_call(of);
+}
+
 /* The forward pass, including one recomputed in the backward pass, and the backward pass. */
 static uint8_t rule_of_pass(const traces *of) {
     bool is_forward = (of->made & TIDE_SIGN_MODULE) != 0;
-    bool is_backward = (of->made & TIDE_SIGN_BACKWARD) != 0;
-    bool ends_in_backward = (of->freed & TIDE_SIGN_BACKWARD) != 0;
     if (is_forward && may_be_workspace(of)) {
         return TIDE_NO_RULE;
     }
     if (is_forward) {
-        bool is_within = of->is_released && (of->freed & TIDE_SIGN_MODULE) != 0 &&
-                         ends_in_backward == is_backward && of->is_same_module_call;
-        return is_within ? TIDE_RULE_FORWARD : TIDE_RULE_FORWARD_KEPT;
+        return is_within_call(of) ? TIDE_RULE_FORWARD : TIDE_RULE_FORWARD_KEPT;
     }
-    bool is_within = of->is_released && ends_in_backward;
+    bool is_within = of->is_released && (of->freed & TIDE_SIGN_BACKWARD) != 0;
     return is_within ? TIDE_RULE_BACKWARD : TIDE_RULE_BACKWARD_KEPT;
 }
 
@@ -154,6 +164,9 @@ static uint8_t built_in_rule(const traces *of) {
     }
     if ((of->made & TIDE_SIGN_COLLECTIVE) != 0) {
         return TIDE_RULE_COLLECTIVE;
+    }
+    if (is_cache(of)) {
+        return TIDE_RULE_KV_CACHE;
     }
     if ((of->made & TIDE_SIGN_ACCUMULATE) != 0) {
         return TIDE_RULE_ACCUMULATE;

@@ -18,6 +18,29 @@ const char *tide_last_name(const char *function) {
     return dot != NULL ? dot + 1 : function;
 }
 
+static bool is_one_of(const char *text, const char *const *names) {
+    while (*names != NULL && strcmp(text, *names) != 0) {
+        names++;
+    }
+    return *names != NULL;
+}
+
+/* Caches of keys and values: the layers of transformers' caches, and the functions that allocate
+ * the pools of vLLM and SGLang. transformers also fills a cache while it trains, and then autograd
+ * keeps the same tensors, so its functions count only within generate(). */
+static unsigned cache_signs(const char *file, const char *function) {
+    static const char *const OF_VLLM[] = {"_allocate_kv_cache_tensors", "_allocate_kv_cache",
+                                          "allocate_kv_cache", NULL};
+    static const char *const OF_SGLANG[] = {"_create_buffers", "_create_buffer", NULL};
+    bool is_pool = (has(file, "vllm/") && is_one_of(function, OF_VLLM)) ||
+                   (has(file, "sglang/srt/mem_cache/") && is_one_of(function, OF_SGLANG));
+    if (is_pool) {
+        return TIDE_SIGN_GENERATES | TIDE_SIGN_CACHE;
+    }
+    return (has(file, "transformers/generation/") ? TIDE_SIGN_GENERATES : 0U) |
+           (has(file, "transformers/cache_utils.py") ? TIDE_SIGN_CACHE : 0U);
+}
+
 static unsigned python_signs(const char *file, const char *function) {
     bool is_modules = has(file, "torch/nn/modules/");
     unsigned signs = 0;
@@ -75,6 +98,7 @@ static unsigned signs_of(const tide_snapshot *snapshot, uint32_t frame, bool *re
         return native_signs(function);
     }
     return python_signs(file, tide_last_name(function)) |
+           cache_signs(file, tide_last_name(function)) |
            (has(file, "torch/distributed/") ? TIDE_SIGN_COLLECTIVE : 0U);
 }
 

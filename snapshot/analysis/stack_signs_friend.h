@@ -23,7 +23,9 @@ typedef enum tide_stack_sign {
     TIDE_SIGN_FORWARD = 512,    /* within the phase "forward" of a step */
     TIDE_SIGN_NATIVE = 1024,    /* the stack has frames of native code */
     TIDE_SIGN_ANNOTATED = 2048, /* within PyTorch's annotation of an optimizer's step */
-    TIDE_SIGN_CLOSURE = 4096    /* called by an optimizer, with passes of its own */
+    TIDE_SIGN_CLOSURE = 4096,   /* called by an optimizer, with passes of its own */
+    TIDE_SIGN_GENERATES = 8192, /* within code that only generates text, and trains nothing */
+    TIDE_SIGN_CACHE = 16384     /* in code that makes or extends a cache of keys and values */
 } tide_stack_sign;
 
 /* The signs of every stack of a snapshot, from its own frame and its callers'. The caller releases

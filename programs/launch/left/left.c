@@ -106,6 +106,23 @@ static bool is_known(tide_left_list *list, const tide_left_inexact *row) {
     return false;
 }
 
+static tide_status add_linked(tide_left_list *list, const char *version, const char *path) {
+    for (size_t i = 0; i < list->n_linked; i++) {
+        if (strcmp(list->linked[i].path, path) == 0) {
+            return TIDE_OK;
+        }
+    }
+    if (list->n_linked < TIDE_LEFT_MAX_LINKED) {
+        tide_left_linked row = {.version = tide_arena_text(&list->arena, version),
+                                .path = tide_arena_text(&list->arena, path)};
+        if (row.version == NULL || row.path == NULL) {
+            return TIDE_NO_MEMORY;
+        }
+        list->linked[list->n_linked++] = row;
+    }
+    return TIDE_OK;
+}
+
 /* A line is KIND<TAB>CALL<TAB>TEXT, and perhaps <TAB>BYTES<TAB>PLACE; without BYTES the bound is
  * -1. */
 static tide_status add_line(tide_left_list *list, size_t *capacity, int64_t pid, char *line) {
@@ -117,6 +134,9 @@ static tide_status add_line(tide_left_list *list, size_t *capacity, int64_t pid,
     const char *place = strtok_r(NULL, "\t", &rest);
     if (kind == NULL || call == NULL || what == NULL) {
         return TIDE_OK; /* a process that was killed may have left half a line */
+    }
+    if (strcmp(kind, "linked") == 0) {
+        return add_linked(list, call, what);
     }
     tide_left_inexact row = {.pid = pid,
                              .call = tide_arena_text(&list->arena, call),
@@ -154,6 +174,20 @@ tide_status tide_left_read_lines(const tide_launch *launch, int64_t pid, const c
     const tide_hostmem *mem = tide_hostmem_default();
     mem->release(mem->ctx, text);
     return status;
+}
+
+bool tide_left_parse_numbers(const char *text, size_t n, int64_t *ret) {
+    for (size_t i = 0; i < n; i++) {
+        char *end = NULL;
+        ret[i] = strtoll(text, &end, 10);
+        bool is_last = i + 1 == n;
+        if (end == text || (!is_last && *end != '\t')) {
+            return false;
+        }
+        ret[i] = ret[i] < -1 ? -1 : ret[i]; /* such as a negative number that the program read */
+        text = end + !is_last;
+    }
+    return true;
 }
 
 static int compare(const void *a, const void *b) {
@@ -195,6 +229,7 @@ static tide_status read_folder(const tide_launch *launch, DIR *folder, tide_left
                                tide_error *error) {
     size_t capacity = 0;
     size_t assumed_capacity = 0;
+    size_t pool_capacity = 0;
     for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
         int64_t pid = tide_left_pid_of(entry->d_name, ".json");
         if (pid >= 0 && list->n_processes < TIDE_LEFT_MAX_PROCESSES) {
@@ -213,10 +248,15 @@ static tide_status read_folder(const tide_launch *launch, DIR *folder, tide_left
         if (pid >= 0) {
             TIDE_TRY(tide_left_read_assumed(launch, pid, &assumed_capacity, list, error));
         }
+        pid = tide_left_pid_of(entry->d_name, ".pool");
+        if (pid >= 0) {
+            TIDE_TRY(tide_left_read_pools(launch, pid, &pool_capacity, list, error));
+        }
     }
     drop_empty(list);
     tide_left_sort(list);
     tide_left_sort_assumed(list);
+    tide_left_sort_pools(list);
     return TIDE_OK;
 }
 
@@ -254,5 +294,6 @@ void tide_left_fini(tide_left_list *list) {
     const tide_hostmem *mem = tide_hostmem_default();
     mem->release(mem->ctx, list->inexact);
     mem->release(mem->ctx, list->assumed);
+    mem->release(mem->ctx, list->pools);
     tide_arena_fini(&list->arena);
 }

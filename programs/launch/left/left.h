@@ -3,9 +3,9 @@
  * Each process that used PyTorch's allocator leaves PID.pickle, PyTorch's own snapshot, and
  * PID.json with additional data (python/tidemark/ writes both). Each process that met something
  * inexact leaves PID.card with a line for it (programs/virtual_cuda/process/inexact.h), and each
- * that assumed a value PID.assumed (programs/wire/run_assumed.h). Each
- * process that a Python exception ended leaves PID.error with its name and the first line of its
- * message.
+ * that assumed a value PID.assumed (programs/wire/run_assumed.h). A server of language models
+ * leaves PID.pool. Each process that a Python exception ended leaves PID.error with its name and
+ * the first line of its message.
  *
  * A place in a history is given by rows: the number of blocks that a device has allocated and freed
  * so far, plus the failed allocations, each of which is one row.
@@ -70,11 +70,33 @@ typedef struct tide_left_inexact {
     bool is_host; /* refused by the host, not by the card */
 } tide_left_inexact;
 
+/* A CUDA runtime that is linked into a file, and that the virtual card answered instead of. */
+typedef struct tide_left_linked {
+    const char *version; /* "13.0" */
+    const char *path;
+} tide_left_linked;
+
+enum { TIDE_LEFT_MAX_LINKED = 32 };
+
 /* A value that a process read from a virtual card, and that was assumed. */
 typedef struct tide_left_assumed {
     int64_t pid;
     tide_snapshot_assumed row;
 } tide_left_assumed;
+
+/* The cache of keys and values that a server of language models keeps on a card, by its own count:
+ * PID.pool (python/tidemark/serving/pools.py). If it is too small for one request, the program
+ * fails. */
+typedef struct tide_left_pool {
+    int64_t pid;
+    const char *library; /* "vLLM" */
+    int64_t bytes;       /* of the process's card */
+    int64_t n_tokens;    /* that it holds; -1 if it is too small */
+    int64_t
+        n_request_tokens;   /* the longest request; too small: the longest that would fit, or -1 */
+    int64_t n_asked_tokens; /* too small: the longest request that was asked for; else -1 */
+    int64_t asked_bytes;    /* too small: that such a request needs; else -1 */
+} tide_left_pool;
 
 /* A process group of torch.distributed that the process was a member of. Its members are the ranks
  * of the world from `first` in steps of `stride`; stride 0: irregular. */
@@ -130,6 +152,10 @@ typedef struct tide_left_list {
     size_t n_inexact;
     tide_left_assumed *assumed; /* of all processes; those that may take most bytes more first */
     size_t n_assumed;
+    tide_left_linked linked[TIDE_LEFT_MAX_LINKED]; /* each file once; further ones are dropped */
+    size_t n_linked;
+    tide_left_pool *pools; /* by process id */
+    size_t n_pools;
     tide_run_device devices[TIDE_RUN_DEVICES]; /* totals of node 0 by card; zeros: unused */
     int64_t failed_rank;   /* the first that failed of a larger world's ranks; -1: none */
     int failed_status;     /* its exit status; after a signal, the negative signal number */

@@ -8,27 +8,12 @@
 
 enum { N_NUMBERS = 6 };
 
-static bool parse_numbers(char *text, int64_t ret[N_NUMBERS]) {
-    char *rest = text;
-    for (size_t i = 0; i < N_NUMBERS; i++) {
-        char *end = NULL;
-        ret[i] = strtoll(rest, &end, 10);
-        bool is_last = i + 1 == N_NUMBERS;
-        if (end == rest || (!is_last && *end != '\t')) {
-            return false;
-        }
-        ret[i] = ret[i] < -1 ? -1 : ret[i]; /* such as a negative number that the program read */
-        rest = end + !is_last;
-    }
-    return true;
-}
-
 /* Adds a row. Ignores one that a killed process did not complete. */
 static tide_status add_row(tide_left_list *list, size_t *capacity, int64_t pid, char *line) {
     int64_t numbers[N_NUMBERS];
     char *what = strchr(line, '\t');
     char *rest = what != NULL ? strchr(what + 1, '\t') : NULL;
-    if (rest == NULL || !parse_numbers(rest + 1, numbers)) {
+    if (rest == NULL || !tide_left_parse_numbers(rest + 1, N_NUMBERS, numbers)) {
         return TIDE_OK;
     }
     *what++ = '\0'; /* may be empty, as the place may */

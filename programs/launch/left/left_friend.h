@@ -49,6 +49,17 @@ TIDE_NODISCARD tide_status tide_left_read_lines(const tide_launch *launch, int64
                                                 tide_left_add_line *add, size_t *capacity,
                                                 tide_left_list *list, tide_error *error);
 
+/* left.c. Reads n numbers with tabs between them; those below -1 become -1. False: there are
+ * fewer. */
+bool tide_left_parse_numbers(const char *text, size_t n, int64_t *ret);
+
+/* left_pools.c. Adds the rows of PID.pool to the list, whose array has room for *capacity. */
+TIDE_NODISCARD tide_status tide_left_read_pools(const tide_launch *launch, int64_t pid,
+                                                size_t *capacity, tide_left_list *list,
+                                                tide_error *error);
+/* left_pools.c. Sorts them as tide_left_list has them. */
+void tide_left_sort_pools(tide_left_list *list);
+
 /* left_assumed.c. Adds the rows of PID.assumed to the list, whose array has room for *capacity. */
 TIDE_NODISCARD tide_status tide_left_read_assumed(const tide_launch *launch, int64_t pid,
                                                   size_t *capacity, tide_left_list *list,

@@ -9,12 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "programs/virtual_cuda/api/entry.h"
 #include "programs/virtual_cuda/api/export.h"
+#include "programs/virtual_cuda/linked/linked.h"
 #include "programs/virtual_cuda/process/inexact.h"
 #include "programs/virtual_cuda/card/machine.h"
 #include "programs/virtual_cuda/api/status.h"
 
-enum { NAME_BYTES = 128, WHY_BYTES = 768, FOUND = 0, NOT_FOUND = 1 };
+enum { NAME_BYTES = 128, WHY_BYTES = 960, FOUND = 0, NOT_FOUND = 1 };
 
 /* The driver's functions and the version of CUDA from which the plain name means each. */
 static const struct {
@@ -40,22 +42,47 @@ static bool is_meant(const char *name, int version) {
 extern const char __start_tide_vc_not_served[] __attribute__((weak, visibility("hidden")));
 extern const char __stop_tide_vc_not_served[] __attribute__((weak, visibility("hidden")));
 
-static bool is_served(const void *function) {
+bool tide_vc_is_served(const void *function) {
     uintptr_t at = (uintptr_t)function;
     return at < (uintptr_t)__start_tide_vc_not_served || at >= (uintptr_t)__stop_tide_vc_not_served;
 }
 
+/* The function of that name in the form for the stream of a thread, if it has one and the program
+ * asked for it. */
+static void *find_form(const char *name, bool is_per_thread) {
+    static const char *const FORMS[] = {"_ptsz", "_ptds"};
+    for (size_t i = 0; is_per_thread && i < sizeof(FORMS) / sizeof(FORMS[0]); i++) {
+        char whole[NAME_BYTES];
+        void *function =
+            (size_t)snprintf(whole, sizeof(whole), "%s%s", name, FORMS[i]) < sizeof(whole)
+                ? dlsym(RTLD_DEFAULT, whole)
+                : NULL;
+        if (function != NULL) {
+            return function;
+        }
+    }
+    return dlsym(RTLD_DEFAULT, name);
+}
+
+/* What a program asks for. */
+typedef struct question {
+    const char *name; /* without the version */
+    int version;      /* of CUDA */
+    bool is_per_thread;
+} question;
+
 /* The newest of a function's versions that the program knows: one that is served, or otherwise one
  * that refuses. */
-static void *find(const char *name, int version) {
+static void *find(const question *asked) {
     static const char *const SUFFIXES[] = {"_v4", "_v3", "_v2", ""};
     void *refusing = NULL;
     for (size_t i = 0; i < sizeof(SUFFIXES) / sizeof(SUFFIXES[0]); i++) {
         char whole[NAME_BYTES];
-        if ((size_t)snprintf(whole, sizeof(whole), "%s%s", name, SUFFIXES[i]) < sizeof(whole) &&
-            (SUFFIXES[i][0] == '\0' || is_meant(whole, version))) {
-            void *function = dlsym(RTLD_DEFAULT, whole);
-            if (function != NULL && is_served(function)) {
+        if ((size_t)snprintf(whole, sizeof(whole), "%s%s", asked->name, SUFFIXES[i]) <
+                sizeof(whole) &&
+            (SUFFIXES[i][0] == '\0' || is_meant(whole, asked->version))) {
+            void *function = find_form(whole, asked->is_per_thread);
+            if (function != NULL && tide_vc_is_served(function)) {
                 return function;
             }
             refusing = refusing == NULL ? function : refusing;
@@ -64,42 +91,91 @@ static void *find(const char *name, int version) {
     return refusing;
 }
 
-static int look_up(const char *name, int version, void **ret_function, int *ret_found) {
-    *ret_function = find(name, version);
+static int look_up(const question *asked, void **ret_function, int *ret_found) {
+    *ret_function = find(asked);
     if (ret_found != NULL) {
         *ret_found = *ret_function != NULL ? FOUND : NOT_FOUND;
     }
     return *ret_function != NULL || ret_found != NULL ? TIDE_VC_OK : TIDE_VC_NOT_FOUND;
 }
 
-TIDE_VC_EXPORT int cudaGetDriverEntryPoint(const char *name, void **ret_function,
-                                           unsigned long long flags, int *ret_found) {
-    (void)flags;
-    /* CUDA 11 has no fourth argument. */
-    return look_up(name, tide_vc_runtime_version(), ret_function,
-                   tide_vc_runtime_major() >= 12 ? ret_found : NULL);
-}
+/* Of cudaGetDriverEntryPoint and cuGetProcAddress. Without a flag, the form that the program was
+ * compiled for. */
+enum { LEGACY_STREAM = 1, STREAM_OF_THREAD = 2 };
 
 TIDE_VC_EXPORT int cudaGetDriverEntryPointByVersion(const char *name, void **ret_function,
                                                     unsigned version, unsigned long long flags,
                                                     int *ret_found) {
-    (void)flags;
-    return look_up(name, (int)version, ret_function, ret_found);
+    return look_up(&(question){name, (int)version, flags == STREAM_OF_THREAD}, ret_function,
+                   ret_found);
+}
+
+TIDE_VC_EXPORT int cudaGetDriverEntryPointByVersion_ptsz(const char *name, void **ret_function,
+                                                         unsigned version, unsigned long long flags,
+                                                         int *ret_found) {
+    return look_up(&(question){name, (int)version, flags != LEGACY_STREAM}, ret_function,
+                   ret_found);
+}
+
+/* CUDA 11 has no fourth argument. */
+static int *found_of(int *ret_found) {
+    return tide_vc_runtime_major() >= 12 ? ret_found : NULL;
+}
+
+TIDE_VC_EXPORT int cudaGetDriverEntryPoint(const char *name, void **ret_function,
+                                           unsigned long long flags, int *ret_found) {
+    return look_up(&(question){name, tide_vc_runtime_version(), flags == STREAM_OF_THREAD},
+                   ret_function, found_of(ret_found));
+}
+
+TIDE_VC_EXPORT int cudaGetDriverEntryPoint_ptsz(const char *name, void **ret_function,
+                                                unsigned long long flags, int *ret_found) {
+    return look_up(&(question){name, tide_vc_runtime_version(), flags != LEGACY_STREAM},
+                   ret_function, found_of(ret_found));
 }
 
 TIDE_VC_EXPORT int cuGetProcAddress_v2(const char *name, void **ret_function, int version,
                                        uint64_t flags, int *ret_found) {
-    (void)flags;
-    return look_up(name, version, ret_function, ret_found);
+    return look_up(&(question){name, version, flags == STREAM_OF_THREAD}, ret_function, ret_found);
 }
 
 /* Tables of functions that NVIDIA does not document. A runtime that is linked into the program asks
- * for this one first, and cannot continue without it. NVRTC also asks for one, but does not need
- * it. */
+ * for this one first, and cannot continue without it: linked/ replaces such runtimes before. NVRTC
+ * also asks for one, but does not need it. */
 static const unsigned char TABLE_OF_RUNTIME[] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a,
                                                  0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
 
 #define RUNTIME "a virtual card cannot serve NVIDIA's own CUDA runtime"
+
+/* "numpy" of ".../site-packages/numpy/core/x.so": the folder, which is not always pip's name for
+ * the package. "": it is not in a Python package. */
+static void find_package(const char *file, char ret[NAME_BYTES]) {
+    static const char *const FOLDERS[] = {"/site-packages/", "/dist-packages/"};
+    ret[0] = '\0';
+    for (size_t i = 0; i < sizeof(FOLDERS) / sizeof(FOLDERS[0]); i++) {
+        const char *at = strstr(file, FOLDERS[i]);
+        if (at != NULL) {
+            const char *name = at + strlen(FOLDERS[i]);
+            (void)snprintf(ret, NAME_BYTES, "%.*s", (int)strcspn(name, "/."), name);
+        }
+    }
+}
+
+/* What the user can do about a runtime in that file; "" is the program's own. */
+static void say_cure(const char *file, char *ret, size_t n_room) {
+    char package[NAME_BYTES];
+    find_package(file, package);
+    if (package[0] != '\0') {
+        (void)snprintf(ret, n_room,
+                       "with pip, try another version of the package that has the folder %s, or "
+                       "build it from its source (pip install --no-binary), which leaves the "
+                       "symbols in; its authors can link the shared runtime (nvcc -cudart shared)",
+                       package);
+    } else {
+        (void)snprintf(ret, n_room, "build it with nvcc -cudart shared%s",
+                       file[0] != '\0' ? ", or use a build of it that was" : "");
+    }
+}
 
 /* Finds the runtime that asked, by the object that contains its code: it is part of the program or
  * of one of its libraries, or it is NVIDIA's library, opened past the preloaded object. */
@@ -107,6 +183,8 @@ static void refuse_runtime(const void *caller) {
     Dl_info info;
     struct link_map *map = NULL;
     char text[WHY_BYTES];
+    char cure[WHY_BYTES / 2];
+    char room[TIDE_VC_LINKED_WHY_BYTES];
     const char *file = dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) != 0 && map != NULL
                            ? map->l_name
                            : "";
@@ -117,16 +195,12 @@ static void refuse_runtime(const void *caller) {
                        RUNTIME ", %s, which the program took functions from by its handle or "
                                "its path (dlopen, ctypes.CDLL); link it instead",
                        file);
-    } else if (name[0] != '\0') {
-        (void)snprintf(text, sizeof(text),
-                       RUNTIME ", which is linked into the library %s; use a build of it that "
-                               "links the shared one (nvcc -cudart shared)",
-                       file);
     } else {
-        (void)snprintf(text, sizeof(text),
-                       RUNTIME ", which is linked into the program %s; build it with nvcc "
-                               "-cudart shared",
-                       program_invocation_short_name);
+        say_cure(file, cure, sizeof(cure));
+        (void)snprintf(text, sizeof(text), RUNTIME ", which is linked into the %s %s: %s; %s",
+                       name[0] != '\0' ? "library" : "program",
+                       name[0] != '\0' ? file : program_invocation_short_name,
+                       tide_vc_linked_why(caller, room), cure);
     }
     tide_vc_refused("cuGetExportTable", text);
 }

@@ -1,11 +1,13 @@
-/* Patterns of a failed request that no other explains: the results of the forward pass, which wait
- * for the backward pass, fill the card; or the tensors of one line do. */
+/* Patterns of a failed request that no other explains: the cache of keys and values fills the card,
+ * or the results of the forward pass, which wait for the backward pass, or the tensors of one line.
+ */
 #include "common/map.h"
 #include "snapshot/explain/causes/blocks.h"
 #include "snapshot/explain/causes/line_text.h"
 
 enum {
     HELD_PERCENT = 60,  /* of the allocated bytes, at least */
+    CACHE_PERCENT = 40, /* of the allocated bytes, at least, in the cache */
     LEAST_PLACES = 8,   /* that made them: layers of a model */
     LARGE_PERCENT = 10, /* of the allocated bytes: of a large result of one function .. */
     FEW_PERCENT = 50,   /* .. which makes at most this part of all results in such ones */
@@ -15,6 +17,7 @@ enum {
 
 static bool is_result(const tide_facts *facts, const tide_lifetime *block) {
     return block->device == facts->device && block->category != TIDE_WORKSPACE &&
+           block->category != TIDE_KV_CACHE &&
            tide_lifetime_is_allocated(block, facts->failure.event) &&
            tide_block_is_forward(&facts->lines, block) && !tide_cause_is_state(facts, block);
 }
@@ -90,6 +93,44 @@ tide_status tide_cause_activations(const tide_facts *facts, tide_causes *to) {
                 "(`torch.autocast(\"cuda\", torch.bfloat16)`); or `torch.utils.checkpoint` around "
                 "each block; if you do not train here, use `torch.no_grad()`",
         .cost = "checkpoint computes the forward pass twice"};
+    return tide_causes_add(to, &cause);
+}
+
+/* ---- the cache of keys and values ---- */
+
+tide_status tide_cause_kv_cache(const tide_facts *facts, tide_causes *to) {
+    const tide_failure *failure = &facts->failure;
+    char words[TIDE_CAUSE_TEXT];
+    char held[TIDE_BYTES_TEXT];
+    char all[TIDE_BYTES_TEXT];
+    int64_t bytes = 0;
+    if (failure->event < 0 || failure->free_bytes < 0 || to->n_causes > 0) {
+        return TIDE_OK;
+    }
+    for (size_t i = 0; i < facts->lifetimes->n_lifetimes; i++) {
+        const tide_lifetime *block = tide_facts_block(facts, (uint32_t)i);
+        if (block->device == facts->device && block->category == TIDE_KV_CACHE &&
+            tide_lifetime_is_allocated(block, failure->event)) {
+            bytes += (int64_t)block->block_bytes;
+        }
+    }
+    if (bytes < failure->allocated_bytes / 100 * CACHE_PERCENT) {
+        return TIDE_OK;
+    }
+    tide_text text = tide_text_in(words, sizeof(words));
+    tide_text_add(&text,
+                  "%s of the %s allocated were the KV cache, the keys and values of all tokens so "
+                  "far. It grows with the batch and with the length.",
+                  tide_bytes_format(bytes, held), tide_bytes_format(failure->allocated_bytes, all));
+    const tide_cause cause = {
+        .id = "kv_cache",
+        .tier = TIDE_TIER_PEAK,
+        .share = (double)bytes / (double)failure->allocated_bytes,
+        .bytes = bytes,
+        .words = words,
+        .cure = "a smaller batch or fewer tokens; or a cache in a narrower type, in transformers "
+                "`cache_implementation=\"quantized\"`",
+        .cost = "a narrower type rounds the keys and values"};
     return tide_causes_add(to, &cause);
 }
 

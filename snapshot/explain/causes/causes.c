@@ -47,6 +47,7 @@ static tide_cause_rule *const RULES[] = {
     tide_cause_results,
     tide_cause_equals,
     tide_cause_data,
+    tide_cause_kv_cache,
     tide_cause_activations,
     tide_cause_sheer,
 };

@@ -66,9 +66,10 @@ tide_cause_rule tide_cause_garbage;       /* reference cycles; after growth, whi
 tide_cause_rule tide_cause_fragmentation; /* free memory in pieces */
 tide_cause_rule tide_cause_rebuilt;       /* an old model beside the new one */
 tide_cause_rule tide_cause_reserved;      /* side streams, CUDA graphs, an emptied cache */
-tide_cause_rule tide_cause_results;       /* only if nothing else fired, as are the next three */
+tide_cause_rule tide_cause_results;       /* only if nothing else fired, as are the next four */
 tide_cause_rule tide_cause_equals;
 tide_cause_rule tide_cause_data;
+tide_cause_rule tide_cause_kv_cache;
 tide_cause_rule tide_cause_activations;
 tide_cause_rule tide_cause_sheer;
 tide_cause_rule tide_cause_models; /* before card, whose weights may be theirs */

@@ -1,13 +1,10 @@
 #include "snapshot/explain/words/assumed_words.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/text/bytes.h"
+#include "common/text/count.h"
 #include "common/text/plural.h"
-
-enum { COUNT_TEXT = 32 };
 
 /* The words for a kind of value. */
 static const struct {
@@ -41,26 +38,10 @@ static void add_place(const tide_snapshot_assumed *row, tide_text *to) {
                   row->place[0] != '\0' ? row->place : "an unknown line");
 }
 
-/* "4,096" */
-static char *count_text(int64_t n, char text[COUNT_TEXT]) {
-    char digits[COUNT_TEXT];
-    int n_digits = snprintf(digits, sizeof(digits), "%" PRId64, n);
-    size_t used = 0;
-    for (int i = 0; i < n_digits; i++) {
-        bool is_group = i > 0 && digits[i - 1] != '-' && (n_digits - i) % 3 == 0;
-        if (is_group) {
-            text[used++] = ',';
-        }
-        text[used++] = digits[i];
-    }
-    text[used] = '\0';
-    return text;
-}
-
 static void add_rows(const tide_snapshot_assumed *row, tide_text *to) {
-    char least[COUNT_TEXT];
-    char most[COUNT_TEXT];
-    char possible[COUNT_TEXT];
+    char least[TIDE_COUNT_TEXT];
+    char most[TIDE_COUNT_TEXT];
+    char possible[TIDE_COUNT_TEXT];
     char each[TIDE_BYTES_TEXT];
     char all[TIDE_BYTES_TEXT];
     size_t kind = kind_of(row);
@@ -72,11 +53,11 @@ static void add_rows(const tide_snapshot_assumed *row, tide_text *to) {
         tide_text_add(to, "The %s", row->what);
     }
     add_place(row, to);
-    tide_text_add(to, " is assumed: %s", count_text(row->given_least, least));
+    tide_text_add(to, " is assumed: %s", tide_count_format(row->given_least, least));
     if (row->given_most != row->given_least) {
-        tide_text_add(to, " to %s", count_text(row->given_most, most));
+        tide_text_add(to, " to %s", tide_count_format(row->given_most, most));
     }
-    tide_text_add(to, " of %s %s", count_text(row->possible, possible),
+    tide_text_add(to, " of %s %s", tide_count_format(row->possible, possible),
                   tide_plural((uint64_t)row->possible, unit, units));
     if (row->all_bytes > 0 && row->row_bytes > 0) {
         tide_text_add(to, "; each %s more takes %s, all of them %s more", unit,
@@ -90,7 +71,7 @@ static void add_rows(const tide_snapshot_assumed *row, tide_text *to) {
 
 /* A number, a truth value, or values. */
 static void add_value(const tide_snapshot_assumed *row, tide_text *to) {
-    char n[COUNT_TEXT];
+    char n[TIDE_COUNT_TEXT];
     bool are_many = strncmp(row->what, "values ", 7) == 0;
     if (are_many) {
         tide_text_add(to, "V%s", row->what + 1);
@@ -106,7 +87,7 @@ static void add_value(const tide_snapshot_assumed *row, tide_text *to) {
                                                           : " false");
     }
     if (row->n_times > 1) {
-        tide_text_add(to, " (%s times)", count_text(row->n_times, n));
+        tide_text_add(to, " (%s times)", tide_count_format(row->n_times, n));
     }
     tide_text_add(to, "; what the program decides by %s may differ.", are_many ? "them" : "it");
 }
@@ -127,8 +108,8 @@ void tide_assumed_words_add_all(size_t n, tide_text *to) {
 }
 
 void tide_assumed_words_add_limit(const tide_assumed_limit *limit, tide_text *to) {
-    char most[COUNT_TEXT];
-    char all[COUNT_TEXT];
+    char most[TIDE_COUNT_TEXT];
+    char all[TIDE_COUNT_TEXT];
     char bytes[TIDE_BYTES_TEXT];
     char left[TIDE_BYTES_TEXT];
     const tide_snapshot_assumed *row = limit->row;
@@ -153,7 +134,8 @@ void tide_assumed_words_add_limit(const tide_assumed_limit *limit, tide_text *to
     const char *unit = kind < N_KINDS ? KINDS[kind].unit : "row";
     const char *units = kind < N_KINDS ? KINDS[kind].units : "rows";
     tide_text_add(to, " %s at most %s %s; with all %s it does not",
-                  kind < N_KINDS ? KINDS[kind].verb : "gives", count_text(limit->most_rows, most),
+                  kind < N_KINDS ? KINDS[kind].verb : "gives",
+                  tide_count_format(limit->most_rows, most),
                   tide_plural((uint64_t)limit->most_rows, unit, units),
-                  count_text(row->possible, all));
+                  tide_count_format(row->possible, all));
 }

@@ -43,6 +43,14 @@ assumed_ranks)
         sed -i "s/\"rank\": -1/\"rank\": $((pid - 11)), \"world_size\": 2/" "$TIDEMARK_RUN_FOLDER/$pid.json"
         printf 'moe.py:9\tmask\t%d\t4216\t16384\t48\t2048\t%d\n' $((3985 + pid)) $((pid << 33)) >"$TIDEMARK_RUN_FOLDER/$pid.assumed"
     done ;;
+pools) # PID.pool: the caches of keys and values of two equal workers, and of another server
+    leave 11 "" "$(card 10 20)"
+    for pid in 11 12; do printf 'vLLM\t62352261120\t475616\t131072\t-1\t-1\n' >"$TIDEMARK_RUN_FOLDER/$pid.pool"; done
+    printf 'vLLM\t1073741824\t8192\t4096\t-1\t-1\nhalf a row' >"$TIDEMARK_RUN_FOLDER/13.pool" ;;
+small_pool)
+    leave 11 "RuntimeError: Engine core initialization failed" "$(card 10 20)"
+    printf 'vLLM\t6259914997\t-1\t%d\t65536\t8589934592\n' "$2" >"$TIDEMARK_RUN_FOLDER/12.pool"
+    exit 1 ;;
 foreign)
     leave 11 "AcceleratorError: CUDA error: no kernel image is available for execution on the device" "$(card 10 20)"
     printf 'inexact\tkernels\tthe CUDA code of the program was not built for compute capability 7.0: its kernels fail there\n' >"$TIDEMARK_RUN_FOLDER/11.card"
@@ -64,7 +72,11 @@ run --device virtual:h100-80 -- sh program.sh assumed 1000 "$others" # the other
 run --device virtual:h100-80 -- sh program.sh assumed 70000000000 "d.py:1\tmask\t1\t1\t9\t1\t8\t70000000000\n" # only both together
 run --device virtual:h100-80 -- sh program.sh assumed 0 "$(printf '%s' "$others" | sed 's/\\n/\n/g' | sed -n '3,7p' | sed 's/$/\\n/' | tr -d '\n')"
 run --device virtual:h100-80x2 -- sh program.sh assumed_ranks
+run --device virtual:h100-80 -- sh program.sh pools
+run --device virtual:rtx4090-24 -- sh program.sh small_pool 47744
+run --device virtual:rtx4090-24 -- sh program.sh small_pool -1
 run --device virtual:v100-16 -- sh program.sh foreign
+run --device virtual:gb10 -- sh program.sh assumed 1000 | sed 's/took [0-9.]* [MG]iB here/took some here/' # its memory is the host's, too
 run --device virtual:h100-80 --clock virtual -- sh program.sh cards | grep clock
 run --device virtual:h100-80 --clock virtual -- sh program.sh launches "$golden/launches/make_launches.py" | grep clock
 run --device virtual:h100-80 --clock virtual --host-factor 0.7 -- sh program.sh launches "$golden/launches/make_launches.py" guessed | grep clock

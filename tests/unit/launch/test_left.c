@@ -1,5 +1,5 @@
 /* test_left.c - what the processes of a run leave in its folder: the lines of PID.card and
- * PID.assumed. */
+ * PID.assumed and PID.pool. */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <stdarg.h>
@@ -82,6 +82,27 @@ static void test_assumed_values_are_sorted(void **state) {
     tide_left_fini(&list);
 }
 
+/* The pools of two ranks, one that is too small, and half a row. */
+static void test_pools_are_read(void **state) {
+    (void)state;
+    tide_left_list list;
+    tide_error error = {""};
+    write_card("9.pool", "vLLM\t5000000000\t-1\t47744\t65536\t8000000000\n");
+    write_card("7.pool", "vLLM\t60000000000\t475616\t131072\t-1\t-1\nvLLM\t6");
+    assert_int_equal(tide_left_read(&launch, &list, &error), TIDE_OK);
+    assert_int_equal(list.n_pools, 2);
+    assert_int_equal(list.pools[0].pid, 7);
+    assert_string_equal(list.pools[0].library, "vLLM");
+    assert_int_equal(list.pools[0].bytes, 60000000000);
+    assert_int_equal(list.pools[0].n_tokens, 475616);
+    assert_int_equal(list.pools[0].n_request_tokens, 131072);
+    assert_int_equal(list.pools[0].asked_bytes, -1);
+    assert_int_equal(list.pools[1].n_asked_tokens, 65536);
+    assert_int_equal(list.pools[1].n_request_tokens, 47744);
+    assert_int_equal(list.pools[1].asked_bytes, 8000000000);
+    tide_left_fini(&list);
+}
+
 static int make_folder(void **state) {
     (void)state;
     snprintf(launch.folder, sizeof(launch.folder), "/tmp/tidemark-left-XXXXXX");
@@ -91,10 +112,11 @@ static int make_folder(void **state) {
 static int remove_folder(void **state) {
     char path[TIDE_LAUNCH_PATH_BYTES + 64];
     (void)state;
-    snprintf(path, sizeof(path), "%s/7.card", launch.folder);
-    (void)remove(path);
-    snprintf(path, sizeof(path), "%s/7.assumed", launch.folder);
-    (void)remove(path);
+    static const char *const NAMES[] = {"7.card", "7.assumed", "7.pool", "9.pool"};
+    for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
+        snprintf(path, sizeof(path), "%s/%s", launch.folder, NAMES[i]);
+        (void)remove(path);
+    }
     return rmdir(launch.folder);
 }
 
@@ -103,6 +125,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_lines_of_a_process_are_rows, make_folder,
                                         remove_folder),
         cmocka_unit_test_setup_teardown(test_assumed_values_are_sorted, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_pools_are_read, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -236,6 +236,31 @@ static void releases_without_a_call_stack(void **state) {
     assert_category(STEP, STEP, "", "temporary");
 }
 
+#define HF "/v/site-packages/transformers/"
+#define GENERATE F("generate", HF "generation/utils.py") ", " MINE
+#define IN_LAYER(where)                                                                            \
+    F("update", HF "cache_utils.py") ", " F("_call_impl", NN "module.py") ", " where
+
+/* Caches of keys and values, and what is made beside them. */
+static void what_a_cache_keeps(void **state) {
+    (void)state;
+    static const char POOL[] =
+        F("_allocate_kv_cache_tensors", "/v/vllm/v1/worker/gpu_model_runner.py");
+    static const char OTHER[] = F("_dummy_run", "/v/vllm/v1/worker/gpu_model_runner.py");
+    static const char SGLANG[] = F("_create_buffers", "/v/sglang/srt/mem_cache/memory_pool.py");
+    assert_category(IN_LAYER(GENERATE), MINE, NULL, "kv_cache");
+    assert_category(IN_LAYER(GENERATE), MINE, IN_LAYER(GENERATE), "kv_cache"); /* in a later call */
+    assert_category(IN_LAYER(GENERATE), NULL, IN_LAYER(GENERATE), "temporary"); /* in the same */
+    assert_category(IN_LAYER(MINE), MINE, BACKWARD, "activation"); /* a training with use_cache */
+    assert_category(CALL ", " GENERATE, MINE, NULL, "activation"); /* a result beside the cache */
+    assert_category(F("reorder_cache", HF "cache_utils.py") ", " GENERATE, MINE, GENERATE,
+                    "kv_cache");
+    assert_category(POOL, MINE, NULL, "kv_cache");
+    assert_category(SGLANG, MINE, NULL, "kv_cache");
+    assert_category(OTHER, MINE, NULL, "unknown");
+    assert_category(F("_allocate_kv_cache_tensors", "/home/me/train.py"), MINE, NULL, "unknown");
+}
+
 static void rules_of_a_file_come_first(void **state) {
     (void)state;
     char path[] = "/tmp/tidemark-rules-XXXXXX";
@@ -316,6 +341,7 @@ int main(void) {
         cmocka_unit_test(an_optimizers_call_that_has_not_ended),
         cmocka_unit_test(what_is_sent_to_other_ranks),
         cmocka_unit_test(releases_without_a_call_stack),
+        cmocka_unit_test(what_a_cache_keeps),
         cmocka_unit_test(rules_of_a_file_come_first),
         cmocka_unit_test(other_files_are_refused_with_the_line),
         cmocka_unit_test(no_host_memory),

@@ -167,6 +167,46 @@ static void activations_of_a_batch(void **state) {
     assert_silent(&made, "activations");
 }
 
+/* The same results, if they are a cache of keys and values, which no backward pass reads. */
+static void a_cache_of_keys_and_values(void **state) {
+    (void)state;
+    static const size_t N_CACHES[] = {22, 9, 8}; /* of 23 GiB; 40 % are 9.2 GiB */
+    static tide_scope_row scopes[10];
+    for (uint32_t i = 0; i < 10; i++) {
+        scopes[i] = (tide_scope_row){.parent = TIDE_NONE, .kind = TIDE_SCOPE_LAYER, .name = i};
+    }
+    for (size_t k = 0; k < 3; k++) {
+        layers(22, GIB, AT_FORWARD);
+        made.scopes = scopes;
+        made.n_scopes = 10;
+        for (size_t i = 0, n = 0; i < made.n && n <= N_CACHES[k]; i++) {
+            if (made.rows[i].action == TIDE_ACTION_ALLOC) {
+                made.rows[i].category = n > 0 || k == 1 ? TIDE_KV_CACHE : TIDE_PARAMETER;
+                n++;
+            }
+        }
+        explained of;
+        explain(&made, &of);
+        if (k == 2) { /* a small cache does not count as activations either */
+            assert_int_equal(cause_of(&of, "activations")->bytes, (int64_t)(14 * GIB));
+            end_explained(&of);
+            assert_silent(&made, "kv_cache");
+            continue;
+        }
+        const tide_cause *cause = cause_of(&of, "kv_cache");
+        if (k == 0) {
+            assert_string_equal(cause->words,
+                                "22.00 GiB of the 23.00 GiB allocated were the KV cache, the keys "
+                                "and values of all tokens so far. It grows with the batch and with "
+                                "the length.");
+        } else {
+            assert_int_equal(cause->bytes, (int64_t)(10 * GIB));
+        }
+        end_explained(&of);
+        assert_silent(&made, "activations");
+    }
+}
+
 /* Small results of ten layers, and large ones of the operators of one function. */
 static void few_large_results_are_no_batch(void **state) {
     (void)state;
@@ -412,6 +452,7 @@ int main(void) {
         cmocka_unit_test_setup(a_large_buffer, start),
         cmocka_unit_test_setup(cures_of_a_large_request, start),
         cmocka_unit_test_setup(activations_of_a_batch, start),
+        cmocka_unit_test_setup(a_cache_of_keys_and_values, start),
         cmocka_unit_test_setup(few_large_results_are_no_batch, start),
         cmocka_unit_test_setup(equal_tensors, start),
         cmocka_unit_test_setup(equal_tensors_of_layers, start),

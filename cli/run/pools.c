@@ -1,0 +1,71 @@
+/* The sentence about the cache of keys and values of a server such as vLLM: how many tokens fit. */
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/run/internal.h"
+#include "common/text/bytes.h"
+#include "common/text/count.h"
+
+enum { LINE_BYTES = 512 };
+
+/* Ranks of one server have equal pools. */
+static bool is_known(const tide_left_list *list, size_t i) {
+    const tide_left_pool *row = &list->pools[i];
+    for (size_t k = 0; k < i; k++) {
+        const tide_left_pool *other = &list->pools[k];
+        if (strcmp(other->library, row->library) == 0 && other->bytes == row->bytes &&
+            other->n_tokens == row->n_tokens && other->n_request_tokens == row->n_request_tokens) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const tide_left_pool *tide_run_small_pool(const tide_run_answer *of) {
+    for (size_t i = 0; tide_run_has_failed(of) && i < of->list->n_pools; i++) {
+        if (of->list->pools[i].asked_bytes >= 0) {
+            return &of->list->pools[i];
+        }
+    }
+    return NULL;
+}
+
+void tide_run_add_small_pool(const tide_left_pool *pool, tide_text *to) {
+    char bytes[TIDE_BYTES_TEXT];
+    char asked[TIDE_BYTES_TEXT];
+    char n_asked[TIDE_COUNT_TEXT];
+    char n_request[TIDE_COUNT_TEXT];
+    tide_text_add(to,
+                  "the KV cache of %s is too small: a request of %s tokens needs %s, and %s are "
+                  "left for it",
+                  pool->library, tide_count_format(pool->n_asked_tokens, n_asked),
+                  tide_bytes_format(pool->asked_bytes, asked),
+                  tide_bytes_format(pool->bytes, bytes));
+    if (pool->n_request_tokens > 0) {
+        tide_text_add(to, "; %s estimates that a request of %s tokens fits", pool->library,
+                      tide_count_format(pool->n_request_tokens, n_request));
+    }
+}
+
+static void say_pool(const tide_left_pool *row, tide_text *to) {
+    char bytes[TIDE_BYTES_TEXT];
+    char n_tokens[TIDE_COUNT_TEXT];
+    char n_request[TIDE_COUNT_TEXT];
+    tide_text_add(to, "the KV cache of %s has %s: %s tokens by its own count", row->library,
+                  tide_bytes_format(row->bytes, bytes), tide_count_format(row->n_tokens, n_tokens));
+    tide_text_add(to, "; a single request may have up to %s",
+                  tide_count_format(row->n_request_tokens, n_request));
+}
+
+void tide_run_tell_pools(const tide_run_answer *of) {
+    for (size_t i = 0; i < of->list->n_pools; i++) {
+        const tide_left_pool *row = &of->list->pools[i];
+        char line[LINE_BYTES];
+        tide_text text = tide_text_in(line, sizeof(line));
+        if (row->asked_bytes >= 0 || is_known(of->list, i)) {
+            continue;
+        }
+        say_pool(row, &text);
+        tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
+    }
+}

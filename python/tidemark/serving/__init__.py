@@ -1,0 +1,1 @@
+"""What libraries that serve language models keep on the card."""

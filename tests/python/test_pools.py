@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Checks what is reported of vLLM's cache of keys and values: test_pools.py PACKAGES
+
+The classes are stand-ins with the members of vLLM's that are used.
+"""
+import os
+import sys
+import tempfile
+import types
+import unittest
+
+sys.path.insert(0, sys.argv[1])
+from tidemark.serving import pools  # noqa: E402
+
+TOO_SMALL = (
+    "To serve at least one request with the model's max seq len (65536), (8.00 GiB KV cache is needed, which is larger than the "
+    "available KV cache memory (5.50 GiB). {}Try increasing `gpu_memory_utilization` or decreasing `max_model_len`."
+)
+
+
+def tensor(n_bytes, **more):
+    return types.SimpleNamespace(size=n_bytes, **more)
+
+
+def planner():
+    """vllm.v1.core.kv_cache_utils: the pool holds as many tokens as it has blocks of 16."""
+    module = types.ModuleType("vllm.v1.core.kv_cache_utils")
+    module.generate_scheduler_kv_cache_config = lambda configs: configs[0]
+    module.get_kv_cache_capacity = lambda vllm_config, plan: (16 * plan.num_blocks, 2.0)
+    return module
+
+
+class PoolsTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        os.environ["TIDEMARK_RUN_FOLDER"] = self.folder.name
+        self.addCleanup(self.folder.cleanup)
+        self.planner = planner()
+        core = types.ModuleType("vllm.v1.core")
+        core.kv_cache_utils = self.planner
+        sys.modules["vllm.v1.core"] = core
+
+    def lines(self):
+        path = os.path.join(self.folder.name, f"{os.getpid()}.pool")
+        if not os.path.exists(path):
+            return ""
+        with open(path) as file:
+            return file.read()
+
+    def begin(self, tensors):
+        module = types.ModuleType("vllm.v1.worker.gpu_worker")
+
+        class Worker:
+            vllm_config = types.SimpleNamespace(model_config=types.SimpleNamespace(max_model_len=4096))
+
+            def initialize_from_config(self, kv_cache_config):
+                return "begun"
+
+        module.Worker = Worker
+        pools._change_worker(module)
+        self.assertEqual(Worker().initialize_from_config(types.SimpleNamespace(num_blocks=500, kv_cache_tensors=tensors)), "begun")
+
+    def test_a_pool_of_one_allocation(self):
+        self.begin([tensor(1 << 30, layer_stride=4), tensor(1 << 30, layer_stride=4)])
+        self.assertEqual(self.lines(), "vLLM\t1073741824\t8000\t4096\t-1\t-1\n")
+
+    def test_a_pool_of_one_allocation_for_each_layer(self):
+        del self.planner.get_kv_cache_capacity  # an older version, which prints the tokens by the concurrency
+        self.planner.get_max_concurrency_for_kv_cache_config = lambda vllm_config, plan: 1.5
+        self.begin([tensor(1 << 30), tensor(1 << 30)])
+        self.assertEqual(self.lines(), "vLLM\t2147483648\t6144\t4096\t-1\t-1\n")
+
+    def check(self, text, name):
+        module = types.ModuleType("planning")
+
+        def check(available, needed):
+            if needed > available:
+                raise ValueError(text)
+            return "enough"
+
+        check.__module__ = module.__name__
+        setattr(module, name, check)
+        pools._change_check(module)
+        self.assertEqual(getattr(module, name)(2, 1), "enough")
+        with self.assertRaises(ValueError):
+            getattr(module, name)(1, 2)
+
+    def test_a_pool_that_is_too_small(self):
+        self.check(TOO_SMALL.format("Based on the available memory, the estimated maximum model length is 47744. "),
+                   "_check_enough_kv_cache_memory")
+        self.assertEqual(self.lines(), "vLLM\t5905580032\t-1\t47744\t65536\t8589934592\n")
+
+    def test_a_pool_without_an_estimate(self):
+        self.check(TOO_SMALL.format(""), "check_enough_kv_cache_memory")
+        self.assertEqual(self.lines(), "vLLM\t5905580032\t-1\t-1\t65536\t8589934592\n")
+
+    def test_other_failures_are_not_reported(self):
+        self.check("No available memory for the cache blocks.", "_check_enough_kv_cache_memory")
+        self.assertEqual(self.lines(), "")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
