@@ -70,7 +70,7 @@ static int make_image(void **state) {
     /* number 1 at offset 8 with 4 bytes, number 0 at offset 0 with 8 */
     static const uint32_t RECORDS[] = {0x000c0000 | 0x1704, 0, 1 | 8 << 16, 4U << 18 | 0x1f000,
                                        0x00010000 | 0x3603, /* another record */
-                                       0x000c0000 | 0x1704, 0, 0, 8U << 18 | 0x1f000};
+                                       0x000c0000 | 0x1704, 0, 0,           8U << 18 | 0x1f000};
     Elf64_Ehdr header = {.e_shoff = AT_SECTIONS,
                          .e_shentsize = sizeof(Elf64_Shdr),
                          .e_shnum = N_SECTIONS,
@@ -92,9 +92,8 @@ static int make_image(void **state) {
                                 .sh_offset = AT_SYMBOLS,
                                 .sh_size = sizeof(symbols),
                                 .sh_link = 3});
-    put_section(3, (Elf64_Shdr){.sh_type = SHT_STRTAB,
-                                .sh_offset = AT_TEXTS,
-                                .sh_size = sizeof(SYMBOLS)});
+    put_section(
+        3, (Elf64_Shdr){.sh_type = SHT_STRTAB, .sh_offset = AT_TEXTS, .sh_size = sizeof(SYMBOLS)});
     put_section(4, (Elf64_Shdr){.sh_name = at(NAMES, sizeof(NAMES), ".nv.info.first"),
                                 .sh_type = 0x70000000,
                                 .sh_offset = AT_INFO,
