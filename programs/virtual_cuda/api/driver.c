@@ -264,6 +264,7 @@ TIDE_VC_EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *ret_n, void 
 /* Arguments come as a list of addresses, or packed into a buffer. */
 static int launch(const tide_vc_kernel_call *call, void **packed, void *stream) {
     tide_vc_entry entry = tide_vc_launch_begin();
+    tide_vc_count_launches(tide_vc_device(), tide_vc_stream_of(stream)->capture == NULL);
     tide_vc_unknown_generated();
     if (packed != NULL) {
         tide_vc_launched_packed(packed);

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "programs/virtual_cuda/card/account.h"
 #include "programs/virtual_cuda/card/address.h"
 #include "programs/virtual_cuda/api/attributes.h"
 #include "programs/virtual_cuda/api/export.h"
@@ -50,6 +51,7 @@ static int launch(const launch_config *config, const void *kernel, void **argume
                                 {config->block.x, config->block.y, config->block.z},
                                 arguments};
     tide_vc_log_kernel(entry, &call, config->stream);
+    tide_vc_count_launches(tide_vc_device(), tide_vc_stream_of(config->stream)->capture == NULL);
     return TIDE_VC_OK;
 }
 
