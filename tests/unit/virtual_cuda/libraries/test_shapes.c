@@ -68,8 +68,8 @@ static void cudnn_computes_shapes(void **state) {
 
     assert_int_equal(cudnnSetFilter4dDescriptor(w, FP16, NCHW, 64, 3, 7, 5), OK);
     assert_int_equal(cudnnSetConvolution2dDescriptor(convolution, 3, 2, 2, 1, 1, 2, 1, 0), OK);
-    assert_int_equal(
-        cudnnGetConvolution2dForwardOutputDim(convolution, x, w, &n, &c, &h, &width), OK);
+    assert_int_equal(cudnnGetConvolution2dForwardOutputDim(convolution, x, w, &n, &c, &h, &width),
+                     OK);
     assert_int_equal(n, 2);
     assert_int_equal(c, 64);
     assert_int_equal(h, 1 + (224 + 2 * 3 - 7) / 2);
