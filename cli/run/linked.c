@@ -37,6 +37,15 @@ static bool is_named(const tide_left_list *list, size_t row, const char *name) {
     return false;
 }
 
+/* PyTorch imports cuda.bindings, and allocates nothing by it. */
+static bool is_imported_by_pytorch(const tide_run_answer *of, const char *path) {
+    bool is_pytorch = false;
+    for (size_t i = 0; i < of->list->n_processes; i++) {
+        is_pytorch = is_pytorch || strcmp(tide_run_who(of->processes[i].snapshot), "PyTorch") == 0;
+    }
+    return is_pytorch && strstr(path, "/cuda/bindings/") != NULL;
+}
+
 void tide_run_tell_linked(const tide_run_answer *of) {
     char line[LINE_BYTES];
     char name[NAME_BYTES];
@@ -45,7 +54,8 @@ void tide_run_tell_linked(const tide_run_answer *of) {
     size_t n = 0;
     for (size_t i = 0; i < list->n_linked; i++) {
         name_file(list->linked[i].path, name);
-        if (!is_named(list, i, name) && n++ < MOST_NAMES) {
+        if (!is_imported_by_pytorch(of, list->linked[i].path) && !is_named(list, i, name) &&
+            n++ < MOST_NAMES) {
             tide_text_add_item(&text, ", ", "%s (CUDA %s)", name, list->linked[i].version);
         }
     }

@@ -178,9 +178,13 @@ static bool is_aside(const char *file) {
  * commands. */
 static bool is_tool(const char *file) {
     /* Recordings of older versions have run/, whose files are in model/run/ and programs/runs/. */
-    static const char *const FOLDERS[] = {
-        "allocator/", "capture/",       "cli/",      "common/", "device/",   "model/commands/",
-        "model/run/", "programs/runs/", "recorder/", "run/",    "snapshot/", "stack/"};
+    static const char *const FOLDERS[] = {"allocator/",     "capture/",
+                                          "cli/",           "common/",
+                                          "device/",        "model/commands/",
+                                          "model/run/",     "programs/live/",
+                                          "programs/runs/", "programs/virtual_cuda/",
+                                          "recorder/",      "run/",
+                                          "snapshot/",      "stack/"};
     for (size_t i = 0; i < sizeof(FOLDERS) / sizeof(FOLDERS[0]); i++) {
         if (starts_with(file, FOLDERS[i])) {
             return !tide_file_is_python(file);

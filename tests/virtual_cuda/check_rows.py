@@ -123,7 +123,7 @@ def verify(prototype: Prototype, effects: str, is_wide: bool = False) -> list[st
 # Arguments that the headers do not declare constant, although the function only reads or keeps them.
 INPUTS = {
     "cuCoredumpSetAttribute": ("value", "size"), "cuCoredumpSetAttributeGlobal": ("value", "size"),
-    "cuLinkAddFile": ("options", "optionValues"), "cuTensorMapReplaceAddress": ("tensorMap", "globalAddress"),
+    "cuLinkAddFile": ("options", "optionValues"), "cuParamSetv": ("ptr",), "cuTensorMapReplaceAddress": ("tensorMap", "globalAddress"),
     "cublasSetFixedPointEmulationMantissaBitCountPointer": ("mantissaBitCount",), "cudaLogsRegisterCallback": ("userData",),
     "cudaSetDoubleForDevice": ("d",), "cudaSetDoubleForHost": ("d",), "cudaSetValidDevices": ("device_arr",),
     "cudnnRestoreDropoutDescriptor": ("states",), "cudnnSetCallback": ("udata",),

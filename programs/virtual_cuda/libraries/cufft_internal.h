@@ -23,6 +23,4 @@ int tide_vc_cufft_measure(const char *call, const tide_vc_transforms *of, size_t
 /* Executes a plan: both arrays become unknown. */
 int tide_vc_cufft_run(const char *call, int number, const void *input, const void *output);
 
-int cufftCreate(int *ret_plan);
-
 #endif

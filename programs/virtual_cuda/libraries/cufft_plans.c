@@ -5,6 +5,8 @@
 enum { OK = 0, INVALID_TYPE = 3, INVALID_VALUE = 4 };
 enum { MOST_DIMENSIONS = 3 };
 
+int cufftCreate(int *ret_plan);
+
 /* cudaDataType */
 enum { REAL_32 = 0, REAL_64 = 1, COMPLEX_32 = 4, COMPLEX_64 = 5 };
 

@@ -4,7 +4,7 @@
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/linked/linked.h"
 
-/* NOLINTNEXTLINE(readability-identifier-naming): the C library's name. */
+/* NOLINTNEXTLINE(readability-identifier-naming): the C library's name */
 TIDE_VC_EXPORT void __gmon_start__(void) {
     tide_vc_linked_look(__builtin_return_address(0));
 }

@@ -14,6 +14,7 @@
 #include "common/assert.h"
 #include "programs/virtual_cuda/card/machine.h"
 #include "programs/virtual_cuda/linked/capsules.h"
+#include "programs/virtual_cuda/doors/files.h"
 #include "programs/virtual_cuda/linked/code.h"
 #include "programs/virtual_cuda/linked/exports.h"
 #include "programs/virtual_cuda/linked/functions.h"
@@ -166,8 +167,8 @@ void tide_vc_linked_look(const void *code) {
     tide_vc_object_file file;
     tide_vc_symbols symbols;
     tide_vc_named all[TIDE_VC_MAX_FUNCTIONS];
-    if (in.path == NULL || begins(file_name(in.path), "libtidemark_") ||
-        begins(file_name(in.path), "libcudart") ||
+    /* The card answers for NVIDIA's own libraries: NCCL's runtime is never called. */
+    if (in.path == NULL || tide_vc_is_own_file(in.path) || tide_vc_is_nvidia_file(in.path) ||
         tide_vc_exports_need(in.dynamic, "libcudart.so") ||
         !tide_vc_object_file_open(in.path, &file)) {
         return;

@@ -182,6 +182,10 @@ static void the_line_of_a_program_in_c_has_a_file(void **state) {
                      "cfunction_call", "/build/Objects/methodobject.c",
                      "542") ", " FRAME("_PyEval_EvalFrameDefault", "/build/Python/ceval.c", "9"),
                  "at::mul");
+    /* a work area that the virtual card allocates in place of a library */
+    assert_frame(FRAME("allocate", "programs/virtual_cuda/libraries/cufft.c",
+                       "213") ", " FRAME("solve", "solver.c", "7") ", " FRAME("_start", "", "0"),
+                 "solve (solver.c:7)");
     assert_frame(FRAME("(anonymous namespace)::grow(int)", "", "0") ", " FRAME("_start", "", "0"),
                  "(anonymous namespace)::grow");
 }
