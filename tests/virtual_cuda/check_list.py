@@ -18,7 +18,7 @@ from symbols import NotElf, dynamic_symbols
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = ROOT / "programs" / "virtual_cuda" / "libraries"
-ROW = re.compile(r"^(FUNCTION|HAND_WRITTEN|WITHOUT_OUTPUT|REFUSED_BY_HAND|INEXACT_BY_HAND|PARTLY_BY_HAND|LEFT_TO_REAL|NOT_SERVED)\((\w+)(.*)$")
+ROW = re.compile(r"^(FUNCTION|FUNCTION_64|HAND_WRITTEN|WITHOUT_OUTPUT|REFUSED_BY_HAND|INEXACT_BY_HAND|PARTLY_BY_HAND|LEFT_TO_REAL|NOT_SERVED|NOT_SIMULATED|SAME_AS|PER_THREAD|PER_THREAD_NULL)\((\w+)(.*)$")
 # NVIDIA's names, by their prefixes and by the versions of symbols.
 FAMILY = re.compile(r"^(cu[A-Z]|cu(blas|dnn|fft|file|pti|rand|solver|sparse|da)|__cuda|p?nccl|nv(ml|rtc|shmem|jpeg|tx|JitLink|ptx))")
 VERSION = re.compile(r"^(lib(cu|nv|nccl)|NVSHMEM)")
@@ -90,7 +90,7 @@ def write_needed(path: Path, torches: list[str]) -> None:
 
 
 def has_row(name: str, known: dict[str, tuple[str, str]]) -> bool:
-    return any(name + suffix in known and known[name + suffix][0] != "NOT_SERVED" for suffix in SUFFIXES)
+    return any(name + suffix in known and known[name + suffix][0] not in ("NOT_SERVED", "NOT_SIMULATED") for suffix in SUFFIXES)
 
 
 def check_object(library: Path, known: dict[str, tuple[str, str]]) -> list[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "data" / "cuda_api"))
 from headers import Group, read_group  # noqa: E402
-from table import Argument, Prototype, parse, read_tables  # noqa: E402
+from table import Argument, Prototype, parse, read_tables, split_parameters  # noqa: E402
 
 CARD = ROOT / "programs" / "virtual_cuda"
 LIVE = ROOT / "programs" / "live" / "entries"
@@ -37,8 +37,8 @@ LOGGED = {
     "PASSES": ("xDesc",),
 }
 # The type of all three matrices, by the letter of a function's name.
-LETTERS = {"S": "FP32", "D": "FP64", "C": "COMPLEX64", "Z": "COMPLEX128"}
-N_WORDS = 28
+LETTERS = {"H": "FP16", "S": "FP32", "D": "FP64", "C": "COMPLEX64", "Z": "COMPLEX128"}
+N_WORDS = 32
 
 
 def check_target(name: str, effect: str, argument: Argument, size: int | None) -> list[str]:
@@ -58,8 +58,12 @@ def check_target(name: str, effect: str, argument: Argument, size: int | None) -
     return faults
 
 
-def check_logged(prototype: Prototype, effect: str, words: list[str]) -> list[str]:
-    """The arguments of a launch log's effect are the named ones; each is read as 32 bits or an address."""
+SIZES = ("m", "n", "k", "batchCount")
+
+
+def check_logged(prototype: Prototype, effect: str, words: list[str], is_wide: bool) -> list[str]:
+    """The arguments of a launch log's effect are the named ones; each is read as 32 bits or an address. FUNCTION_64
+    reads sizes as 64 bits."""
     name, faults, integers = prototype.name, [], prototype.integers()
     if effect in ("PRODUCT", "PRODUCTS") and words[5] != LETTERS.get(name[len("cublas")]):
         faults.append(f"{name}: {effect}: the type {words[5]} is not the name's")
@@ -69,12 +73,12 @@ def check_logged(prototype: Prototype, effect: str, words: list[str]) -> list[st
         argument = integers.get(int(word))
         if argument is None or argument.name.lower() != meaning.lower():
             faults.append(f"{name}: {effect}: argument {word} is {argument.name if argument else 'none'}, not {meaning}")
-        elif argument.type.travels == "I" and argument.type.n_bytes != 4:
+        elif argument.type.travels == "I" and argument.type.n_bytes != (8 if is_wide and meaning in SIZES else 4):
             faults.append(f"{name}: {effect}: argument {word} has {argument.type.n_bytes} bytes")
     return faults
 
 
-def verify(prototype: Prototype, effects: str) -> list[str]:
+def verify(prototype: Prototype, effects: str, is_wide: bool = False) -> list[str]:
     name, faults, named, refused = prototype.name, [], set(), False
     integers = prototype.integers()
     if prototype.result in ("FLOATING", "STRUCTURE"):
@@ -86,7 +90,7 @@ def verify(prototype: Prototype, effects: str) -> list[str]:
     for found in EFFECT.finditer(re.sub(r'"[^"]*"', '""', effects)):
         effect, first, second = found[1], found[2], found[3]
         if effect in LOGGED:
-            faults += check_logged(prototype, effect, re.findall(r"\w+", found[0])[1:])
+            faults += check_logged(prototype, effect, re.findall(r"\w+", found[0])[1:], is_wide)
             continue
         if effect in ("HARMLESS", "REFUSED", "ANSWERS", "SAYS", "WORKS"):
             refused |= effect == "REFUSED"
@@ -118,7 +122,12 @@ def verify(prototype: Prototype, effects: str) -> list[str]:
 
 # Arguments that the headers do not declare constant, although the function only reads or keeps them.
 INPUTS = {
-    "cudnnRestoreDropoutDescriptor": ("states",),
+    "cuCoredumpSetAttribute": ("value", "size"), "cuCoredumpSetAttributeGlobal": ("value", "size"),
+    "cuLinkAddFile": ("options", "optionValues"), "cuTensorMapReplaceAddress": ("tensorMap", "globalAddress"),
+    "cublasSetFixedPointEmulationMantissaBitCountPointer": ("mantissaBitCount",), "cudaLogsRegisterCallback": ("userData",),
+    "cudaSetDoubleForDevice": ("d",), "cudaSetDoubleForHost": ("d",), "cudaSetValidDevices": ("device_arr",),
+    "cudnnRestoreDropoutDescriptor": ("states",), "cudnnSetCallback": ("udata",),
+    "pncclCommRegister": ("buff",), "pncclCommWindowRegister": ("buff",),
     "cufftSetWorkArea": ("workArea",), "cuptiSubscribe": ("userdata",),
     "cuptiActivitySetAttribute": ("valueSize", "value"), "cuptiActivityGetNextRecord": ("buffer",),
     "cusparseSpMatSetAttribute": ("data",), "cusparseLtMatmul": ("streams",), "cusparseLtMatmulSearch": ("streams",),
@@ -133,7 +142,8 @@ def is_input(name: str, argument: Argument) -> bool:
     target = argument.type.target
     return (argument.name in INPUTS.get(name, ())
             or (target == "s" and re.search(r"desc(r)?$|pref|layout|config|plan|^algo|algSelection", argument.name, re.I) is not None)
-            or ("bufferSize" in name and target in "vf")
+            or ("bufferSize" in name and (target in "vf" or not re.search("work|size|bytes|buffer", argument.name, re.I)))
+            or (name.endswith("LoggerSetFile") and argument.name == "file")
             or ("Batched" in name and target == "p"))
 
 
@@ -190,6 +200,35 @@ def verify_live(prototypes: dict[str, Prototype]) -> list[str]:
     return faults if n > 0 else ["programs/live/entries: no stand-in was found"]
 
 
+def place_of_stream(prototype: Prototype) -> int | None:
+    """The word of the arguments that is the first stream, by the calling convention; None: it has no stream."""
+    declaration = prototype.declaration
+    parameters = split_parameters(declaration[declaration.index("(") + 1:declaration.rindex(")")])
+    n_registers = n_stack = 0
+    for argument, parameter in zip(prototype.arguments, parameters):
+        n_words = (argument.type.n_bytes + 7) // 8
+        on_stack = n_words > 2 or n_registers + n_words > 6
+        at = 6 + n_stack if on_stack else n_registers
+        n_stack, n_registers = n_stack + n_words * on_stack, n_registers + n_words * (not on_stack)
+        if re.search(r"\b(CUstream|cudaStream_t)\b(?!\s*\*)", parameter):
+            return at
+    return None
+
+
+def verify_same(prototype: Prototype, kind: str, words: list[str], known: dict[str, tuple[str, str]],
+                prototypes: dict[str, Prototype]) -> list[str]:
+    """Both functions have the same arguments, the other one is served, and the stream is where the row says."""
+    name, other = prototype.name, words[0]
+    if other not in prototypes or known.get(other, ("NOT_SERVED", ""))[0] in ("NOT_SERVED", "NOT_SIMULATED", "FUNCTION", "LEFT_TO_REAL"):
+        return [f"{name}: {kind}: {other} is not written by hand"]
+    types = [[(a.type.travels, a.type.n_bytes) for a in p.arguments] for p in (prototype, prototypes[other])]
+    faults = [] if types[0][:len(types[1])] == types[1] else [f"{name}: {kind}: the arguments of {other} are others"]
+    place = place_of_stream(prototype)
+    if kind == "PER_THREAD" and place != int(words[1]):
+        faults.append(f"{name}: {kind}: the stream is word {place}, not {words[1]}")
+    return faults
+
+
 # Functions whose arguments changed with CUDA 12 or 13. What ours do is right for either: they ask for the runtime's
 # version, or read none of the arguments that moved.
 CHANGED = {
@@ -220,8 +259,10 @@ def check_rows(known: dict[str, tuple[str, str]]) -> list[str]:
     faults = [f"{n}: a header declares it, and no table of programs/virtual_cuda/libraries has a row for it" for n in set(prototypes) - set(known)]
     faults += [f"{n}: a table has it, and no header declares it: see data/cuda_api/headers.py" for n in set(known) - set(prototypes)]
     for name, (kind, rest) in known.items():
-        if kind == "FUNCTION" and name in prototypes:
-            faults += verify(prototypes[name], FUNCTION.match(rest)[1])
+        if kind in ("FUNCTION", "FUNCTION_64") and name in prototypes:
+            faults += verify(prototypes[name], FUNCTION.match(rest)[1], kind == "FUNCTION_64")
+        if kind in ("SAME_AS", "PER_THREAD", "PER_THREAD_NULL") and name in prototypes:
+            faults += verify_same(prototypes[name], kind, rest.strip(" ,)").split(", "), known, prototypes)
     faults += [f for f in verify_by_hand(prototypes) if f.split(":")[0] not in IN_BOTH_FORMS]
     return faults + verify_live(prototypes)
 

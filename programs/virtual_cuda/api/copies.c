@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "programs/virtual_cuda/api/copies_internal.h"
 #include "programs/virtual_cuda/card/blocks.h"
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/values/known.h"
@@ -121,22 +122,34 @@ static void move_lines(void *to, size_t to_pitch, const void *from, size_t from_
     }
 }
 
-/* Fills with n values of n_pattern bytes. */
-static int fill(void *to, const void *pattern, size_t n_pattern, size_t n, void *stream) {
-    tide_vc_entry entry = tide_vc_launch_begin();
-    (void)tide_vc_stream_node(stream, TIDE_VC_NODE_FILL);
+static void fill_line(char *to, const tide_vc_pattern *with, void *stream) {
     if (!tide_vc_is_device(to)) {
-        for (size_t i = 0; i < n; i++) {
-            memcpy((char *)to + i * n_pattern, pattern, n_pattern);
+        for (size_t i = 0; i < with->n; i++) {
+            memcpy(to + i * with->n_bytes, with->value, with->n_bytes);
         }
     } else if (is_captured(stream)) {
-        forget_captured(to, n * n_pattern);
+        forget_captured(to, with->n * with->n_bytes);
     } else {
-        tide_vc_known_fill(to, pattern, n_pattern, n * n_pattern);
+        tide_vc_known_fill(to, with->value, with->n_bytes, with->n * with->n_bytes);
     }
-    tide_run_launch row = {.kind = TIDE_RUN_FILL, .bytes = n * n_pattern};
+}
+
+int tide_vc_fill_lines(void *to, size_t pitch, size_t n_lines, const tide_vc_pattern *with,
+                       void *stream) {
+    tide_vc_entry entry = tide_vc_launch_begin();
+    (void)tide_vc_stream_node(stream, TIDE_VC_NODE_FILL);
+    for (size_t i = 0; i < n_lines; i++) {
+        fill_line((char *)to + i * pitch, with, stream);
+    }
+    tide_run_launch row = {.kind = TIDE_RUN_FILL, .bytes = with->n * with->n_bytes * n_lines};
     tide_vc_launch_end(entry, &row, stream, NULL);
     return TIDE_VC_OK;
+}
+
+/* Fills with n values of n_pattern bytes. */
+static int fill(void *to, const void *pattern, size_t n_pattern, size_t n, void *stream) {
+    tide_vc_pattern with = {pattern, n_pattern, n};
+    return tide_vc_fill_lines(to, 0, 1, &with, stream);
 }
 
 static int fill_bytes(void *to, int value, size_t n_bytes, void *stream) {
@@ -207,6 +220,18 @@ TIDE_VC_EXPORT int cudaMemcpyFromSymbol(void *to, const void *symbol, size_t n_b
     (void)kind;
     tide_vc_zero_output(to, n_bytes);
     return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t n_bytes,
+                                           size_t offset, int kind, void *stream) {
+    (void)tide_vc_stream_node(stream, TIDE_VC_NODE_COPY);
+    return cudaMemcpyToSymbol(symbol, from, n_bytes, offset, kind);
+}
+
+TIDE_VC_EXPORT int cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t n_bytes,
+                                             size_t offset, int kind, void *stream) {
+    (void)tide_vc_stream_node(stream, TIDE_VC_NODE_COPY);
+    return cudaMemcpyFromSymbol(to, symbol, n_bytes, offset, kind);
 }
 
 TIDE_VC_EXPORT int cudaMemset(void *to, int value, size_t n_bytes) {

@@ -102,8 +102,12 @@ TIDE_VC_EXPORT int cuCtxGetCurrent(void **ret_context) {
 }
 
 TIDE_VC_EXPORT int cuCtxSetCurrent(void *context) {
+    uintptr_t device = (uintptr_t)context - (uintptr_t)contexts;
+    if (context != NULL && device >= (uintptr_t)tide_vc_n_devices()) {
+        return TIDE_VC_INVALID_CONTEXT;
+    }
     if (context != NULL) {
-        tide_vc_set_device((int)((char *)context - contexts));
+        tide_vc_set_device((int)device);
     }
     return TIDE_VC_OK;
 }
@@ -309,6 +313,10 @@ TIDE_VC_EXPORT int cuLaunchKernelEx(const driver_launch *config, void *kernel, v
 TIDE_VC_EXPORT int cuTensorMapEncodeTiled(void *ret_map) {
     memset(ret_map, 0, 128);
     return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cuTensorMapEncodeIm2colWide(void *ret_map) {
+    return cuTensorMapEncodeTiled(ret_map);
 }
 
 TIDE_VC_EXPORT int cuTensorMapEncodeIm2col(void *ret_map) {

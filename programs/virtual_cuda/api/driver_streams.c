@@ -43,6 +43,11 @@ TIDE_VC_EXPORT int cuStreamBeginCapture_v2(void *handle, int mode) {
     TIDE_VC_TWIN(cudaStreamBeginCapture(handle, mode));
 }
 
+/* The first form has no mode. */
+TIDE_VC_EXPORT int cuStreamBeginCapture(void *handle) {
+    return cuStreamBeginCapture_v2(handle, 0);
+}
+
 TIDE_VC_EXPORT int cuStreamBeginCaptureToGraph(void *handle, void *graph, const void *nodes,
                                                const void *edges, size_t n_nodes, int mode) {
     TIDE_VC_TWIN(cudaStreamBeginCaptureToGraph(handle, graph, nodes, edges, n_nodes, mode));
@@ -151,6 +156,39 @@ TIDE_VC_EXPORT int cuUserObjectCreate(void **ret_object, void *data, void (*dest
 
 TIDE_VC_EXPORT int cuUserObjectRelease(void *object, unsigned n_uses) {
     TIDE_VC_TWIN(cudaUserObjectRelease(object, n_uses));
+}
+
+TIDE_VC_EXPORT int cuUserObjectRetain(void *object, unsigned n_uses) {
+    TIDE_VC_TWIN(cudaUserObjectRetain(object, n_uses));
+}
+
+TIDE_VC_EXPORT int cuGraphReleaseUserObject(void *graph, void *object, unsigned n_uses) {
+    TIDE_VC_TWIN(cudaGraphReleaseUserObject(graph, object, n_uses));
+}
+
+TIDE_VC_EXPORT int cuGraphClone(void **ret_clone, void *graph) {
+    TIDE_VC_TWIN(cudaGraphClone(ret_clone, graph));
+}
+
+TIDE_VC_EXPORT int cuGraphExecGetFlags(void *which, uint64_t *ret_flags) {
+    unsigned long long flags = 0;
+    int before = cudaPeekAtLastError();
+    int status = cudaGraphExecGetFlags(which, &flags);
+    tide_vc_set_last_status(before);
+    *ret_flags = flags;
+    return status;
+}
+
+/* Up to CUDA 11: with room for a text about a failure. */
+TIDE_VC_EXPORT int cuGraphInstantiate(void **ret_executable, void *graph, void **ret_node,
+                                      char *ret_text, size_t n_bytes) {
+    if (ret_node != NULL) {
+        *ret_node = NULL;
+    }
+    if (ret_text != NULL && n_bytes > 0) {
+        ret_text[0] = '\0';
+    }
+    TIDE_VC_TWIN(cudaGraphInstantiateWithFlags(ret_executable, graph, 0));
 }
 
 TIDE_VC_EXPORT int cuGraphRetainUserObject(void *graph, void *object, unsigned n_uses,

@@ -45,16 +45,41 @@ static bool is_served(const void *function) {
     return at < (uintptr_t)__start_tide_vc_not_served || at >= (uintptr_t)__stop_tide_vc_not_served;
 }
 
+/* The function of that name in the form for the stream of a thread, if it has one and the program
+ * asked for it. */
+static void *find_form(const char *name, bool is_per_thread) {
+    static const char *const FORMS[] = {"_ptsz", "_ptds"};
+    for (size_t i = 0; is_per_thread && i < sizeof(FORMS) / sizeof(FORMS[0]); i++) {
+        char whole[NAME_BYTES];
+        void *function =
+            (size_t)snprintf(whole, sizeof(whole), "%s%s", name, FORMS[i]) < sizeof(whole)
+                ? dlsym(RTLD_DEFAULT, whole)
+                : NULL;
+        if (function != NULL) {
+            return function;
+        }
+    }
+    return dlsym(RTLD_DEFAULT, name);
+}
+
+/* What a program asks for. */
+typedef struct question {
+    const char *name; /* without the version */
+    int version;      /* of CUDA */
+    bool is_per_thread;
+} question;
+
 /* The newest of a function's versions that the program knows: one that is served, or otherwise one
  * that refuses. */
-static void *find(const char *name, int version) {
+static void *find(const question *asked) {
     static const char *const SUFFIXES[] = {"_v4", "_v3", "_v2", ""};
     void *refusing = NULL;
     for (size_t i = 0; i < sizeof(SUFFIXES) / sizeof(SUFFIXES[0]); i++) {
         char whole[NAME_BYTES];
-        if ((size_t)snprintf(whole, sizeof(whole), "%s%s", name, SUFFIXES[i]) < sizeof(whole) &&
-            (SUFFIXES[i][0] == '\0' || is_meant(whole, version))) {
-            void *function = dlsym(RTLD_DEFAULT, whole);
+        if ((size_t)snprintf(whole, sizeof(whole), "%s%s", asked->name, SUFFIXES[i]) <
+                sizeof(whole) &&
+            (SUFFIXES[i][0] == '\0' || is_meant(whole, asked->version))) {
+            void *function = find_form(whole, asked->is_per_thread);
             if (function != NULL && is_served(function)) {
                 return function;
             }
@@ -64,33 +89,52 @@ static void *find(const char *name, int version) {
     return refusing;
 }
 
-static int look_up(const char *name, int version, void **ret_function, int *ret_found) {
-    *ret_function = find(name, version);
+static int look_up(const question *asked, void **ret_function, int *ret_found) {
+    *ret_function = find(asked);
     if (ret_found != NULL) {
         *ret_found = *ret_function != NULL ? FOUND : NOT_FOUND;
     }
     return *ret_function != NULL || ret_found != NULL ? TIDE_VC_OK : TIDE_VC_NOT_FOUND;
 }
 
-TIDE_VC_EXPORT int cudaGetDriverEntryPoint(const char *name, void **ret_function,
-                                           unsigned long long flags, int *ret_found) {
-    (void)flags;
-    /* CUDA 11 has no fourth argument. */
-    return look_up(name, tide_vc_runtime_version(), ret_function,
-                   tide_vc_runtime_major() >= 12 ? ret_found : NULL);
-}
+/* Of cudaGetDriverEntryPoint and cuGetProcAddress. Without a flag, the form that the program was
+ * compiled for. */
+enum { LEGACY_STREAM = 1, STREAM_OF_THREAD = 2 };
 
 TIDE_VC_EXPORT int cudaGetDriverEntryPointByVersion(const char *name, void **ret_function,
                                                     unsigned version, unsigned long long flags,
                                                     int *ret_found) {
-    (void)flags;
-    return look_up(name, (int)version, ret_function, ret_found);
+    return look_up(&(question){name, (int)version, flags == STREAM_OF_THREAD}, ret_function,
+                   ret_found);
+}
+
+TIDE_VC_EXPORT int cudaGetDriverEntryPointByVersion_ptsz(const char *name, void **ret_function,
+                                                         unsigned version, unsigned long long flags,
+                                                         int *ret_found) {
+    return look_up(&(question){name, (int)version, flags != LEGACY_STREAM}, ret_function,
+                   ret_found);
+}
+
+/* CUDA 11 has no fourth argument. */
+static int *found_of(int *ret_found) {
+    return tide_vc_runtime_major() >= 12 ? ret_found : NULL;
+}
+
+TIDE_VC_EXPORT int cudaGetDriverEntryPoint(const char *name, void **ret_function,
+                                           unsigned long long flags, int *ret_found) {
+    return look_up(&(question){name, tide_vc_runtime_version(), flags == STREAM_OF_THREAD},
+                   ret_function, found_of(ret_found));
+}
+
+TIDE_VC_EXPORT int cudaGetDriverEntryPoint_ptsz(const char *name, void **ret_function,
+                                                unsigned long long flags, int *ret_found) {
+    return look_up(&(question){name, tide_vc_runtime_version(), flags != LEGACY_STREAM},
+                   ret_function, found_of(ret_found));
 }
 
 TIDE_VC_EXPORT int cuGetProcAddress_v2(const char *name, void **ret_function, int version,
                                        uint64_t flags, int *ret_found) {
-    (void)flags;
-    return look_up(name, version, ret_function, ret_found);
+    return look_up(&(question){name, version, flags == STREAM_OF_THREAD}, ret_function, ret_found);
 }
 
 /* Tables of functions that NVIDIA does not document. A runtime that is linked into the program asks

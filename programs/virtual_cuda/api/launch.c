@@ -216,6 +216,11 @@ TIDE_VC_EXPORT int cudaLibraryLoadData(void **ret_library) {
     return TIDE_VC_OK;
 }
 
+TIDE_VC_EXPORT int cudaFuncGetName(const char **ret_name, const void *kernel) {
+    *ret_name = tide_vc_kernel_name(kernel);
+    return TIDE_VC_OK;
+}
+
 TIDE_VC_EXPORT int cudaLibraryGetKernel(void **ret_kernel, void *library, const char *name) {
     (void)library;
     *ret_kernel = tide_vc_kernel_new(name);

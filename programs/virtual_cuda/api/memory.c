@@ -82,6 +82,49 @@ TIDE_VC_EXPORT int cudaMallocPitch(void **ret_address, size_t *ret_pitch, size_t
     return allocate(ret_address, *ret_pitch * height);
 }
 
+/* cudaPitchedPtr and cudaExtent, which is passed by value. */
+typedef struct pitched {
+    void *address;
+    size_t pitch, x_bytes, y_rows;
+} pitched;
+typedef struct extent {
+    size_t width, height, depth;
+} extent;
+
+TIDE_VC_EXPORT int cudaMalloc3D(pitched *ret_pitched, extent size) {
+    size_t n_rows = size.height;
+    if (size.depth > 0 && n_rows > SIZE_MAX / size.depth) {
+        return tide_vc_fail(TIDE_VC_INVALID_VALUE);
+    }
+    pitched made = {.x_bytes = size.width, .y_rows = size.height};
+    int status = cudaMallocPitch(&made.address, &made.pitch, size.width, n_rows * size.depth);
+    if (status == TIDE_VC_OK) {
+        *ret_pitched = made;
+    }
+    return status;
+}
+
+/* Frees all memory of the device. Its context stays, so the program may go on. */
+static int reset(int device) {
+    tide_vc_block block;
+    tide_vc_wait_device(device);
+    for (uint64_t at = 0; tide_vc_block_next(at, &block); at = block.address + block.n_bytes) {
+        if (block.device == device && block.kind != TIDE_VC_BORROWED) {
+            (void)free_any(block.address);
+        }
+    }
+    (void)tide_vc_pools_trim(device);
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cudaDeviceReset(void) {
+    return tide_vc_fail(reset(tide_vc_device()));
+}
+
+TIDE_VC_EXPORT int cuDevicePrimaryCtxReset_v2(int device) {
+    return device >= 0 && device < tide_vc_n_devices() ? reset(device) : TIDE_VC_INVALID_DEVICE;
+}
+
 static int get_info(size_t *ret_free, size_t *ret_total) {
     const tide_vc_card *card = tide_vc_card_of(tide_vc_device());
     int status = tide_vc_context(tide_vc_device());

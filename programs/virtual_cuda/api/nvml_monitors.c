@@ -1,6 +1,5 @@
 /* NVML's older names, and the queries of card monitors (gpustat, nvitop, nvidia-ml-py) and platform
- * checks besides memory and processes. A figure that an idle virtual card does not have, such as
- * its fan, is "not supported", as on boards without it. */
+ * checks besides memory and processes. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,7 +9,7 @@
 #include "programs/virtual_cuda/card/machine.h"
 
 /* nvmlReturn_t. */
-enum { OK = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7 };
+enum { OK = 0, INVALID_ARGUMENT = 2, NOT_FOUND = 6 };
 
 int nvmlInit_v2(void);
 int nvmlDeviceGetCount_v2(unsigned *ret_n);
@@ -42,7 +41,7 @@ TIDE_VC_EXPORT int nvmlSystemGetCudaDriverVersion(int *ret_version) {
 
 /* ---- processes: no graphics, no MPS ---- */
 
-static int no_process(unsigned *n) {
+static int none(unsigned *n) {
     if (n == NULL) {
         return INVALID_ARGUMENT;
     }
@@ -54,7 +53,7 @@ static int no_process(unsigned *n) {
     TIDE_VC_EXPORT int name(const void *handle, unsigned *n, void *ret_processes) {                \
         (void)handle;                                                                              \
         (void)ret_processes;                                                                       \
-        return no_process(n);                                                                      \
+        return none(n);                                                                            \
     }
 NO_PROCESS(nvmlDeviceGetGraphicsRunningProcesses)
 NO_PROCESS(nvmlDeviceGetGraphicsRunningProcesses_v2)
@@ -205,56 +204,24 @@ TIDE_VC_EXPORT int nvmlDeviceGetBAR1MemoryInfo(const void *handle, unsigned long
     return OK;
 }
 
-/* ---- figures that an idle card does not have ---- */
+/* ---- counts that are 0 ---- */
 
-#define NOT_MEASURED(name)                                                                         \
-    TIDE_VC_EXPORT int name(const void *handle) {                                                  \
-        return card_of(handle) != NULL ? NOT_SUPPORTED : INVALID_ARGUMENT;                         \
-    }
-NOT_MEASURED(nvmlDeviceGetClockInfo)
-NOT_MEASURED(nvmlDeviceGetMaxClockInfo)
-NOT_MEASURED(nvmlDeviceGetApplicationsClock)
-NOT_MEASURED(nvmlDeviceGetCurrPcieLinkGeneration)
-NOT_MEASURED(nvmlDeviceGetCurrPcieLinkWidth)
-NOT_MEASURED(nvmlDeviceGetMaxPcieLinkGeneration)
-NOT_MEASURED(nvmlDeviceGetMaxPcieLinkWidth)
-NOT_MEASURED(nvmlDeviceGetPcieThroughput)
-NOT_MEASURED(nvmlDeviceGetEccMode)
-NOT_MEASURED(nvmlDeviceGetTotalEccErrors)
-NOT_MEASURED(nvmlDeviceGetMemoryErrorCounter)
-NOT_MEASURED(nvmlDeviceGetEnforcedPowerLimit)
-NOT_MEASURED(nvmlDeviceGetPowerManagementLimit)
-NOT_MEASURED(nvmlDeviceGetPowerManagementDefaultLimit)
-NOT_MEASURED(nvmlDeviceGetTotalEnergyConsumption)
-NOT_MEASURED(nvmlDeviceGetFanSpeed)
-NOT_MEASURED(nvmlDeviceGetFanSpeed_v2)
-NOT_MEASURED(nvmlDeviceGetPerformanceState)
-NOT_MEASURED(nvmlDeviceGetProcessUtilization)
-NOT_MEASURED(nvmlDeviceGetSerial)
-NOT_MEASURED(nvmlDeviceGetNvLinkState)
-NOT_MEASURED(nvmlDeviceGetTemperatureThreshold)
-NOT_MEASURED(nvmlDeviceGetAccountingMode)
-NOT_MEASURED(nvmlDeviceGetBoardId)
-NOT_MEASURED(nvmlDeviceGetBrand)
-NOT_MEASURED(nvmlDeviceGetComputeInstanceId)
-NOT_MEASURED(nvmlDeviceGetConfComputeMemSizeInfo)
-NOT_MEASURED(nvmlDeviceGetCpuAffinity)
-NOT_MEASURED(nvmlDeviceGetCurrentClocksThrottleReasons)
-NOT_MEASURED(nvmlDeviceGetDeviceHandleFromMigDeviceHandle)
-NOT_MEASURED(nvmlDeviceGetDriverModel)
-NOT_MEASURED(nvmlDeviceGetDriverModel_v2)
-NOT_MEASURED(nvmlDeviceGetFieldValues)
-NOT_MEASURED(nvmlDeviceGetGpuInstanceId)
-NOT_MEASURED(nvmlDeviceGetGspFirmwareVersion)
-NOT_MEASURED(nvmlDeviceGetMemoryAffinity)
-NOT_MEASURED(nvmlDeviceGetMemoryBusWidth)
-NOT_MEASURED(nvmlDeviceGetMigDeviceHandleByIndex)
-NOT_MEASURED(nvmlDeviceGetNumGpuCores)
-NOT_MEASURED(nvmlDeviceGetNvLinkCapability)
-NOT_MEASURED(nvmlDeviceGetRetiredPages)
-NOT_MEASURED(nvmlDeviceGetRunningProcessDetailList)
-NOT_MEASURED(nvmlDeviceGetSamples)
-NOT_MEASURED(nvmlDeviceGetTemperatureV)
-NOT_MEASURED(nvmlDeviceGetTopologyCommonAncestor)
-NOT_MEASURED(nvmlDeviceGetVbiosVersion)
-NOT_MEASURED(nvmlDeviceGetViolationStatus)
+TIDE_VC_EXPORT int nvmlDeviceGetNumFans(const void *handle, int *ret_n) {
+    return give(handle, ret_n, 0);
+}
+
+TIDE_VC_EXPORT int nvmlDeviceGetMultiGpuBoard(const void *handle, int *ret_is_one) {
+    return give(handle, ret_is_one, 0);
+}
+
+TIDE_VC_EXPORT int nvmlDeviceOnSameBoard(const void *handle, const void *other, int *ret_are) {
+    return card_of(other) != NULL ? give(handle, ret_are, 0) : INVALID_ARGUMENT;
+}
+
+TIDE_VC_EXPORT int nvmlUnitGetCount(unsigned *ret_n) {
+    return none(ret_n);
+}
+
+TIDE_VC_EXPORT int nvmlGetExcludedDeviceCount(unsigned *ret_n) {
+    return none(ret_n);
+}

@@ -17,6 +17,7 @@
     tide_vc_set_last_status(before);                                                               \
     return status
 
+int cudaDeviceGetByPCIBusId(int *ret_device, const char *text);
 int cudaDeviceGetDefaultMemPool(void **ret_pool, int device);
 int cudaDeviceGetGraphMemAttribute(int device, int attribute, void *ret_value);
 int cudaDeviceGetMemPool(void **ret_pool, int device);
@@ -32,12 +33,15 @@ int cudaEventRecord(void *which, void *stream);
 int cudaEventRecordWithFlags(void *which, void *stream, unsigned flags);
 int cudaEventSynchronize(void *which);
 int cudaFreeHost(void *address);
+int cudaGraphClone(void **ret_clone, void *graph);
 int cudaGraphCreate(void **ret_graph, unsigned flags);
 int cudaGraphDestroy(void *graph);
 int cudaGraphExecDestroy(void *which);
+int cudaGraphExecGetFlags(void *which, unsigned long long *ret_flags);
 int cudaGraphGetNodes(void *graph, void **ret_nodes, size_t *n_nodes);
 int cudaGraphInstantiateWithFlags(void **ret_executable, void *graph, unsigned long long flags);
 int cudaGraphLaunch(void *which, void *stream);
+int cudaGraphReleaseUserObject(void *graph, void *object, unsigned n_uses);
 int cudaGraphRetainUserObject(void *graph, void *object, unsigned n_uses, unsigned flags);
 int cudaGraphUpload(void *which, void *stream);
 int cudaHostAlloc(void **ret_address, size_t n_bytes, unsigned flags);
@@ -71,10 +75,13 @@ int cudaStreamGetFlags(void *stream, unsigned *ret_flags);
 int cudaStreamGetId(void *stream, unsigned long long *ret_id);
 int cudaStreamGetPriority(void *stream, int *ret_priority);
 int cudaStreamIsCapturing(void *handle, int *ret_status);
+int cudaStreamUpdateCaptureDependencies(void *handle, void *nodes, const void *edges,
+                                        size_t n_nodes, unsigned flags);
 int cudaStreamWaitEvent(void *stream, void *which, unsigned flags);
 int cudaThreadExchangeStreamCaptureMode(int *mode);
 int cudaUserObjectCreate(void **ret_object, void *data, void (*destroy)(void *), unsigned n_uses,
                          unsigned flags);
 int cudaUserObjectRelease(void *object, unsigned n_uses);
+int cudaUserObjectRetain(void *object, unsigned n_uses);
 
 #endif

@@ -132,6 +132,17 @@ int tide_vc_block_release(uint64_t address) {
     return TIDE_VC_OK;
 }
 
+bool tide_vc_block_next(uint64_t address, tide_vc_block *ret_block) {
+    tide_vc_range there;
+    pthread_mutex_lock(&lock);
+    bool found = tide_vc_ranges_at_or_above(&blocks, address, &there);
+    pthread_mutex_unlock(&lock);
+    if (found) {
+        *ret_block = block_of(&there);
+    }
+    return found;
+}
+
 bool tide_vc_block_find(uint64_t address, tide_vc_block *ret_block) {
     tide_vc_range there;
     pthread_mutex_lock(&lock);

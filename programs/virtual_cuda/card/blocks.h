@@ -37,6 +37,9 @@ int tide_vc_block_place(int device, uint64_t n_bytes, void *pool, uint64_t *ret_
 bool tide_vc_block_take_out(uint64_t address, tide_vc_block_kind kind, tide_vc_block *ret_block);
 void tide_vc_block_end(const tide_vc_block *block);
 
+/* The first block at or above the address; false if there is none. */
+bool tide_vc_block_next(uint64_t address, tide_vc_block *ret_block);
+
 /* Finds the block that holds the address; false if none does. */
 bool tide_vc_block_find(uint64_t address, tide_vc_block *ret_block);
 

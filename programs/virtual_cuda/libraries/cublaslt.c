@@ -114,3 +114,47 @@ int cublasLtMatmulDescSetAttribute(tide_vc_description *description, int attribu
     }
     return OK;
 }
+
+/* ---- the same in memory of the program ---- */
+
+TIDE_VC_EXPORT int cublasLtMatrixLayoutInit_internal(tide_vc_layout *layout, size_t n_bytes,
+                                                     int type, uint64_t n_rows, uint64_t n_columns);
+TIDE_VC_EXPORT int cublasLtMatmulDescInit_internal(tide_vc_description *description, size_t n_bytes,
+                                                   int computation, int scale_type);
+TIDE_VC_EXPORT int cublasLtMatmulAlgoGetIds(void *handle, int computation, int scale_type,
+                                            int a_type, int b_type, int c_type, int d_type,
+                                            int n_wanted, int *ret_ids, int *ret_n);
+
+int cublasLtMatrixLayoutInit_internal(tide_vc_layout *layout, size_t n_bytes, int type,
+                                      uint64_t n_rows, uint64_t n_columns) {
+    if (n_bytes < sizeof(*layout)) {
+        return INVALID_VALUE;
+    }
+    memset(layout, 0, n_bytes);
+    *layout = (tide_vc_layout){type, 1, n_rows, n_columns};
+    return OK;
+}
+
+int cublasLtMatmulDescInit_internal(tide_vc_description *description, size_t n_bytes,
+                                    int computation, int scale_type) {
+    (void)scale_type;
+    if (n_bytes < sizeof(*description)) {
+        return INVALID_VALUE;
+    }
+    memset(description, 0, n_bytes);
+    description->computation = computation;
+    return OK;
+}
+
+/* There is one algorithm, number 0. */
+int cublasLtMatmulAlgoGetIds(void *handle, int computation, int scale_type, int a_type, int b_type,
+                             int c_type, int d_type, int n_wanted, int *ret_ids, int *ret_n) {
+    (void)handle, (void)computation, (void)scale_type, (void)a_type, (void)b_type, (void)c_type;
+    (void)d_type;
+    if (n_wanted < 1 || ret_ids == NULL || ret_n == NULL) {
+        return INVALID_VALUE;
+    }
+    ret_ids[0] = 0;
+    *ret_n = 1;
+    return OK;
+}

@@ -3,11 +3,12 @@
 #include <stdbool.h>
 
 #include "programs/virtual_cuda/launches/launch_log.h"
+#include "programs/virtual_cuda/libraries/cufft_internal.h"
 #include "programs/virtual_cuda/libraries/stub_friend.h"
 
 #include "programs/virtual_cuda/libraries/cufft.def"
 
-enum { OK = 0, INVALID_VALUE = 4 };
+enum { OK = 0, ALLOC_FAILED = 2, INVALID_VALUE = 4 };
 /* cudaDataType of the computation */
 enum {
     REAL_32 = 0,
@@ -24,10 +25,16 @@ enum { LARGEST_IN_PLACE = 4096 };
  * signal three times (NVIDIA's manual, on accuracy and performance). */
 enum { LARGEST_PRIME = 127 };
 
-/* The data kept of a plan, for the rows of its executions in the launch log. */
+/* The runtime's own functions, which this object also defines. */
+int cudaMalloc(void **ret_address, size_t n_bytes);
+int cudaFree(void *address);
+
 typedef struct plan {
-    tide_run_launch row; /* kind 0: unknown */
+    tide_run_launch row; /* of its executions in the launch log; kind 0: unknown */
     void *stream;
+    void *work; /* owned, on the card; NULL: none, or the program lends it */
+    size_t work_bytes;
+    bool is_lent; /* the program allocates the work area itself */
 } plan;
 
 enum { MOST_PLANS = 1 << 14 }; /* later plans get a guessed row */
@@ -36,16 +43,11 @@ static struct plans {
     atomic_int n;         /* made so far; may exceed MOST_PLANS */
 } plans;
 
-TIDE_VC_EXPORT int cufftSetStream(int number, void *stream);
-TIDE_VC_EXPORT int cufftXtExec(int number, void *input, void *output, int direction);
-
 TIDE_VC_EXPORT int cufftCreate(int *ret_plan);
-TIDE_VC_EXPORT int cufftXtMakePlanMany(int number, int n_dimensions, const long long *lengths,
-                                       const long long *in_lengths, long long in_step,
-                                       long long in_distance, int in_type,
-                                       const long long *out_lengths, long long out_step,
-                                       long long out_distance, int out_type, long long n_transforms,
-                                       size_t *ret_work_bytes, int execution_type);
+TIDE_VC_EXPORT int cufftDestroy(int number);
+TIDE_VC_EXPORT int cufftSetAutoAllocation(int number, int is_automatic);
+TIDE_VC_EXPORT int cufftSetStream(int number, void *stream);
+TIDE_VC_EXPORT int cufftGetSize(int number, size_t *ret_work_bytes);
 
 /* Plans are numbers that programs pass back. */
 int cufftCreate(int *ret_plan) {
@@ -66,18 +68,44 @@ int cufftSetStream(int number, void *stream) {
     return OK;
 }
 
-int cufftXtExec(int number, void *input, void *output, int direction) {
+/* Plans beyond MOST_PLANS have no entry and own no work area. */
+int cufftDestroy(int number) {
+    plan *of = plan_of(number);
+    if (of != NULL) {
+        (void)cudaFree(of->work);
+        *of = (plan){.work = NULL};
+    }
+    return OK;
+}
+
+int cufftSetAutoAllocation(int number, int is_automatic) {
+    plan *of = plan_of(number);
+    if (of != NULL) {
+        of->is_lent = is_automatic == 0;
+    }
+    return OK;
+}
+
+int cufftGetSize(int number, size_t *ret_work_bytes) {
+    const plan *of = plan_of(number);
+    if (of == NULL || ret_work_bytes == NULL) {
+        return INVALID_VALUE;
+    }
+    *ret_work_bytes = of->work_bytes;
+    return OK;
+}
+
+int tide_vc_cufft_run(const char *call, int number, const void *input, const void *output) {
     tide_vc_entry entry = tide_vc_launch_begin();
     const plan *of = plan_of(number);
     tide_run_launch row = {
         .kind = TIDE_RUN_KERNEL, .family = TIDE_RUN_LIBRARY, .flags = TIDE_RUN_GUESSED};
-    (void)direction;
     tide_vc_touch(input);
     tide_vc_touch(output);
     if (of != NULL && of->row.kind != 0) {
         row = of->row;
     }
-    tide_vc_launch_end(entry, &row, of != NULL ? of->stream : NULL, __func__);
+    tide_vc_launch_end(entry, &row, of != NULL ? of->stream : NULL, call);
     return OK;
 }
 
@@ -150,32 +178,53 @@ static tide_run_launch row_of(int n_dimensions, const long long *lengths, int in
                              .flags = is_known ? TIDE_RUN_ESTIMATED : TIDE_RUN_GUESSED};
 }
 
+/* All values of all transforms; 0 if a length is not above 0. */
+static uint64_t values_of(const tide_vc_transforms *of) {
+    uint64_t n_values = of->n > 0 ? (uint64_t)of->n : 0;
+    for (int i = 0; i < of->n_dimensions; i++) {
+        n_values *= of->lengths[i] > 0 ? (uint64_t)of->lengths[i] : 0;
+    }
+    return n_values;
+}
+
 /* The real sizes are internal to the library. The estimate: nothing for short one-dimensional
  * lengths that are powers of two, otherwise one complex copy of the data. */
-int cufftXtMakePlanMany(int number, int n_dimensions, const long long *lengths,
-                        const long long *in_lengths, long long in_step, long long in_distance,
-                        int in_type, const long long *out_lengths, long long out_step,
-                        long long out_distance, int out_type, long long n_transforms,
-                        size_t *ret_work_bytes, int execution_type) {
-    (void)in_lengths, (void)in_step, (void)in_distance;
-    (void)out_lengths, (void)out_step, (void)out_distance;
-    size_t n_values = n_transforms > 0 ? (size_t)n_transforms : 0;
-    if (n_dimensions < 1 || lengths == NULL || ret_work_bytes == NULL) {
+int tide_vc_cufft_measure(const char *call, const tide_vc_transforms *of, size_t *ret_work_bytes) {
+    if (of->n_dimensions < 1 || of->lengths == NULL || ret_work_bytes == NULL) {
         return INVALID_VALUE;
     }
-    for (int i = 0; i < n_dimensions; i++) {
-        n_values *= lengths[i] > 0 ? (size_t)lengths[i] : 0;
-    }
-    plan *of = plan_of(number);
-    if (of != NULL && n_values > 0) {
-        of->row = row_of(n_dimensions, lengths, in_type, out_type, n_values, execution_type);
-    }
+    uint64_t n_bytes = values_of(of) * complex_bytes(of->execution_type);
+    long long first = of->lengths[0];
     bool is_short =
-        n_dimensions == 1 && lengths[0] <= LARGEST_IN_PLACE && (lengths[0] & (lengths[0] - 1)) == 0;
-    *ret_work_bytes = is_short ? 0 : n_values * complex_bytes(execution_type);
+        of->n_dimensions == 1 && first <= LARGEST_IN_PLACE && (first & (first - 1)) == 0;
+    *ret_work_bytes = is_short ? 0 : n_bytes;
     /* NVIDIA's manual, section on the work area: in the worst case eight times the values of all
      * transforms. */
-    tide_vc_inexact_bytes("cufftXtMakePlanMany", "the size of its work area is an estimate",
-                          8 * (uint64_t)n_values * complex_bytes(execution_type) - *ret_work_bytes);
+    tide_vc_inexact_bytes(call, "the size of its work area is an estimate",
+                          8 * n_bytes - *ret_work_bytes);
     return OK;
+}
+
+/* The library allocates the work area itself unless the program wants to lend it. */
+static int allocate(plan *of) {
+    (void)cudaFree(of->work);
+    of->work = NULL;
+    bool is_needed = !of->is_lent && of->work_bytes > 0;
+    return !is_needed || cudaMalloc(&of->work, of->work_bytes) == 0 ? OK : ALLOC_FAILED;
+}
+
+int tide_vc_cufft_make(const char *call, int number, const tide_vc_transforms *what,
+                       size_t *ret_work_bytes) {
+    int status = tide_vc_cufft_measure(call, what, ret_work_bytes);
+    plan *of = plan_of(number);
+    if (status != OK || of == NULL) {
+        return status;
+    }
+    uint64_t n_values = values_of(what);
+    if (n_values > 0) {
+        of->row = row_of(what->n_dimensions, what->lengths, what->in_type, what->out_type, n_values,
+                         what->execution_type);
+    }
+    of->work_bytes = *ret_work_bytes;
+    return allocate(of);
 }

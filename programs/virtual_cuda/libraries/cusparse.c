@@ -69,3 +69,176 @@ int cusparseSpMatGetSize(const described *matrix, int64_t *ret_rows, int64_t *re
     *ret_nonzero = matrix->n_nonzero;
     return OK;
 }
+
+/* ---- further formats, and the constant forms ---- */
+
+/* NOLINTBEGIN(readability-function-size): cuSPARSE's own signatures. */
+/* Three sizes, then the arrays of a compressed matrix or of coordinates. */
+#define CREATES_MATRIX(name)                                                                       \
+    TIDE_VC_EXPORT int name(described **ret_matrix, int64_t n_rows, int64_t n_columns,             \
+                            int64_t n_nonzero, const void *first, const void *second,              \
+                            const void *values);                                                   \
+    int name(described **ret_matrix, int64_t n_rows, int64_t n_columns, int64_t n_nonzero,         \
+             const void *first, const void *second, const void *values) {                          \
+        return create(ret_matrix,                                                                  \
+                      (described){{values, second, first}, n_rows, n_columns, n_nonzero});         \
+    }
+CREATES_MATRIX(cusparseCreateCsc)
+CREATES_MATRIX(cusparseCreateConstCsr)
+CREATES_MATRIX(cusparseCreateConstCsc)
+CREATES_MATRIX(cusparseCreateConstCoo)
+
+/* The rows, columns and nonzero values count blocks. */
+#define CREATES_BLOCKS(name)                                                                       \
+    TIDE_VC_EXPORT int name(described **ret_matrix, int64_t n_rows, int64_t n_columns, int64_t n,  \
+                            int64_t block_rows, int64_t block_columns, const void *offsets,        \
+                            const void *columns, const void *values);                              \
+    int name(described **ret_matrix, int64_t n_rows, int64_t n_columns, int64_t n,                 \
+             int64_t block_rows, int64_t block_columns, const void *offsets, const void *columns,  \
+             const void *values) {                                                                 \
+        return create(ret_matrix, (described){{values, columns, offsets},                          \
+                                              n_rows * block_rows,                                 \
+                                              n_columns * block_columns,                           \
+                                              n * block_rows * block_columns});                    \
+    }
+CREATES_BLOCKS(cusparseCreateBsr)
+CREATES_BLOCKS(cusparseCreateConstBsr)
+
+#define CREATES_ELL(name)                                                                          \
+    TIDE_VC_EXPORT int name(described **ret_matrix, int64_t n_rows, int64_t n_columns,             \
+                            int64_t block_rows, int64_t ell_columns, const void *columns,          \
+                            const void *values);                                                   \
+    int name(described **ret_matrix, int64_t n_rows, int64_t n_columns, int64_t block_rows,        \
+             int64_t ell_columns, const void *columns, const void *values) {                       \
+        (void)block_rows;                                                                          \
+        return create(                                                                             \
+            ret_matrix,                                                                            \
+            (described){{values, columns, NULL}, n_rows, n_columns, n_rows * ell_columns});        \
+    }
+CREATES_ELL(cusparseCreateBlockedEll)
+CREATES_ELL(cusparseCreateConstBlockedEll)
+
+#define CREATES_SLICED_ELL(name)                                                                   \
+    TIDE_VC_EXPORT int name(described **ret_matrix, int64_t n_rows, int64_t n_columns, int64_t n,  \
+                            int64_t n_values, int64_t slice_rows, const void *offsets,             \
+                            const void *columns, const void *values);                              \
+    int name(described **ret_matrix, int64_t n_rows, int64_t n_columns, int64_t n,                 \
+             int64_t n_values, int64_t slice_rows, const void *offsets, const void *columns,       \
+             const void *values) {                                                                 \
+        (void)n_values, (void)slice_rows;                                                          \
+        return create(ret_matrix, (described){{values, columns, offsets}, n_rows, n_columns, n});  \
+    }
+CREATES_SLICED_ELL(cusparseCreateSlicedEll)
+CREATES_SLICED_ELL(cusparseCreateConstSlicedEll)
+
+#define CREATES_VECTOR(name)                                                                       \
+    TIDE_VC_EXPORT int name(described **ret_vector, int64_t n, int64_t n_nonzero,                  \
+                            const void *indices, const void *values);                              \
+    int name(described **ret_vector, int64_t n, int64_t n_nonzero, const void *indices,            \
+             const void *values) {                                                                 \
+        return create(ret_vector, (described){{values, indices, NULL}, n, 1, n_nonzero});          \
+    }
+CREATES_VECTOR(cusparseCreateSpVec)
+CREATES_VECTOR(cusparseCreateConstSpVec)
+/* NOLINTEND(readability-function-size) */
+
+TIDE_VC_EXPORT int cusparseCreateConstDnMat(described **ret_matrix, int64_t n_rows,
+                                            int64_t n_columns, int64_t leading, const void *values);
+TIDE_VC_EXPORT int cusparseCreateConstDnVec(described **ret_vector, int64_t n_values,
+                                            const void *values);
+TIDE_VC_EXPORT int cusparseCooSetPointers(described *matrix, const void *rows, const void *columns,
+                                          const void *values);
+TIDE_VC_EXPORT int cusparseCscSetPointers(described *matrix, const void *column_offsets,
+                                          const void *rows, const void *values);
+
+int cusparseCreateConstDnMat(described **ret_matrix, int64_t n_rows, int64_t n_columns,
+                             int64_t leading, const void *values) {
+    return cusparseCreateDnMat(ret_matrix, n_rows, n_columns, leading, values);
+}
+
+int cusparseCreateConstDnVec(described **ret_vector, int64_t n_values, const void *values) {
+    return cusparseCreateDnVec(ret_vector, n_values, values);
+}
+
+int cusparseCooSetPointers(described *matrix, const void *rows, const void *columns,
+                           const void *values) {
+    return cusparseCsrSetPointers(matrix, rows, columns, values);
+}
+
+int cusparseCscSetPointers(described *matrix, const void *column_offsets, const void *rows,
+                           const void *values) {
+    return cusparseCsrSetPointers(matrix, column_offsets, rows, values);
+}
+
+/* ---- the values of a descriptor ---- */
+
+#define GETS_VALUES(name)                                                                          \
+    TIDE_VC_EXPORT int name(const described *of, const void **ret_values);                         \
+    int name(const described *of, const void **ret_values) {                                       \
+        *ret_values = of->data[0];                                                                 \
+        return OK;                                                                                 \
+    }
+GETS_VALUES(cusparseDnMatGetValues)
+GETS_VALUES(cusparseConstDnMatGetValues)
+GETS_VALUES(cusparseDnVecGetValues)
+GETS_VALUES(cusparseConstDnVecGetValues)
+GETS_VALUES(cusparseSpMatGetValues)
+GETS_VALUES(cusparseConstSpMatGetValues)
+GETS_VALUES(cusparseSpVecGetValues)
+GETS_VALUES(cusparseConstSpVecGetValues)
+
+#define SETS_VALUES(name)                                                                          \
+    TIDE_VC_EXPORT int name(described *of, const void *values);                                    \
+    int name(described *of, const void *values) {                                                  \
+        of->data[0] = values;                                                                      \
+        return OK;                                                                                 \
+    }
+SETS_VALUES(cusparseDnMatSetValues)
+SETS_VALUES(cusparseDnVecSetValues)
+SETS_VALUES(cusparseSpMatSetValues)
+SETS_VALUES(cusparseSpVecSetValues)
+
+/* ---- incomplete factors: no pivot is ever 0 ---- */
+
+#define HAS_NO_ZERO_PIVOT(name)                                                                    \
+    TIDE_VC_EXPORT int name(const void *handle, const void *info, int *ret_position);              \
+    int name(const void *handle, const void *info, int *ret_position) {                            \
+        (void)handle, (void)info;                                                                  \
+        *ret_position = -1;                                                                        \
+        return OK;                                                                                 \
+    }
+HAS_NO_ZERO_PIVOT(cusparseXbsric02_zeroPivot)
+HAS_NO_ZERO_PIVOT(cusparseXbsrilu02_zeroPivot)
+HAS_NO_ZERO_PIVOT(cusparseXcsric02_zeroPivot)
+HAS_NO_ZERO_PIVOT(cusparseXcsrilu02_zeroPivot)
+
+/* ---- the streams of handles, their first word: of cuSPARSE and of cuSOLVER ---- */
+
+#define STREAM_OF(set, get)                                                                        \
+    TIDE_VC_EXPORT int set(void **handle, void *stream);                                           \
+    TIDE_VC_EXPORT int get(void *const *handle, void **ret_stream);                                \
+    int set(void **handle, void *stream) {                                                         \
+        *handle = stream;                                                                          \
+        return OK;                                                                                 \
+    }                                                                                              \
+    int get(void *const *handle, void **ret_stream) {                                              \
+        *ret_stream = *handle;                                                                     \
+        return OK;                                                                                 \
+    }
+TIDE_VC_EXPORT int cusparseSetPointerMode(int *handle, int mode);
+TIDE_VC_EXPORT int cusparseGetPointerMode(const int *handle, int *ret_mode);
+
+enum { POINTER_MODE = 2 }; /* after the stream, in a handle of cuSPARSE */
+
+int cusparseSetPointerMode(int *handle, int mode) {
+    handle[POINTER_MODE] = mode;
+    return OK;
+}
+
+int cusparseGetPointerMode(const int *handle, int *ret_mode) {
+    *ret_mode = handle[POINTER_MODE];
+    return OK;
+}
+
+STREAM_OF(cusparseSetStream, cusparseGetStream)
+STREAM_OF(cusolverDnSetStream, cusolverDnGetStream)

@@ -45,13 +45,18 @@
     {.library = LIBRARY, .name = #function, .error = (failure), .effects = __VA_ARGS__},
 #define ROW(function, ...) ROW_WITH(function, TIDE_VC_REFUSAL_##function, __VA_ARGS__)
 #define FUNCTION(name, effects) ROW(name, 0 effects)
+#define FUNCTION_64(name, effects) FUNCTION(name, effects)
 #define HAND_WRITTEN(name) ROW(name, TIDE_VC_SIMULATED | TIDE_VC_BY_HAND)
 #define WITHOUT_OUTPUT(name) ROW(name, TIDE_VC_BY_HAND)
 #define REFUSED_BY_HAND(name, error, why) ROW_WITH(name, error, TIDE_VC_BY_HAND REFUSED(why))
 #define INEXACT_BY_HAND(name, what) ROW(name, TIDE_VC_SIMULATED | TIDE_VC_BY_HAND SAYS(what))
 #define PARTLY_BY_HAND(name, reason) ROW(name, TIDE_VC_SIMULATED | TIDE_VC_BY_HAND, .why = (reason))
 #define LEFT_TO_REAL(name) ROW(name, TIDE_VC_LEFT_TO_REAL)
+#define SAME_AS(name, other) ROW(name, TIDE_VC_SIMULATED, .why = "as " #other)
+#define PER_THREAD(name, other, stream) SAME_AS(name, other)
+#define PER_THREAD_NULL(name, other) SAME_AS(name, other)
 #define NOT_SERVED(name) ROW(name, TIDE_VC_NOT_SERVED)
+#define NOT_SIMULATED(name, reason) ROW(name, 0 REFUSED(reason))
 /* NOLINTEND(bugprone-macro-parentheses) */
 
 static const tide_vc_function FUNCTIONS[] = {

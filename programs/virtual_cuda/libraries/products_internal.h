@@ -12,7 +12,8 @@
 
 /* Stored in the handle of cuBLAS; zeros are the library's defaults. */
 typedef struct tide_vc_blas_modes {
-    int math, pointer;
+    int math, pointer, atomics;
+    int n_multiprocessors; /* that the program wants to use; 0: all */
     void *stream;
 } tide_vc_blas_modes;
 

@@ -1,5 +1,7 @@
 #include "programs/virtual_cuda/libraries/stub_friend.h"
 
+#include <limits.h>
+
 #include "programs/virtual_cuda/libraries/described_internal.h"
 
 void tide_vc_stub_output(uintptr_t output, size_t n_bytes) {
@@ -12,13 +14,17 @@ void tide_vc_stub_create(uintptr_t output) {
     }
 }
 
-uintptr_t tide_vc_stub_refuse(const char *call, int refusal) {
-    tide_vc_refused(call, "the virtual card does not serve it");
+uintptr_t tide_vc_stub_refuse(const char *call, const char *why, int refusal) {
+    tide_vc_refused(call, why);
     if (refusal == TIDE_VC_NOT_A_NUMBER) {
         /* All bits of the register that a float, a double or a complex number returns in. */
         __asm__ volatile("pcmpeqd %%xmm0, %%xmm0" ::: "xmm0");
     }
     return (uintptr_t)(intptr_t)refusal;
+}
+
+int tide_vc_stub_size(uintptr_t argument, bool is_wide) {
+    return !is_wide ? (int)argument : (int64_t)argument > INT_MAX ? INT_MAX : (int)argument;
 }
 
 void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data) {

@@ -4,10 +4,12 @@
  * declare: its effects on its arguments. Its prototype is in the table of the same name in
  * data/cuda_api/. A C file includes this header and then its table. HAND_WRITTEN names a function
  * that a C file of this folder or of api/ defines. LEFT_TO_REAL names one that the real library
- * answers, because it needs no card: versions and texts. NOT_SERVED names one that still waits for
- * somebody: it refuses each call.
+ * answers, because it needs no card: versions and texts. SAME_AS names one that another function
+ * answers: an older name, or the form of it for the stream of a thread (PER_THREAD). NOT_SIMULATED
+ * names one of a feature that the virtual card does not have, and NOT_SERVED one that still waits
+ * for its row: both refuse each call.
  *
- * Every function of a table has the same body: it takes 28 words, and the row names the words that
+ * Every function of a table has the same body: it takes 32 words, and the row names the words that
  * are addresses. This is sound on x86-64 under the System V calling convention, the only one
  * supported. Arguments of the integer class (integers, enumerations, pointers) arrive in rdi, rsi,
  * rdx, rcx, r8 and r9 and then on the stack in order, whatever their types. Floating-point ones
@@ -48,13 +50,14 @@
         const uintptr_t a12, const uintptr_t a13, const uintptr_t a14, const uintptr_t a15,        \
         const uintptr_t a16, const uintptr_t a17, const uintptr_t a18, const uintptr_t a19,        \
         const uintptr_t a20, const uintptr_t a21, const uintptr_t a22, const uintptr_t a23,        \
-        const uintptr_t a24, const uintptr_t a25, const uintptr_t a26, const uintptr_t a27
+        const uintptr_t a24, const uintptr_t a25, const uintptr_t a26, const uintptr_t a27,        \
+        const uintptr_t a28, const uintptr_t a29, const uintptr_t a30, const uintptr_t a31
 
 #define TIDE_VC_IGNORE_WORDS                                                                       \
     (void)a0, (void)a1, (void)a2, (void)a3, (void)a4, (void)a5, (void)a6, (void)a7, (void)a8,      \
         (void)a9, (void)a10, (void)a11, (void)a12, (void)a13, (void)a14, (void)a15, (void)a16,     \
         (void)a17, (void)a18, (void)a19, (void)a20, (void)a21, (void)a22, (void)a23, (void)a24,    \
-        (void)a25, (void)a26, (void)a27
+        (void)a25, (void)a26, (void)a27, (void)a28, (void)a29, (void)a30, (void)a31
 
 /* Argument i is an address, on the host or the card, that receives n_bytes. */
 void tide_vc_stub_output(uintptr_t output, size_t n_bytes);
@@ -62,7 +65,11 @@ void tide_vc_stub_output(uintptr_t output, size_t n_bytes);
 void tide_vc_stub_create(uintptr_t output);
 
 /* Reports the call of a function that is not served. Returns the refusal. */
-uintptr_t tide_vc_stub_refuse(const char *call, int refusal);
+uintptr_t tide_vc_stub_refuse(const char *call, const char *why, int refusal);
+#define TIDE_VC_WAITS "the virtual card does not serve it"
+
+/* A number of rows or the like, from an argument of 32 bits or of 64; at most INT_MAX. */
+int tide_vc_stub_size(uintptr_t argument, bool is_wide);
 
 /* Argument i receives 0 as the size of a workspace; this is reported with a bound. */
 void tide_vc_stub_work_area(const char *call, uintptr_t output, size_t n_bytes, uint64_t bound);
@@ -95,24 +102,25 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
                     .count = 1)
 #define PRODUCTS(ta, tb, m, n, k, values, n_products)                                              \
     TIDE_VC_PRODUCT(ta, tb, m, n, k, .type = TIDE_RUN_##values, .out_type = TIDE_RUN_##values,     \
-                    .count = (int)a##n_products)
+                    .count = tide_vc_stub_size(a##n_products, is_wide))
 #define PRODUCT_TYPED(ta, tb, m, n, k, a_type, c_type, how)                                        \
     TIDE_VC_PRODUCT(ta, tb, m, n, k, .is_typed = true, .type = (int)a##a_type,                     \
                     .out_type = (int)a##c_type, .computation = (int)a##how, .count = 1)
 #define PRODUCTS_TYPED(ta, tb, m, n, k, a_type, c_type, how, n_products)                           \
     TIDE_VC_PRODUCT(ta, tb, m, n, k, .is_typed = true, .type = (int)a##a_type,                     \
                     .out_type = (int)a##c_type, .computation = (int)a##how,                        \
-                    .count = (int)a##n_products)
+                    .count = tide_vc_stub_size(a##n_products, is_wide))
 #define PRODUCT_TYPED_BY_MODE(ta, tb, m, n, k, a_type, c_type)                                     \
     TIDE_VC_PRODUCT(ta, tb, m, n, k, .is_typed = true, .type = (int)a##a_type,                     \
                     .out_type = (int)a##c_type, .count = 1)
 #define TIDE_VC_PRODUCT(transpose_a, transpose_b, of_m, of_n, of_k, ...)                           \
-    tide_vc_blas_product((const void *)a0, &(tide_vc_product){.ta = (int)a##transpose_a,           \
-                                                              .tb = (int)a##transpose_b,           \
-                                                              .m = (int)a##of_m,                   \
-                                                              .n = (int)a##of_n,                   \
-                                                              .k = (int)a##of_k,                   \
-                                                              __VA_ARGS__});                       \
+    tide_vc_blas_product((const void *)a0,                                                         \
+                         &(tide_vc_product){.ta = (int)a##transpose_a,                             \
+                                            .tb = (int)a##transpose_b,                             \
+                                            .m = tide_vc_stub_size(a##of_m, is_wide),              \
+                                            .n = tide_vc_stub_size(a##of_n, is_wide),              \
+                                            .k = tide_vc_stub_size(a##of_k, is_wide),              \
+                                            __VA_ARGS__});                                         \
     is_logged = true;
 /* a product of cuBLASLt; arguments: its description, the layouts of A and D, and the stream */
 #define PRODUCT_DESCRIBED(description, a_layout, d_layout, stream)                                 \
@@ -122,11 +130,14 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
 /* The work is a kernel that reads and writes n_bytes for each element of a vector, whose length is
  * an argument, or of a matrix. Argument 0 is the handle of cuBLAS. */
 #define MOVES(n, n_bytes)                                                                          \
-    tide_vc_blas_kernel((const void *)a0, __func__, (uint64_t)(uint32_t)a##n, n_bytes);            \
+    tide_vc_blas_kernel((const void *)a0, __func__,                                                \
+                        (uint64_t)(uint32_t)tide_vc_stub_size(a##n, is_wide), n_bytes);            \
     is_logged = true;
 #define MOVES_MATRIX(n_rows, n_columns, n_bytes)                                                   \
     tide_vc_blas_kernel((const void *)a0, __func__,                                                \
-                        (uint64_t)(uint32_t)a##n_rows *(uint32_t)a##n_columns, n_bytes);           \
+                        (uint64_t)(uint32_t)tide_vc_stub_size(a##n_rows, is_wide) *                \
+                            (uint32_t)tide_vc_stub_size(a##n_columns, is_wide),                    \
+                        n_bytes);                                                                  \
     is_logged = true;
 /* A convolution of cuDNN. Arguments: the descriptors of input, filter, convolution and output.
  * Argument 0 is the handle. */
@@ -181,11 +192,14 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
     tide_vc_refused(__func__, why);                                                                \
     return (uintptr_t)(intptr_t)refusal;
 
-/* NOLINTBEGIN(readability-function-size): 28 words are the convention above. */
-#define FUNCTION(name, effects)                                                                    \
+/* NOLINTBEGIN(readability-function-size): 32 words are the convention above. */
+#define FUNCTION(name, effects) TIDE_VC_FUNCTION(name, effects, false)
+/* The same for a function of cuBLAS whose sizes have 64 bits. */
+#define FUNCTION_64(name, effects) TIDE_VC_FUNCTION(name, effects, true)
+#define TIDE_VC_FUNCTION(name, effects, has_wide_sizes)                                            \
     TIDE_VC_EXPORT uintptr_t name(TIDE_VC_WORDS);                                                  \
     uintptr_t name(TIDE_VC_WORDS) {                                                                \
-        enum { refusal = TIDE_VC_REFUSAL_##name };                                                 \
+        enum { refusal = TIDE_VC_REFUSAL_##name, is_wide = (has_wide_sizes) };                     \
         bool works = false;                                                                        \
         bool is_logged = false;                                                                    \
         TIDE_VC_IGNORE_WORDS;                                                                      \
@@ -198,10 +212,20 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
 #define NOT_SERVED(name)                                                                           \
     TIDE_VC_EXPORT __attribute__((section("tide_vc_not_served"))) uintptr_t name(void);            \
     uintptr_t name(void) {                                                                         \
-        return tide_vc_stub_refuse(#name, TIDE_VC_REFUSAL_##name);                                 \
+        return tide_vc_stub_refuse(#name, TIDE_VC_WAITS, TIDE_VC_REFUSAL_##name);                  \
+    }
+/* The same, with the reason for which it will stay so: a feature that is not simulated. */
+#define NOT_SIMULATED(name, why)                                                                   \
+    TIDE_VC_EXPORT __attribute__((section("tide_vc_not_served"))) uintptr_t name(void);            \
+    uintptr_t name(void) {                                                                         \
+        return tide_vc_stub_refuse(#name, why, TIDE_VC_REFUSAL_##name);                            \
     }
 #define HAND_WRITTEN(name)
 #define LEFT_TO_REAL(name)
+/* api/same_as.c: another function answers */
+#define SAME_AS(name, other)
+#define PER_THREAD(name, other, stream)
+#define PER_THREAD_NULL(name, other)
 /* Rows for functions that a C file defines, in this folder or in programs/virtual_cuda/. Their code
  * is there; the list only describes them. */
 #define WITHOUT_OUTPUT(name)

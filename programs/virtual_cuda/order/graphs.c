@@ -150,7 +150,7 @@ TIDE_VC_EXPORT int cudaGraphDestroy(void *graph) {
 
 static int begin(void *handle, tide_vc_graph *graph) {
     tide_vc_stream *stream = tide_vc_stream_of(handle);
-    if (handle == NULL || stream->capture != NULL) {
+    if ((uintptr_t)handle <= TIDE_VC_LEGACY || stream->capture != NULL) {
         return TIDE_VC_CAPTURE_UNSUPPORTED;
     }
     tide_vc_graph_join(graph, stream, 0);
@@ -242,6 +242,17 @@ TIDE_VC_EXPORT int cudaStreamGetCaptureInfo_v2(void *handle, int *ret_status,
     return TIDE_VC_OK;
 }
 
+TIDE_VC_EXPORT int cudaStreamGetCaptureInfo_v3(void *handle, int *ret_status,
+                                               unsigned long long *ret_id, void **ret_graph,
+                                               const void **ret_nodes, const void **ret_edges,
+                                               size_t *ret_n_nodes) {
+    if (ret_edges != NULL) {
+        *ret_edges = NULL;
+    }
+    return cudaStreamGetCaptureInfo_v2(handle, ret_status, ret_id, ret_graph, ret_nodes,
+                                       ret_n_nodes);
+}
+
 TIDE_VC_EXPORT int cudaStreamUpdateCaptureDependencies(void *handle, void *nodes, const void *edges,
                                                        size_t n_nodes, unsigned flags) {
     (void)handle;
@@ -264,15 +275,16 @@ TIDE_VC_EXPORT int cudaThreadExchangeStreamCaptureMode(int *mode) {
  * change them. */
 typedef struct executable {
     tide_vc_graph_parts parts;
+    unsigned long long flags; /* as the program passed them */
 } executable;
 
 TIDE_VC_EXPORT int cudaGraphInstantiateWithFlags(void **ret_executable, void *graph,
                                                  unsigned long long flags) {
-    (void)flags;
     executable *made = malloc(sizeof(*made));
     if (made == NULL) {
         return tide_vc_fail(tide_vc_host_failed(GRAPH));
     }
+    made->flags = flags;
     pthread_mutex_lock(&lock);
     int status = tide_vc_graph_parts_copy(&made->parts, &((const tide_vc_graph *)graph)->parts);
     pthread_mutex_unlock(&lock);
@@ -287,6 +299,44 @@ TIDE_VC_EXPORT int cudaGraphInstantiateWithFlags(void **ret_executable, void *gr
 TIDE_VC_EXPORT int cudaGraphInstantiate(void **ret_executable, void *graph,
                                         unsigned long long flags) {
     return cudaGraphInstantiateWithFlags(ret_executable, graph, flags);
+}
+
+/* cudaGraphInstantiateParams. */
+typedef struct instantiation {
+    unsigned long long flags;
+    void *upload_stream;
+    void *failed_node;
+    int result; /* cudaGraphInstantiateResult: 0 success, 1 an error */
+} instantiation;
+
+TIDE_VC_EXPORT int cudaGraphInstantiateWithParams(void **ret_executable, void *graph,
+                                                  instantiation *parameters) {
+    int status = cudaGraphInstantiateWithFlags(ret_executable, graph, parameters->flags);
+    parameters->failed_node = NULL;
+    parameters->result = status != TIDE_VC_OK;
+    return status;
+}
+
+TIDE_VC_EXPORT int cudaGraphExecGetFlags(void *which, unsigned long long *ret_flags) {
+    *ret_flags = ((const executable *)which)->flags;
+    return TIDE_VC_OK;
+}
+
+TIDE_VC_EXPORT int cudaGraphClone(void **ret_clone, void *graph) {
+    tide_vc_graph *made = calloc(1, sizeof(*made));
+    if (made == NULL) {
+        return tide_vc_fail(tide_vc_host_failed(GRAPH));
+    }
+    made->id = tide_vc_graph_number();
+    pthread_mutex_lock(&lock);
+    int status = tide_vc_graph_parts_copy(&made->parts, &((const tide_vc_graph *)graph)->parts);
+    pthread_mutex_unlock(&lock);
+    if (status != TIDE_VC_OK) {
+        free(made);
+        return tide_vc_fail(status);
+    }
+    *ret_clone = made;
+    return TIDE_VC_OK;
 }
 
 TIDE_VC_EXPORT int cudaGraphExecDestroy(void *which) {
@@ -398,49 +448,6 @@ TIDE_VC_EXPORT int cudaGraphDebugDotPrint(void *graph, const char *path, unsigne
     (void)flags;
     tide_vc_refused("cudaGraphDebugDotPrint", "the nodes of a graph are counted, not kept");
     return tide_vc_fail(TIDE_VC_NOT_SUPPORTED);
-}
-
-/* ---- objects that a graph keeps alive ---- */
-
-typedef struct user_object {
-    void *data;
-    void (*destroy)(void *data);
-    atomic_uint n_uses;
-} user_object;
-
-TIDE_VC_EXPORT int cudaUserObjectCreate(void **ret_object, void *data, void (*destroy)(void *),
-                                        unsigned n_uses, unsigned flags) {
-    (void)flags;
-    user_object *made = malloc(sizeof(*made));
-    if (made == NULL) {
-        return tide_vc_fail(tide_vc_host_failed(GRAPH));
-    }
-    made->data = data;
-    made->destroy = destroy;
-    atomic_init(&made->n_uses, n_uses);
-    *ret_object = made;
-    return TIDE_VC_OK;
-}
-
-TIDE_VC_EXPORT int cudaUserObjectRelease(void *object, unsigned n_uses) {
-    user_object *of = object;
-    if (atomic_fetch_sub(&of->n_uses, n_uses) == n_uses) {
-        of->destroy(of->data);
-        free(of);
-    }
-    return TIDE_VC_OK;
-}
-
-/* With the flag cudaGraphUserObjectMove (1) the graph takes over a use of the caller. The graph
- * never releases it here, so its data live as long as the process. */
-TIDE_VC_EXPORT int cudaGraphRetainUserObject(void *graph, void *object, unsigned n_uses,
-                                             unsigned flags) {
-    (void)graph;
-    user_object *of = object;
-    if ((flags & 1) == 0) {
-        atomic_fetch_add(&of->n_uses, n_uses);
-    }
-    return TIDE_VC_OK;
 }
 
 TIDE_VC_EXPORT int cudaDeviceGetGraphMemAttribute(int device, int attribute, void *ret_value) {

@@ -1,6 +1,7 @@
 /* Streams of the runtime. */
 #include "programs/virtual_cuda/order/streams.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,25 +14,97 @@
 #include "programs/virtual_cuda/card/machine.h"
 #include "programs/virtual_cuda/api/status.h"
 
-enum { LEGACY = 1, PER_THREAD = 2 }; /* special handles */
-enum { NON_BLOCKING = 1 };           /* cudaStreamNonBlocking */
+enum { NON_BLOCKING = 1 }; /* cudaStreamNonBlocking */
 
-static _Thread_local tide_vc_stream default_stream;
-static atomic_ullong n_made;
+/* The null stream has one timeline for each device, and so has the stream of a thread. */
+typedef struct thread_stream {
+    tide_vc_stream stream;
+    tide_vc_timeline *timelines[TIDE_VC_MAX_DEVICES]; /* NULL: not made yet */
+} thread_stream;
+
+static _Thread_local struct special {
+    tide_vc_stream null_stream;
+    bool null_is_of_thread; /* NULL is the stream of the thread */
+} special;
+
+static struct streams {
+    atomic_ullong n_made;
+    pthread_once_t once;      /* makes the key */
+    pthread_key_t thread_key; /* a thread_stream, from malloc */
+    bool has_key;             /* written once, with the key */
+} streams = {.once = PTHREAD_ONCE_INIT};
+
+/* A thread that ends during its capture leaves its stream to the capture. */
+static void end_thread(void *which) {
+    thread_stream *of = which;
+    for (size_t i = 0; i < TIDE_VC_MAX_DEVICES; i++) {
+        tide_vc_timeline_end(of->timelines[i]);
+    }
+    if (of->stream.capture == NULL) {
+        free(of);
+    }
+}
+
+static void make_key(void) {
+    streams.has_key = pthread_key_create(&streams.thread_key, end_thread) == 0;
+}
+
+/* NULL if there is no host memory. */
+static thread_stream *of_thread(void) {
+    (void)pthread_once(&streams.once, make_key);
+    thread_stream *of = streams.has_key ? pthread_getspecific(streams.thread_key) : NULL;
+    if (of == NULL && streams.has_key) {
+        of = calloc(1, sizeof(*of));
+        if (of != NULL && pthread_setspecific(streams.thread_key, of) != 0) {
+            free(of);
+            of = NULL;
+        }
+        if (of != NULL) {
+            of->stream.id = atomic_fetch_add(&streams.n_made, 1) + 1;
+        }
+    }
+    return of;
+}
+
+static bool is_special(const void *handle) {
+    return (uintptr_t)handle <= TIDE_VC_PER_THREAD;
+}
+
+static thread_stream *thread_stream_of(const void *handle) {
+    bool is_of_thread =
+        (uintptr_t)handle == TIDE_VC_PER_THREAD || (handle == NULL && special.null_is_of_thread);
+    return is_of_thread ? of_thread() : NULL;
+}
 
 tide_vc_stream *tide_vc_stream_of(void *handle) {
-    return (uintptr_t)handle <= PER_THREAD ? &default_stream : handle;
+    if (!is_special(handle)) {
+        return handle;
+    }
+    thread_stream *of = thread_stream_of(handle);
+    return of != NULL ? &of->stream : &special.null_stream;
+}
+
+static tide_vc_timeline *special_timeline(const void *handle, int device) {
+    thread_stream *of = thread_stream_of(handle);
+    if (of != NULL && of->timelines[device] == NULL) {
+        of->timelines[device] = tide_vc_timeline_new(device, true);
+    }
+    return of != NULL && of->timelines[device] != NULL ? of->timelines[device]
+                                                       : tide_vc_timeline_null(device);
 }
 
 tide_vc_timeline *tide_vc_stream_timeline(void *handle) {
-    return !tide_vc_is_late()                ? NULL
-           : (uintptr_t)handle <= PER_THREAD ? tide_vc_timeline_null(tide_vc_device())
-                                             : ((const tide_vc_stream *)handle)->timeline;
+    return !tide_vc_is_late()   ? NULL
+           : is_special(handle) ? special_timeline(handle, tide_vc_device())
+                                : ((const tide_vc_stream *)handle)->timeline;
 }
 
 int tide_vc_stream_device(const void *handle) {
-    return (uintptr_t)handle <= PER_THREAD ? tide_vc_device()
-                                           : ((const tide_vc_stream *)handle)->device;
+    return is_special(handle) ? tide_vc_device() : ((const tide_vc_stream *)handle)->device;
+}
+
+void tide_vc_stream_null_is_of_thread(bool is_of_thread) {
+    special.null_is_of_thread = is_of_thread;
 }
 
 static int create(void **ret_stream, unsigned flags, int priority) {
@@ -51,7 +124,7 @@ static int create(void **ret_stream, unsigned flags, int priority) {
         .priority = priority,
         .device = tide_vc_device(),
         .timeline = tide_vc_timeline_new(tide_vc_device(), (flags & NON_BLOCKING) == 0),
-        .id = atomic_fetch_add(&n_made, 1) + 1};
+        .id = atomic_fetch_add(&streams.n_made, 1) + 1};
     *ret_stream = made;
     return TIDE_VC_OK;
 }
@@ -69,7 +142,7 @@ TIDE_VC_EXPORT int cudaStreamCreateWithPriority(void **ret_stream, unsigned flag
 }
 
 TIDE_VC_EXPORT int cudaStreamDestroy(void *stream) {
-    if ((uintptr_t)stream <= PER_THREAD) {
+    if (is_special(stream)) {
         return tide_vc_fail(TIDE_VC_INVALID_HANDLE);
     }
     tide_vc_timeline_end(((tide_vc_stream *)stream)->timeline);

@@ -23,15 +23,22 @@ typedef struct tide_vc_stream {
     tide_vc_timeline *timeline; /* NULL: completes immediately, or a special handle */
 } tide_vc_stream;
 
-/* The stream of a handle. The null stream and the two special handles (1 and 2) share one stream
- * per thread, which is never captured. */
+/* Handles that no call creates. A program compiled with --default-stream per-thread calls functions
+ * with the suffix _ptsz or _ptds, for which NULL also is the stream of the thread. */
+enum { TIDE_VC_LEGACY = 1, TIDE_VC_PER_THREAD = 2 };
+
+/* The stream of a handle. NULL and TIDE_VC_LEGACY are the null stream, which is never captured. The
+ * stream of a thread is valid until the thread ends. */
 tide_vc_stream *tide_vc_stream_of(void *handle);
 
-/* The device of a stream; for the special handles, the current device. */
+/* The device of a stream; for the handles above, the current device. */
 int tide_vc_stream_device(const void *handle);
 
-/* The timeline of a stream; for the special handles, the current device's. */
+/* The timeline of a stream; for the handles above, that of the current device. */
 tide_vc_timeline *tide_vc_stream_timeline(void *handle);
+
+/* Until the next call with `false`, NULL is the stream of the calling thread. */
+void tide_vc_stream_null_is_of_thread(bool is_of_thread);
 
 /* Adds work to the stream: a node, if it is being captured. */
 void tide_vc_stream_work(void *handle);

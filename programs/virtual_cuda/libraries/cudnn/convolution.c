@@ -92,6 +92,10 @@ static int one_algorithm(int algorithm, int n_wanted, int *ret_n, performance *r
 GETS(cudnnGetConvolutionForwardAlgorithm_v7, FORWARD, FORWARD_PRECOMPUTED)
 GETS(cudnnGetConvolutionBackwardDataAlgorithm_v7, BACKWARD_DATA, BACKWARD_DATA_1)
 GETS(cudnnGetConvolutionBackwardFilterAlgorithm_v7, BACKWARD_FILTER, BACKWARD_FILTER_1)
+/* Without data the library uses its own. */
+GETS(cudnnFindConvolutionForwardAlgorithm, FORWARD, FORWARD_PRECOMPUTED)
+GETS(cudnnFindConvolutionBackwardDataAlgorithm, BACKWARD_DATA, BACKWARD_DATA_1)
+GETS(cudnnFindConvolutionBackwardFilterAlgorithm, BACKWARD_FILTER, BACKWARD_FILTER_1)
 FINDS(cudnnFindConvolutionForwardAlgorithmEx, FORWARD, FORWARD_PRECOMPUTED)
 FINDS(cudnnFindConvolutionBackwardDataAlgorithmEx, BACKWARD_DATA, BACKWARD_DATA_1)
 FINDS(cudnnFindConvolutionBackwardFilterAlgorithmEx, BACKWARD_FILTER, BACKWARD_FILTER_1)

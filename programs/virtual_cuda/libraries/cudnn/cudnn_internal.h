@@ -19,6 +19,18 @@ typedef struct shape {
     int n_dimensions;
     int lengths[CUDNN_MOST_DIMENSIONS], steps[CUDNN_MOST_DIMENSIONS]; /* steps: 0 in filters */
 } shape;
+
+/* The descriptor of a convolution or of a pooling. */
+typedef struct window {
+    int math; /* cudnnMathType_t, of convolutions; the first word */
+    int n_dimensions;
+    int mode;
+    int type;       /* cudnnDataType_t of the computation; of pooling: how it treats NaN */
+    int n_groups;   /* of convolutions; 0: one */
+    int lengths[6]; /* of pooling */
+    int pads[6], steps[6], dilations[6];
+} window;
+
 /* For tide_vc_inexact_bytes. */
 #define CUDNN_NOT_KNOWN "the workspace is unknown and counted as 0"
 
@@ -26,6 +38,7 @@ typedef struct shape {
 uint64_t tide_vc_cudnn_convolution_bound(const shape *input, const shape *filter,
                                          const shape *output);
 
+_Static_assert(sizeof(window) <= TIDE_VC_HANDLE_BYTES, "a window fits in a handle");
 _Static_assert(sizeof(shape) <= TIDE_VC_HANDLE_BYTES, "a shape fits in a handle");
 
 #endif

@@ -14,7 +14,7 @@ unsigned char card[4096];
 const void *touched[8];
 size_t n_touched;
 long n_handles;
-const char *last_inexact, *last_refused;
+const char *last_inexact, *last_refused, *last_reason;
 uint64_t last_bound;
 const void *last_workspace;
 size_t last_workspace_bytes;
@@ -89,10 +89,13 @@ void tide_vc_inexact_bytes(const char *call, const char *what, uint64_t bound_by
 void tide_vc_refused(const char *call, const char *why) {
     (void)why;
     last_refused = call;
+    last_reason = why;
 }
 
 int cudaMemcpy2DAsync(void *target, size_t target_pitch, const void *source, size_t source_pitch,
                       size_t width, size_t height, int kind, void *stream);
+int cudaMemcpy2D(void *target, size_t target_pitch, const void *source, size_t source_pitch,
+                 size_t width, size_t height, int kind);
 int cudaMemcpyAsync(void *target, const void *source, size_t n_bytes, int kind, void *stream);
 int cudaMalloc(void **ret_address, size_t n_bytes);
 int cudaFree(void *address);
@@ -104,6 +107,11 @@ int cudaMemcpy2DAsync(void *target, size_t target_pitch, const void *source, siz
     (void)target, (void)target_pitch, (void)source, (void)kind, (void)stream;
     copied_width = width, copied_height = height, copied_pitch = source_pitch;
     return 0;
+}
+
+int cudaMemcpy2D(void *target, size_t target_pitch, const void *source, size_t source_pitch,
+                 size_t width, size_t height, int kind) {
+    return cudaMemcpy2DAsync(target, target_pitch, source, source_pitch, width, height, kind, NULL);
 }
 
 int cudaMemcpyAsync(void *target, const void *source, size_t n_bytes, int kind, void *stream) {

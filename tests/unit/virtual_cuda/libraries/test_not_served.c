@@ -1,7 +1,10 @@
-/* test_not_served.c - functions that the virtual card does not serve: each fails by its library's
- * own error and names itself. */
+/* test_not_served.c - functions that the virtual card refuses or does not serve: each fails by its
+ * library's own error, names itself and gives the reason of its row. */
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -15,10 +18,10 @@
 typedef int status_function(void);
 #define REFUSING(name, status, error)                                                              \
     { #name, (name), (status), (error) }
-status_function cudaArrayGetInfo, cuArrayGetDescriptor_v2, nvmlDeviceGetAccountingPids,
-    cublasCcopy_v2_64, cublasLtLoggerSetMask, cudnnAddTensor, cufftEstimate3d,
-    cuptiActivityDisableContext, cusolverDnCCgesv, cusparseCbsrilu02, cusparseLtSpMMAPrune2,
-    ncclParamGetI32, nvjpegCreate, nvshmem_barrier;
+status_function cudaArrayGetInfo, cuArrayGetDescriptor_v2, nvmlVgpuTypeGetName, cublasXtCreate,
+    cublasLtMatmulDescGetAttribute, cudnnGetCallback, cufftXtSetGPUs, cuptiActivityDisableContext,
+    cusolverSpCreate, cusparseCsrGet, cusparseLtMatDescGetAttribute, ncclParamGetI32, nvjpegCreate,
+    nvshmem_barrier;
 typedef struct file_error {
     int status, cuda;
 } file_error;
@@ -48,15 +51,15 @@ static void each_library_refuses_by_its_own_error(void **state) {
     } CALLS[] = {
         REFUSING(cudaArrayGetInfo, 801, "cudaErrorNotSupported"),
         REFUSING(cuArrayGetDescriptor_v2, 801, "CUDA_ERROR_NOT_SUPPORTED"),
-        REFUSING(nvmlDeviceGetAccountingPids, 3, "NVML_ERROR_NOT_SUPPORTED"),
-        REFUSING(cublasCcopy_v2_64, 15, "CUBLAS_STATUS_NOT_SUPPORTED"),
-        REFUSING(cublasLtLoggerSetMask, 15, "CUBLAS_STATUS_NOT_SUPPORTED"),
-        REFUSING(cudnnAddTensor, 3000, "CUDNN_STATUS_NOT_SUPPORTED"),
-        REFUSING(cufftEstimate3d, 16, "CUFFT_NOT_SUPPORTED"),
+        REFUSING(nvmlVgpuTypeGetName, 3, "NVML_ERROR_NOT_SUPPORTED"),
+        REFUSING(cublasXtCreate, 15, "CUBLAS_STATUS_NOT_SUPPORTED"),
+        REFUSING(cublasLtMatmulDescGetAttribute, 15, "CUBLAS_STATUS_NOT_SUPPORTED"),
+        REFUSING(cudnnGetCallback, 3000, "CUDNN_STATUS_NOT_SUPPORTED"),
+        REFUSING(cufftXtSetGPUs, 16, "CUFFT_NOT_SUPPORTED"),
         REFUSING(cuptiActivityDisableContext, 27, "CUPTI_ERROR_NOT_SUPPORTED"),
-        REFUSING(cusolverDnCCgesv, 9, "CUSOLVER_STATUS_NOT_SUPPORTED"),
-        REFUSING(cusparseCbsrilu02, 10, "CUSPARSE_STATUS_NOT_SUPPORTED"),
-        REFUSING(cusparseLtSpMMAPrune2, 10, "CUSPARSE_STATUS_NOT_SUPPORTED"),
+        REFUSING(cusolverSpCreate, 9, "CUSOLVER_STATUS_NOT_SUPPORTED"),
+        REFUSING(cusparseCsrGet, 10, "CUSPARSE_STATUS_NOT_SUPPORTED"),
+        REFUSING(cusparseLtMatDescGetAttribute, 10, "CUSPARSE_STATUS_NOT_SUPPORTED"),
         REFUSING(ncclParamGetI32, 5, "ncclInvalidUsage"),
         REFUSING(nvjpegCreate, 7, "NVJPEG_STATUS_ARCH_MISMATCH"),
         REFUSING(nvshmem_barrier, 7, "NVSHMEMX_ERROR_INTERNAL"),
@@ -66,7 +69,7 @@ static void each_library_refuses_by_its_own_error(void **state) {
         assert_int_equal(CALLS[i].function(), CALLS[i].status);
         assert_string_equal(last_refused, CALLS[i].name);
         assert_non_null(find(CALLS[i].name));
-        assert_int_equal(find(CALLS[i].name)->effects, TIDE_VC_NOT_SERVED);
+        assert_int_equal(find(CALLS[i].name)->effects, TIDE_VC_REFUSED);
         assert_string_equal(tide_vc_error_name(find(CALLS[i].name)), CALLS[i].error);
     }
 }
@@ -86,9 +89,41 @@ static void results_of_other_kinds_are_no_success(void **state) {
     assert_null(tide_vc_error_name(find("cublasSgemm_v2")));
 }
 
+/* Every row that refuses, as a program finds it: by name. None reads an argument. */
+static void each_refusing_row_answers(void **state) {
+    (void)state;
+    size_t n = 0;
+    size_t n_called = 0;
+    const tide_vc_function *functions = tide_vc_functions(&n);
+    for (size_t i = 0; i < n; i++) {
+        const tide_vc_function *row = &functions[i];
+        bool refuses = (row->effects & (TIDE_VC_REFUSED | TIDE_VC_NOT_SERVED)) != 0;
+        if (!refuses || (row->effects & TIDE_VC_BY_HAND) != 0) {
+            continue;
+        }
+        status_function *function = NULL;
+        void *found = dlsym(RTLD_DEFAULT, row->name);
+        memcpy(&function, &found, sizeof(function));
+        if (function == NULL) {
+            fail_msg("%s is not offered", row->name);
+        }
+        last_refused = "";
+        int status = function();
+        if (tide_vc_error_name(row) != NULL && status != row->error) {
+            fail_msg("%s returned %d, not %d", row->name, status, row->error);
+        }
+        assert_string_equal(last_refused, row->name);
+        assert_string_equal(last_reason,
+                            row->why != NULL ? row->why : "the virtual card does not serve it");
+        n_called++;
+    }
+    assert_true(n_called > 1000);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(each_library_refuses_by_its_own_error, forget),
+        cmocka_unit_test_setup(each_refusing_row_answers, forget),
         cmocka_unit_test_setup(results_of_other_kinds_are_no_success, forget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

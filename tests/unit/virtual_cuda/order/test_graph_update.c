@@ -128,7 +128,7 @@ static void names_mean_the_form_of_the_programs_version(void **state) {
         int since;
     } NAMES[] = {{"cuGraphExecUpdate", "cuGraphExecUpdate", "cuGraphExecUpdate_v2", 12000},
                  {"cuMemPrefetchAsync", "cuMemPrefetchAsync", "cuMemPrefetchAsync_v2", 12020},
-                 {"cuCtxCreate", "cuCtxCreate_v2", "cuCtxCreate_v4", 12050}};
+                 {"cuCtxCreate", "cuCtxCreate_v3", "cuCtxCreate_v4", 12050}};
     for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
         void *found[4];
         int is_missing = 0;
