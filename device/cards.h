@@ -39,6 +39,9 @@ typedef struct tide_card {
     int64_t total_bytes;          /* device memory as the runtime reports it */
     int64_t context_bytes;        /* context and libraries before the first allocation; -1: not
                                      measured */
+    bool shares_host;             /* its memory is the host's, too: what programs take of the host,
+                                     the card lacks, and the driver calls it integrated */
+    bool reads_host;              /* it reads all of the host's memory by the host's page tables */
     size_t workspace_bytes;       /* cuBLAS workspace, allocated from the cache */
     int compute_capability;       /* 90 for 9.0 */
     const char *total_source;     /* the source of total_bytes, for people */

@@ -10,7 +10,10 @@
 #include "common/text/text.h"
 #include "programs/launch/left/peaks.h"
 
-enum { LINE_BYTES = 2048 };
+enum {
+    LINE_BYTES = 2048,
+    MAX_LINKED = 4 /* files that are named */
+};
 
 int64_t tide_run_allocated_peak(const tide_run_answer *of, tide_run_place at) {
     const tide_run_saved *process = &of->processes[at.process];
@@ -161,9 +164,22 @@ static bool tell_failure(const tide_run_answer *of, size_t i, tide_run_place at)
     return is_at_peak;
 }
 
-/* Explains the margin if the size of the context was never measured. */
+/* Whether the card's memory is the host's, too. */
+static bool shares_host(const tide_run_answer *of, tide_run_place at) {
+    tide_card card;
+    return of->config->cards != NULL && tide_launch_card(of->config->cards, at.device, &card) &&
+           card.shares_host;
+}
+
+/* Explains the margin if the host shares it, and if the size of the context was never measured. */
 static void add_margin(const tide_run_answer *of, tide_run_place at, tide_text *to) {
     tide_card card;
+    char host[TIDE_BYTES_TEXT];
+    if (shares_host(of, at)) {
+        tide_text_add(to, " for the host, of which the program took %s here%s",
+                      tide_bytes_format(of->launch->host_peak_bytes, host),
+                      tide_run_is_job(of) ? " in its largest process" : "");
+    }
     if (of->config->cards != NULL &&
         (!tide_launch_card(of->config->cards, at.device, &card) || card.context_bytes < 0)) {
         tide_text_add(to, ", less what the CUDA context and libraries take, which is not measured "
@@ -173,6 +189,7 @@ static void add_margin(const tide_run_answer *of, tide_run_place at, tide_text *
 
 /* A failed program might have allocated more later: whether it fits is unknown. */
 static void add_verdict(const tide_run_answer *of, tide_run_place at, tide_text *to) {
+    char bytes[TIDE_BYTES_TEXT];
     bool has_failed = tide_run_has_failed(of);
     if (tide_run_add_refusal(of, NULL)) {
         tide_text_add(to, "it does not fit ");
@@ -192,6 +209,12 @@ static void add_verdict(const tide_run_answer *of, tide_run_place at, tide_text 
     tide_run_add_ranks(of, at, to);
     if (!has_failed) {
         tide_run_add_assumed_limit(of, to);
+    }
+    if (!has_failed && shares_host(of, at)) {
+        tide_text_add(
+            to,
+            " if the host and other programs take no more than %s of the memory that they share",
+            tide_bytes_format(tide_run_left_of(of, at), bytes));
     }
     tide_text_add(to, "%s ", has_failed ? "," : ":");
 }
@@ -301,6 +324,31 @@ static void tell_files(const tide_run_answer *of, tide_run_place at) {
     tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
 }
 
+/* The last part of a path. */
+static const char *file_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* Prints which files brought a CUDA runtime of their own. */
+static void tell_linked(const tide_run_answer *of) {
+    char line[LINE_BYTES];
+    const tide_left_list *list = of->list;
+    tide_text text = tide_text_in(line, sizeof(line));
+    for (size_t i = 0; i < list->n_linked && i < MAX_LINKED; i++) {
+        tide_text_add_item(&text, ", ", "%s (CUDA %s)", file_name(list->linked[i].path),
+                           list->linked[i].version);
+    }
+    if (list->n_linked > MAX_LINKED) {
+        tide_text_add(&text, " and %zu more", list->n_linked - MAX_LINKED);
+    }
+    if (list->n_linked > 0) {
+        tide_cli_note(
+            TIDE_COMMAND_RUN,
+            "the virtual card answered instead of the CUDA runtime that is linked into %s", line);
+    }
+}
+
 static void tell_nothing(const tide_run_answer *of) {
     bool has_failed = tide_run_has_failed(of);
     if (has_failed) {
@@ -369,6 +417,7 @@ void tide_run_tell(const tide_run_answer *answer) {
     tide_run_tell_time(answer, at);
     tide_run_tell_clock(answer);
     if (answer->config->cards != NULL) {
+        tell_linked(answer);
         tide_run_tell_nccl(answer);
         tide_run_tell_assumed(answer);
         tide_run_tell_inexact(answer);

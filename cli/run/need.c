@@ -17,7 +17,7 @@ static const tide_card *smallest_card(int64_t n_bytes) {
     const tide_card *cards = tide_cards(&n);
     const tide_card *best = NULL;
     for (size_t i = 0; i < n; i++) {
-        if (usable_bytes(&cards[i]) >= n_bytes &&
+        if (!cards[i].shares_host && usable_bytes(&cards[i]) >= n_bytes &&
             (best == NULL || usable_bytes(&cards[i]) < usable_bytes(best))) {
             best = &cards[i];
         }

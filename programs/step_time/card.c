@@ -22,6 +22,7 @@ static tide_time_chip chip_of(const tide_card *card) {
     case 86:
     case 89:
     case 120:
+    case 121:
         return strncmp(card->title, GEFORCE, sizeof(GEFORCE) - 1) == 0 ? TIDE_TIME_GEFORCE
                                                                        : TIDE_TIME_GRAPHICS;
     default:

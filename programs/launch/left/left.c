@@ -106,6 +106,23 @@ static bool is_known(tide_left_list *list, const tide_left_inexact *row) {
     return false;
 }
 
+static tide_status add_linked(tide_left_list *list, const char *version, const char *path) {
+    for (size_t i = 0; i < list->n_linked; i++) {
+        if (strcmp(list->linked[i].path, path) == 0) {
+            return TIDE_OK;
+        }
+    }
+    if (list->n_linked < TIDE_LEFT_MAX_LINKED) {
+        tide_left_linked row = {.version = tide_arena_text(&list->arena, version),
+                                .path = tide_arena_text(&list->arena, path)};
+        if (row.version == NULL || row.path == NULL) {
+            return TIDE_NO_MEMORY;
+        }
+        list->linked[list->n_linked++] = row;
+    }
+    return TIDE_OK;
+}
+
 /* A line is KIND<TAB>CALL<TAB>TEXT, and perhaps <TAB>BYTES<TAB>PLACE; without BYTES the bound is
  * -1. */
 static tide_status add_line(tide_left_list *list, size_t *capacity, int64_t pid, char *line) {
@@ -117,6 +134,9 @@ static tide_status add_line(tide_left_list *list, size_t *capacity, int64_t pid,
     const char *place = strtok_r(NULL, "\t", &rest);
     if (kind == NULL || call == NULL || what == NULL) {
         return TIDE_OK; /* a process that was killed may have left half a line */
+    }
+    if (strcmp(kind, "linked") == 0) {
+        return add_linked(list, call, what);
     }
     tide_left_inexact row = {.pid = pid,
                              .call = tide_arena_text(&list->arena, call),

@@ -70,6 +70,14 @@ typedef struct tide_left_inexact {
     bool is_host; /* refused by the host, not by the card */
 } tide_left_inexact;
 
+/* A CUDA runtime that is linked into a file, and that the virtual card answered instead of. */
+typedef struct tide_left_linked {
+    const char *version; /* "13.0" */
+    const char *path;
+} tide_left_linked;
+
+enum { TIDE_LEFT_MAX_LINKED = 32 };
+
 /* A value that a process read from a virtual card, and that was assumed. */
 typedef struct tide_left_assumed {
     int64_t pid;
@@ -159,6 +167,8 @@ typedef struct tide_left_list {
     size_t n_inexact;
     tide_left_assumed *assumed; /* of all processes; those that may take most bytes more first */
     size_t n_assumed;
+    tide_left_linked linked[TIDE_LEFT_MAX_LINKED]; /* each file once; further ones are dropped */
+    size_t n_linked;
     tide_left_pool *pools; /* by process id */
     size_t n_pools;
     tide_left_xla *xla; /* in the order of the files */

@@ -56,7 +56,7 @@ static int common_attribute(int attribute) {
     case 115: /* memory pools */
     case 122: /* 64-bit stream memory operations */
         return 1;
-    default: /* among them multicast, GPUDirect, integrated, ECC, fabric handles */
+    default: /* among them multicast, GPUDirect, ECC, fabric handles */
         return 0;
     }
 }
@@ -75,6 +75,8 @@ int tide_vc_attribute(int attribute, int device) {
         return card->card->board.n_multiprocessors;
     case 33: /* PCI bus */
         return card->number + 1;
+    case 18: /* integrated */
+        return card->card->shares_host;
     case 36:
         return known(card->card->board.memory_clock_khz);
     case 37:
@@ -89,6 +91,9 @@ int tide_vc_attribute(int attribute, int device) {
         return card->minor;
     case 81:
         return (int)card->chip->shared_multiprocessor_bytes;
+    case 88: /* access to pageable memory of the host, and by the host's page tables */
+    case 100:
+        return card->card->reads_host;
     case 97:
         return (int)card->chip->shared_optin_bytes;
     case 106:

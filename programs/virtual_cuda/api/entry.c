@@ -9,12 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "programs/virtual_cuda/api/entry.h"
 #include "programs/virtual_cuda/api/export.h"
+#include "programs/virtual_cuda/linked/linked.h"
 #include "programs/virtual_cuda/process/inexact.h"
 #include "programs/virtual_cuda/card/machine.h"
 #include "programs/virtual_cuda/api/status.h"
 
-enum { NAME_BYTES = 128, WHY_BYTES = 768, FOUND = 0, NOT_FOUND = 1 };
+enum { NAME_BYTES = 128, WHY_BYTES = 960, FOUND = 0, NOT_FOUND = 1 };
 
 /* The driver's functions and the version of CUDA from which the plain name means each. */
 static const struct {
@@ -40,7 +42,7 @@ static bool is_meant(const char *name, int version) {
 extern const char __start_tide_vc_not_served[] __attribute__((weak, visibility("hidden")));
 extern const char __stop_tide_vc_not_served[] __attribute__((weak, visibility("hidden")));
 
-static bool is_served(const void *function) {
+bool tide_vc_is_served(const void *function) {
     uintptr_t at = (uintptr_t)function;
     return at < (uintptr_t)__start_tide_vc_not_served || at >= (uintptr_t)__stop_tide_vc_not_served;
 }
@@ -80,7 +82,7 @@ static void *find(const question *asked) {
                 sizeof(whole) &&
             (SUFFIXES[i][0] == '\0' || is_meant(whole, asked->version))) {
             void *function = find_form(whole, asked->is_per_thread);
-            if (function != NULL && is_served(function)) {
+            if (function != NULL && tide_vc_is_served(function)) {
                 return function;
             }
             refusing = refusing == NULL ? function : refusing;
@@ -138,12 +140,42 @@ TIDE_VC_EXPORT int cuGetProcAddress_v2(const char *name, void **ret_function, in
 }
 
 /* Tables of functions that NVIDIA does not document. A runtime that is linked into the program asks
- * for this one first, and cannot continue without it. NVRTC also asks for one, but does not need
- * it. */
+ * for this one first, and cannot continue without it: linked/ replaces such runtimes before. NVRTC
+ * also asks for one, but does not need it. */
 static const unsigned char TABLE_OF_RUNTIME[] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a,
                                                  0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
 
 #define RUNTIME "a virtual card cannot serve NVIDIA's own CUDA runtime"
+
+/* "numpy" of ".../site-packages/numpy/core/x.so": the folder, which is not always pip's name for
+ * the package. "": it is not in a Python package. */
+static void find_package(const char *file, char ret[NAME_BYTES]) {
+    static const char *const FOLDERS[] = {"/site-packages/", "/dist-packages/"};
+    ret[0] = '\0';
+    for (size_t i = 0; i < sizeof(FOLDERS) / sizeof(FOLDERS[0]); i++) {
+        const char *at = strstr(file, FOLDERS[i]);
+        if (at != NULL) {
+            const char *name = at + strlen(FOLDERS[i]);
+            (void)snprintf(ret, NAME_BYTES, "%.*s", (int)strcspn(name, "/."), name);
+        }
+    }
+}
+
+/* What the user can do about a runtime in that file; "" is the program's own. */
+static void say_cure(const char *file, char *ret, size_t n_room) {
+    char package[NAME_BYTES];
+    find_package(file, package);
+    if (package[0] != '\0') {
+        (void)snprintf(ret, n_room,
+                       "with pip, try another version of the package that has the folder %s, or "
+                       "build it from its source (pip install --no-binary), which leaves the "
+                       "symbols in; its authors can link the shared runtime (nvcc -cudart shared)",
+                       package);
+    } else {
+        (void)snprintf(ret, n_room, "build it with nvcc -cudart shared%s",
+                       file[0] != '\0' ? ", or use a build of it that was" : "");
+    }
+}
 
 /* Finds the runtime that asked, by the object that contains its code: it is part of the program or
  * of one of its libraries, or it is NVIDIA's library, opened past the preloaded object. */
@@ -151,6 +183,8 @@ static void refuse_runtime(const void *caller) {
     Dl_info info;
     struct link_map *map = NULL;
     char text[WHY_BYTES];
+    char cure[WHY_BYTES / 2];
+    char room[TIDE_VC_LINKED_WHY_BYTES];
     const char *file = dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) != 0 && map != NULL
                            ? map->l_name
                            : "";
@@ -161,16 +195,12 @@ static void refuse_runtime(const void *caller) {
                        RUNTIME ", %s, which the program took functions from by its handle or "
                                "its path (dlopen, ctypes.CDLL); link it instead",
                        file);
-    } else if (name[0] != '\0') {
-        (void)snprintf(text, sizeof(text),
-                       RUNTIME ", which is linked into the library %s; use a build of it that "
-                               "links the shared one (nvcc -cudart shared)",
-                       file);
     } else {
-        (void)snprintf(text, sizeof(text),
-                       RUNTIME ", which is linked into the program %s; build it with nvcc "
-                               "-cudart shared",
-                       program_invocation_short_name);
+        say_cure(file, cure, sizeof(cure));
+        (void)snprintf(text, sizeof(text), RUNTIME ", which is linked into the %s %s: %s; %s",
+                       name[0] != '\0' ? "library" : "program",
+                       name[0] != '\0' ? file : program_invocation_short_name,
+                       tide_vc_linked_why(caller, room), cure);
     }
     tide_vc_refused("cuGetExportTable", text);
 }

@@ -127,9 +127,13 @@ TIDE_VC_EXPORT int nvmlDeviceGetCudaComputeCapability(const void *handle, int *r
 }
 
 /* nvmlMemory_t: total, free, used. */
+/* A card that has no memory of its own has no such figures: nvidia-smi prints [N/A] on a GB10. */
 TIDE_VC_EXPORT int nvmlDeviceGetMemoryInfo(const void *handle, unsigned long long *ret) {
     if (!is_handle(handle)) {
         return INVALID_ARGUMENT;
+    }
+    if (tide_vc_card_at(number_of(handle))->card->shares_host) {
+        return NOT_SUPPORTED;
     }
     ret[0] = tide_vc_card_at(number_of(handle))->total_bytes;
     ret[1] = tide_vc_free_bytes(tide_vc_card_at(number_of(handle)));

@@ -33,6 +33,7 @@ static const member MEMBERS[] = {
     {364, 364, 4, 76},                                      /* minor */
     {368, 368, 8, 14},                                      /* textureAlignment */
     {388, 384, 4, 16},                                      /* multiProcessorCount */
+    {396, 388, 4, 18},                                      /* integrated */
     {400, 392, 4, 19},                                      /* canMapHostMemory */
     {576, 560, 4, 31},                                      /* concurrentKernels */
     {584, 568, 4, 33},                                      /* pciBusID */
@@ -44,12 +45,14 @@ static const member MEMBERS[] = {
     {640, 624, 8, 81},                                      /* sharedMemPerMultiprocessor */
     {648, 632, 4, 82},                                      /* regsPerMultiprocessor */
     {652, 636, 4, 83},                                      /* managedMemory */
+    {672, 652, 4, 88},                                      /* pageableMemoryAccess */
     {688, 668, 4, 95},                                      /* cooperativeLaunch */
     {696, 672, 8, 97},                                      /* sharedMemPerBlockOptin */
-    {712, 688, 4, 106},                                     /* maxBlocksPerMultiProcessor */
-    {720, 696, 8, 111},                                     /* reservedSharedMemPerBlock */
-    {744, 720, 4, 115},                                     /* memoryPoolsSupported */
-    {772, 748, 4, 120},                                     /* clusterLaunch */
+    {704, 680, 4, 100}, /* pageableMemoryAccessUsesHostPageTables */
+    {712, 688, 4, 106}, /* maxBlocksPerMultiProcessor */
+    {720, 696, 8, 111}, /* reservedSharedMemPerBlock */
+    {744, 720, 4, 115}, /* memoryPoolsSupported */
+    {772, 748, 4, 120}, /* clusterLaunch */
 };
 
 static void put(char *properties, size_t n_room, size_t at, size_t n_bytes, int64_t value) {

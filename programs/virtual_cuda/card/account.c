@@ -325,7 +325,9 @@ uint64_t tide_vc_used_bytes(const tide_vc_card *card) {
 }
 
 uint64_t tide_vc_free_bytes(const tide_vc_card *card) {
-    return card->total_bytes - tide_vc_used_bytes(card);
+    uint64_t free_bytes = card->total_bytes - tide_vc_used_bytes(card);
+    uint64_t host_bytes = card->card->shares_host ? tide_vc_host_bytes() : 0;
+    return free_bytes > host_bytes ? free_bytes - host_bytes : 0;
 }
 
 size_t tide_vc_processes(const tide_vc_card *card, tide_vc_process *ret_processes, size_t n_room) {

@@ -27,6 +27,8 @@ void tide_vc_refund(int device, uint64_t n_bytes);
 
 /* In use by all processes, including contexts and libraries. */
 uint64_t tide_vc_used_bytes(const tide_vc_card *card);
+/* Of a card that shares its memory with the host, also less what this process takes of the host's;
+ * of other processes and the operating system nothing is known. */
 uint64_t tide_vc_free_bytes(const tide_vc_card *card);
 
 /* A process with a context on a device. */

@@ -13,7 +13,7 @@
 #include "common/text/setting.h"
 #include "device/card_text.h"
 
-enum { NAME_BYTES = 64 };
+enum { NAME_BYTES = 64, VERSIONS_A_MAJOR = 1000 };
 /* The major versions whose structs and signatures were compared with NVIDIA's headers. */
 enum { LOWEST_RUNTIME = 11, HIGHEST_RUNTIME = 13 };
 
@@ -25,6 +25,7 @@ static struct machine {
     pthread_once_t once_visible; /* for the two below; CUDA reads them later than NVML answers */
     int visible[TIDE_VC_MAX_DEVICES]; /* numbers of cards, by device number */
     int n_visible;
+    int linked_version; /* of the first runtime that is linked into the program; 0: none */
 } here = {.once = PTHREAD_ONCE_INIT, .once_visible = PTHREAD_ONCE_INIT};
 static _Thread_local int current_device;
 
@@ -185,12 +186,25 @@ int tide_vc_runtime_major(void) {
     int major = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (major == 0) {
         dl_iterate_phdr(see_library, &major);
+        int linked = __atomic_load_n(&here.linked_version, __ATOMIC_RELAXED);
+        major = major != 0 ? major : linked / VERSIONS_A_MAJOR;
         __atomic_store_n(&known, major, __ATOMIC_RELAXED);
     }
     return major != 0 ? major : 13;
 }
 
+int tide_vc_runtime_add(int version) {
+    int none = 0;
+    (void)__atomic_compare_exchange_n(&here.linked_version, &none, version, false, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED);
+    return tide_vc_runtime_major();
+}
+
 int tide_vc_runtime_version(void) {
     int major = tide_vc_runtime_major();
+    int linked = __atomic_load_n(&here.linked_version, __ATOMIC_RELAXED);
+    if (linked / VERSIONS_A_MAJOR == major) {
+        return linked;
+    }
     return major >= 13 ? 13000 : major == 12 ? 12080 : 11080;
 }

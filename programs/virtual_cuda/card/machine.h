@@ -47,9 +47,13 @@ enum { TIDE_VC_UUID_TEXT_BYTES = TIDE_CARD_UUID_BYTES };
 void tide_vc_uuid_text(const tide_vc_card *card, char ret_text[TIDE_VC_UUID_TEXT_BYTES]);
 
 /* Major version of the CUDA runtime that the program was built for, 11 to 13, from the name of the
- * loaded libcudart. Another version ends the program with one line. 13 while no libcudart is
- * loaded. */
+ * loaded libcudart, or of a runtime that is linked into the program. Another version ends the
+ * program with one line. 13 while there is none. */
 int tide_vc_runtime_major(void);
+
+/* A runtime of this version, such as 12090, is linked into the program. Returns
+ * tide_vc_runtime_major, which is of another version if the process has several. */
+int tide_vc_runtime_add(int version);
 
 /* CUDA's version numbers, such as 13000. */
 int tide_vc_runtime_version(void);

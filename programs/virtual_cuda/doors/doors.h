@@ -1,5 +1,5 @@
-/* doors.h - the ways to NVIDIA's libraries that pass by the preloaded object: dlopen of a full path,
- * and dlsym on the handle of a library.
+/* doors.h - the ways to NVIDIA's libraries that pass by the preloaded object: dlopen of a full
+ * path, and dlsym on the handle of a library.
  *
  * One object of a process owns dlsym: the recorder (programs/live/entries/entry_symbols.c), or the
  * view of files if the recorder is not preloaded (programs/scratch/entries/entry_symbols.c). The

@@ -34,10 +34,10 @@ static bool is_part_of_cudnn(const char *path) {
 
 bool tide_vc_is_nvidia_file(const char *path) {
     static const char *const NAMES[] = {
-        "libcudart", "libcuda",      "libnvidia-ml", "libcublas",       "libcublasLt", "libcudnn",
-        "libcufft",  "libcufftw",    "libcurand",    "libcusolver",     "libcusolverMg",
-        "libcusparse", "libcusparseLt", "libnccl",   "libcupti",        "libcufile",
-        "libnvjpeg", "libnvshmem_host"};
+        "libcudart",     "libcuda",     "libnvidia-ml",   "libcublas", "libcublasLt",
+        "libcudnn",      "libcufft",    "libcufftw",      "libcurand", "libcusolver",
+        "libcusolverMg", "libcusparse", "libcusparseLt",  "libnccl",   "libcupti",
+        "libcufile",     "libnvjpeg",   "libnvshmem_host"};
     return is_file_of(path, NAMES, sizeof(NAMES) / sizeof(NAMES[0])) || is_part_of_cudnn(path);
 }
 

@@ -69,22 +69,12 @@ static void find_place(char ret[PLACE_BYTES]) {
 }
 
 /* Adds a line to this process' file in the run's folder with one write, so lines of different
- * threads do not mix. False if there is no folder. */
-static bool add_line(const char *kind, const char *call, const char *what, int64_t bound_bytes) {
+ * threads do not mix. `more`: further fields, each after a tab. False if there is no folder. */
+static bool write_line(const char *kind, const char *call, const char *what, const char *more) {
     char name[32];
-    char place[PLACE_BYTES];
     char line[LINE_BYTES];
-    if (!tide_vc_has_run_folder()) {
-        return false;
-    }
-    find_place(place);
     (void)snprintf(name, sizeof(name), "%ld.card", (long)getpid());
-    char bound[32] = "";
-    if (bound_bytes >= 0 || place[0] != '\0') {
-        (void)snprintf(bound, sizeof(bound), "\t%" PRId64, bound_bytes);
-    }
-    int n = snprintf(line, sizeof(line), "%s\t%s\t%s%s%s%s\n", kind, call, what, bound,
-                     place[0] != '\0' ? "\t" : "", place);
+    int n = snprintf(line, sizeof(line), "%s\t%s\t%s%s\n", kind, call, what, more);
     if (n < 0 || (size_t)n >= sizeof(line)) {
         return false;
     }
@@ -96,6 +86,20 @@ static bool add_line(const char *kind, const char *call, const char *what, int64
     bool is_written = write(file, line, (size_t)n) == n;
     (void)close(file);
     return is_written;
+}
+
+static bool add_line(const char *kind, const char *call, const char *what, int64_t bound_bytes) {
+    char place[PLACE_BYTES];
+    char more[PLACE_BYTES + 32] = "";
+    if (!tide_vc_has_run_folder()) {
+        return false;
+    }
+    find_place(place);
+    if (bound_bytes >= 0 || place[0] != '\0') {
+        (void)snprintf(more, sizeof(more), "\t%" PRId64 "%s%s", bound_bytes,
+                       place[0] != '\0' ? "\t" : "", place);
+    }
+    return write_line(kind, call, what, more);
 }
 
 void tide_vc_inexact(const char *call, const char *what) {
@@ -128,6 +132,10 @@ void tide_vc_host_refused(const char *what, const char *why) {
         (void)add_line("host", what, why, NO_BOUND);
         fprintf(stderr, "tidemark: the host failed, not the card, at %s: %s\n", what, why);
     }
+}
+
+void tide_vc_linked_runtime(const char *version, const char *path) {
+    (void)write_line("linked", version, path, "");
 }
 
 void tide_vc_say(const char *text) {

@@ -29,6 +29,10 @@ void tide_vc_refused(const char *call, const char *why);
  * is not an answer of the card. Also printed to stderr. */
 void tide_vc_host_refused(const char *what, const char *why);
 
+/* The virtual card answers instead of the CUDA runtime `version`, such as "13.0", that is linked
+ * into the file at `path`: a line of the kind "linked", which is also not an answer of the card. */
+void tide_vc_linked_runtime(const char *version, const char *path);
+
 /* Prints a line on stderr immediately, for a fact that the user needs while the program runs.
  * `text`: full sentences, without the end of the line. Repeated calls print it again. */
 void tide_vc_say(const char *text);

@@ -11,7 +11,7 @@
 
 /* Fields of /proc/PID/stat after the name, which may hold any characters: the state is the
  * first. */
-enum { STATE = 0, N_THREADS = 17, START_TICKS = 19, STAT_BYTES = 1024 };
+enum { STATE = 0, N_THREADS = 17, START_TICKS = 19, N_PAGES = 21, STAT_BYTES = 1024 };
 
 /* The text after the name; NULL if there is no such process. Allocates nothing, because a process
  * that has just forked may call it. */
@@ -54,4 +54,10 @@ bool tide_vc_is_alive(uint32_t pid, uint64_t start_ticks) {
     /* A process whose first thread ended before the others also has a state that means ended. */
     bool has_ended = stat[STATE] == 'Z' || stat[STATE] == 'X';
     return !has_ended || strtoul(n_threads, NULL, 10) > 1;
+}
+
+uint64_t tide_vc_host_bytes(void) {
+    char storage[STAT_BYTES];
+    const char *n_pages = field(read_stat((uint32_t)getpid(), storage), N_PAGES);
+    return n_pages != NULL ? strtoull(n_pages, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }

@@ -7,6 +7,8 @@
 
 #define LIBRARY "libnvidia-ml.so.1"
 
+enum { NOT_SUPPORTED = 3 }; /* by NVML */
+
 /* nvmlProcessInfo_t of its second version. */
 typedef struct nvml_process {
     unsigned pid;
@@ -89,8 +91,12 @@ static bool read_card(const nvml *of, unsigned number, tide_smi_card *ret) {
     /* The virtual card's PCI bus numbers begin at 1 (nvml.c). */
     (void)snprintf(ret->bus, sizeof(ret->bus), "00000000:%02X:00.0", number + 1);
     if (of->card(number, &card) != 0 || of->name(card, ret->name, sizeof(ret->name)) != 0 ||
-        of->uuid(card, ret->uuid, sizeof(ret->uuid)) != 0 || of->memory(card, bytes) != 0 ||
+        of->uuid(card, ret->uuid, sizeof(ret->uuid)) != 0 ||
         of->capability(card, &ret->major, &ret->minor) != 0) {
+        return false;
+    }
+    int status = of->memory(card, bytes);
+    if (status != 0 && status != NOT_SUPPORTED) {
         return false;
     }
     ret->total_bytes = bytes[0];

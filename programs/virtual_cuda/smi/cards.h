@@ -30,9 +30,9 @@ typedef struct tide_smi_card {
     unsigned number;
     char name[TIDE_SMI_NAME_BYTES];
     char uuid[TIDE_SMI_ID_BYTES];
-    char bus[TIDE_SMI_ID_BYTES]; /* "00000000:01:00.0" */
-    uint64_t total_bytes, free_bytes, used_bytes;
-    int major, minor; /* compute capability */
+    char bus[TIDE_SMI_ID_BYTES];                  /* "00000000:01:00.0" */
+    uint64_t total_bytes, free_bytes, used_bytes; /* total_bytes 0: of the host's memory, unknown */
+    int major, minor;                             /* compute capability */
     size_t n_processes;
     tide_smi_process processes[TIDE_SMI_PROCESSES];
 } tide_smi_card;

@@ -199,6 +199,11 @@ static void give_text(kind of, const tide_smi_machine *machine, const tide_smi_c
 void tide_smi_field_value(const tide_smi_field *field, const tide_smi_machine *machine,
                           const tide_smi_card *card, const tide_smi_process *process,
                           bool with_unit, FILE *to) {
+    bool is_of_card = field->of == TOTAL || field->of == FREE || field->of == USED;
+    if (card->total_bytes == 0 && (is_of_card || field->of == RESERVED)) {
+        fputs("[N/A]", to);
+        return;
+    }
     switch (field->of) {
     case TOTAL:
         give_amount(field, card->total_bytes >> MIB_SHIFT, with_unit, to);

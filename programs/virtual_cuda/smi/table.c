@@ -39,11 +39,14 @@ static void add_head(const tide_smi_machine *machine, FILE *to) {
 static void add_card(const tide_smi_card *card, FILE *to) {
     fprintf(to, "| %3u  %-30.30s Off |   %-16s Off |                  N/A |\n", card->number,
             card->name, card->bus);
-    fprintf(to,
-            "| N/A   N/A  N/A            N/A /    N/A  | %7lluMiB / %6lluMiB |      0%%      "
-            "Default |\n",
-            (unsigned long long)(card->used_bytes >> MIB_SHIFT),
-            (unsigned long long)(card->total_bytes >> MIB_SHIFT));
+    char memory[64] = "Not Supported";
+    if (card->total_bytes > 0) {
+        (void)snprintf(memory, sizeof(memory), "%lluMiB / %6lluMiB",
+                       (unsigned long long)(card->used_bytes >> MIB_SHIFT),
+                       (unsigned long long)(card->total_bytes >> MIB_SHIFT));
+    }
+    fprintf(to, "| N/A   N/A  N/A            N/A /    N/A  | %22s |      0%%      Default |\n",
+            memory);
     fputs("|                                         |                        |                  "
           "N/A |\n" COLUMNS,
           to);

@@ -6,7 +6,7 @@ import torch
 from .. import card
 
 CARD_FLOATS = 1 << 20  # bytes of the largest storage of floats whose bytes the card is asked for
-CARD_BYTES = 64 << 20  # the same for integers and truth values
+CARD_BYTES = 256 << 20  # the same for integers and truth values, such as objects that ranks send each other
 
 
 class Value:

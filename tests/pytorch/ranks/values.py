@@ -9,6 +9,7 @@ import torch
 import torch.distributed as dist
 
 LONG = list(range(300_000))  # pickled, more than 1 MiB
+LARGE = 80 << 20  # bytes of an object, as when a rank sends an optimizer's state
 
 
 def same(what, got, wanted):
@@ -57,6 +58,9 @@ def exchanges(rank, world):
     dist.broadcast(chained, src=1)
     dist.all_reduce(chained)
     same("a chain", chained.item(), world)
+    voted = tensor([rank + 1])
+    dist.broadcast(voted, src=1)
+    same("an operator on what another rank gave", (voted * tensor([10])).sum().item(), 20)
     if rank == 0:
         dist.send(tensor([42]), 1)
     elif rank == 1:
@@ -73,6 +77,9 @@ def objects(rank, world):
     given = [{"seed": 17}, "two", LONG] if rank == 0 else [None] * 3
     dist.broadcast_object_list(given, src=0)
     same("broadcast_object_list", given, [{"seed": 17}, "two", LONG])
+    given = ["z" * LARGE] if rank == 0 else [None]
+    dist.broadcast_object_list(given, src=0)
+    same("the length of a large object", len(given[0]), LARGE)
     got = [None] * world if rank == 0 else None
     dist.gather_object("y" * (rank + 1), got, dst=0)
     if rank == 0:

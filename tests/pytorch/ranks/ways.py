@@ -160,11 +160,11 @@ class Stage(nn.Module):
 
 
 def known_shapes():
-    """The inputs and outputs of a stage, so that ranks need not exchange them."""
+    """The inputs and outputs of a stage: ranks need not exchange them. Where one needs a gradient, PyTorch has it sent back."""
     n = spread.BATCH // 4
     tokens = torch.empty(n, spread.CONTEXT, dtype=torch.long, device="meta")
-    between = torch.empty(n, spread.CONTEXT, spread.WIDTH, device="meta")
-    logits = torch.empty(n, spread.CONTEXT, spread.VOCABULARY, device="meta")
+    between = torch.empty(n, spread.CONTEXT, spread.WIDTH, device="meta", requires_grad=True)
+    logits = torch.empty(n, spread.CONTEXT, spread.VOCABULARY, device="meta", requires_grad=True)
     return {"input_args": (tokens if RANK == 0 else between,), "output_args": (logits if RANK == WORLD - 1 else between,)}
 
 

@@ -74,7 +74,7 @@ static void fp32_follows_from_lanes_and_clock(void **state) {
             n_checked++;
         }
     }
-    assert_int_equal(n_checked, 30);
+    assert_int_equal(n_checked, 31);
 }
 
 /* From 9.0 on, the vendor states the tensor cores' rates at a clock of its own, which is at most

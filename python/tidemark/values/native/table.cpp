@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t SWEEP_BYTES = 32 << 20;
 constexpr uint64_t RING = 1 << 16; // programs/virtual_cuda/values/reached.h
 
-constexpr int64_t CARD_FLOATS = 1 << 20, CARD_BYTES = 64 << 20; // asked of the card
+constexpr int64_t CARD_FLOATS = 1 << 20, CARD_BYTES = 256 << 20; // asked of the card
 
 // Functions of the preloaded card (programs/virtual_cuda/values/unknown.h).
 struct Card {

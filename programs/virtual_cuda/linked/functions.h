@@ -1,0 +1,39 @@
+/* functions.h - the functions of a CUDA runtime that is linked into an object, by its symbols, and
+ * those that answer instead of them.
+ */
+#ifndef TIDE_VIRTUAL_CUDA_LINKED_FUNCTIONS_H
+#define TIDE_VIRTUAL_CUDA_LINKED_FUNCTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "programs/virtual_cuda/linked/code.h"
+#include "programs/virtual_cuda/linked/exports.h"
+#include "programs/virtual_cuda/linked/object_file.h"
+
+/* More than a runtime has; the others would not be replaced. */
+enum { TIDE_VC_MAX_FUNCTIONS = 1024 };
+
+/* The objects that answer. */
+typedef struct tide_vc_offers {
+    tide_vc_exports card;     /* the virtual card */
+    tide_vc_exports recorder; /* nothing, unless the program is recorded */
+} tide_vc_offers;
+
+/* Whether the object has a CUDA runtime: the names that are private to it begin alike. An object
+ * may have functions of the public names that are not CUDA's. */
+bool tide_vc_functions_are_linked(const tide_vc_symbols *symbols);
+
+/* The version of the runtime in the object that was loaded at `base`, such as 13000, from its own
+ * function, which only returns a constant. 0: unknown. */
+int tide_vc_functions_version(const tide_vc_symbols *symbols, uintptr_t base);
+
+/* Fills in the functions that are replaced, and by which. Returns their number. A function that is
+ * shorter than a jump is left out: it only continues at another public one. is_other: the process
+ * also has a runtime of another version of CUDA, 12 or 13; functions that differ between them are
+ * then refused. */
+size_t tide_vc_functions_find(const tide_vc_symbols *symbols, const tide_vc_offers *offers,
+                              bool is_other, tide_vc_replacement ret[TIDE_VC_MAX_FUNCTIONS]);
+
+#endif

@@ -1,0 +1,222 @@
+#define _GNU_SOURCE /* dl_iterate_phdr */
+#include "programs/virtual_cuda/linked/linked.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/assert.h"
+#include "programs/virtual_cuda/card/machine.h"
+#include "programs/virtual_cuda/linked/code.h"
+#include "programs/virtual_cuda/linked/exports.h"
+#include "programs/virtual_cuda/linked/functions.h"
+#include "programs/virtual_cuda/linked/object_file.h"
+#include "programs/virtual_cuda/process/fork.h"
+#include "programs/virtual_cuda/process/inexact.h"
+
+enum {
+    MAX_RUNTIMES = 64,
+    PATH_BYTES = 512,
+    NUMBER_BYTES = 32,
+    VERSIONS_A_MAJOR = 1000,
+    VERSIONS_A_MINOR = 10
+};
+
+#define SELF "/proc/self/exe"
+
+/* What happened to a runtime. Above these: an errno. */
+enum { REPLACED = 0, OTHER_VERSION = -1 };
+
+typedef struct runtime {
+    uintptr_t base;
+    char path[PATH_BYTES];
+    int version; /* such as 13000 */
+    int outcome;
+} runtime;
+
+/* The lock guards it. */
+static struct found {
+    runtime all[MAX_RUNTIMES];
+    size_t n; /* at most MAX_RUNTIMES */
+} found;
+TIDE_VC_LOCK(lock, NULL);
+
+/* ---- the object with an address, and our two objects ---- */
+
+typedef struct objects {
+    uintptr_t code; /* wanted */
+    uintptr_t base; /* of the object with that code */
+    const ElfW(Dyn) * dynamic;
+    const char *path; /* valid while the object is loaded; NULL: not found */
+    tide_vc_offers offers;
+} objects;
+
+static const char *file_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+static bool begins(const char *text, const char *beginning) {
+    return strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
+static int see_object(struct dl_phdr_info *info, size_t n_bytes, void *to) {
+    (void)n_bytes;
+    objects *all = to;
+    const ElfW(Dyn) *dynamic = NULL;
+    bool has_code = false;
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *at = &info->dlpi_phdr[i];
+        if (at->p_type == PT_DYNAMIC) {
+            dynamic = (const void *)(info->dlpi_addr + at->p_vaddr);
+        }
+        has_code =
+            has_code || (at->p_type == PT_LOAD && all->code - info->dlpi_addr >= at->p_vaddr &&
+                         all->code - info->dlpi_addr - at->p_vaddr < at->p_memsz);
+    }
+    if (dynamic == NULL || info->dlpi_name == NULL) {
+        return 0;
+    }
+    if (begins(file_name(info->dlpi_name), "libtidemark_virtual_cuda.so")) {
+        all->offers.card = tide_vc_exports_of(info->dlpi_addr, dynamic);
+    } else if (begins(file_name(info->dlpi_name), "libtidemark_live.so")) {
+        all->offers.recorder = tide_vc_exports_of(info->dlpi_addr, dynamic);
+    }
+    if (has_code) {
+        all->base = info->dlpi_addr;
+        all->dynamic = dynamic;
+        all->path = info->dlpi_name[0] != '\0' ? info->dlpi_name : SELF;
+    }
+    return 0;
+}
+
+static objects find_objects(const void *code) {
+    objects all = {.code = (uintptr_t)code};
+    (void)dl_iterate_phdr(see_object, &all);
+    return all;
+}
+
+/* ---- the runtime in an object ---- */
+
+static void add(uintptr_t base, const char *path, int version, int outcome) {
+    pthread_mutex_lock(&lock);
+    size_t i = 0;
+    while (i < found.n && found.all[i].base != base) {
+        i++;
+    }
+    if (i < MAX_RUNTIMES) { /* the object that was there before was closed */
+        found.all[i] = (runtime){.base = base, .version = version, .outcome = outcome};
+        (void)snprintf(found.all[i].path, PATH_BYTES, "%s", path);
+        found.n += i == found.n;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* For the answer of `tidemark run`. */
+static void report(const char *path, int version) {
+    char named[PATH_BYTES];
+    char text[NUMBER_BYTES];
+    ssize_t n = strcmp(path, SELF) == 0 ? readlink(SELF, named, sizeof(named) - 1) : -1;
+    named[n > 0 ? n : 0] = '\0';
+    (void)snprintf(text, sizeof(text), "%d.%d", version / VERSIONS_A_MAJOR,
+                   version % VERSIONS_A_MAJOR / VERSIONS_A_MINOR);
+    tide_vc_linked_runtime(text, n > 0 ? named : path);
+}
+
+static int replace(const objects *in, const tide_vc_object_file *file,
+                   const tide_vc_symbols *symbols, int version) {
+    tide_vc_replacement all[TIDE_VC_MAX_FUNCTIONS];
+    int major = version / VERSIONS_A_MAJOR;
+    int served = tide_vc_runtime_add(version);
+    if (major != served && (major < 12 || served < 12)) {
+        return OTHER_VERSION;
+    }
+    size_t n = tide_vc_functions_find(symbols, &in->offers, major != served, all);
+    int failed = n > 0 ? tide_vc_code_replace(file, in->base, all, n) : ENOENT;
+    if (failed == ENOTRECOVERABLE) {
+        tide_vc_say("the system does not execute pages of the program that were changed, and did "
+                    "not map them again; the program cannot continue");
+        _exit(125);
+    }
+    return failed;
+}
+
+void tide_vc_linked_look(const void *code) {
+    objects in = find_objects(code);
+    tide_vc_object_file file;
+    tide_vc_symbols symbols;
+    if (in.path == NULL || begins(file_name(in.path), "libtidemark_") ||
+        begins(file_name(in.path), "libcudart") ||
+        tide_vc_exports_need(in.dynamic, "libcudart.so") ||
+        !tide_vc_object_file_open(in.path, &file)) {
+        return;
+    }
+    if (tide_vc_object_file_symbols(&file, &symbols) && tide_vc_functions_are_linked(&symbols)) {
+        int version = tide_vc_functions_version(&symbols, in.base);
+        int outcome = replace(&in, &file, &symbols, version);
+        add(in.base, in.path, version, outcome);
+        if (outcome == REPLACED) {
+            report(in.path, version);
+        }
+    }
+    tide_vc_object_file_close(&file);
+}
+
+/* ---- why it was not replaced ---- */
+
+static bool find_runtime(uintptr_t base, runtime *ret) {
+    bool is_there = false;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < found.n && !is_there; i++) {
+        if (found.all[i].base == base) {
+            *ret = found.all[i];
+            is_there = true;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return is_there;
+}
+
+static bool is_stripped(const char *path) {
+    tide_vc_object_file file;
+    tide_vc_symbols symbols;
+    if (!tide_vc_object_file_open(path, &file)) {
+        return false;
+    }
+    bool has_symbols = tide_vc_object_file_symbols(&file, &symbols);
+    tide_vc_object_file_close(&file);
+    return !has_symbols;
+}
+
+const char *tide_vc_linked_why(const void *code, char room[TIDE_VC_LINKED_WHY_BYTES]) {
+    objects in = find_objects(code);
+    runtime of = {.outcome = REPLACED};
+    if (in.path == NULL || !find_runtime(in.base, &of)) {
+        return in.path != NULL && is_stripped(in.path)
+                   ? "its file was stripped, so the functions to replace cannot be found"
+                   : "its functions were not replaced when it was loaded";
+    }
+    switch (of.outcome) {
+    case REPLACED:
+        return "it was called by a function that is not public";
+    case OTHER_VERSION:
+        (void)snprintf(room, TIDE_VC_LINKED_WHY_BYTES,
+                       "it is of CUDA %d, and the process also has a runtime of CUDA %d",
+                       of.version / VERSIONS_A_MAJOR, tide_vc_runtime_major());
+        return room;
+    case ESTALE:
+        return "its file was changed after it was loaded";
+    default:
+        (void)snprintf(room, TIDE_VC_LINKED_WHY_BYTES,
+                       "the system does not allow to change its code (%s; SELinux calls this "
+                       "execmod)",
+                       strerror(of.outcome));
+        return room;
+    }
+}
