@@ -63,8 +63,7 @@ static void say_pool(const tide_left_pool *row, tide_text *to) {
     char n_tokens[TIDE_COUNT_TEXT];
     char n_request[TIDE_COUNT_TEXT];
     tide_text_add(to, "the KV cache of %s has %s: %s tokens by its own count", row->library,
-                  tide_bytes_format(row->bytes, bytes),
-                  tide_count_format(row->n_tokens, n_tokens));
+                  tide_bytes_format(row->bytes, bytes), tide_count_format(row->n_tokens, n_tokens));
     tide_text_add(to, "; a single request may have up to %s",
                   tide_count_format(row->n_request_tokens, n_request));
 }

@@ -71,8 +71,7 @@ static void tell_arrays(const tide_left_list *list) {
         const tide_left_xla *row = &list->xla[i];
         if (!is_card(row) && row->place[0] != '\0') {
             tide_text_add_item(&text, ", ", "%s in %lld %s of %s",
-                               tide_bytes_format(row->array_bytes, bytes),
-                               (long long)row->n_arrays,
+                               tide_bytes_format(row->array_bytes, bytes), (long long)row->n_arrays,
                                tide_plural((uint64_t)row->n_arrays, "array", "arrays"), row->place);
         }
     }
@@ -93,8 +92,9 @@ void tide_run_tell_xla(const tide_run_answer *of) {
     }
     tell_arrays(of->list);
     if (n_cards > 0 && of->config->cards != NULL) {
-        tide_cli_note(TIDE_COMMAND_RUN, "XLA ran without CUDA graphs and without autotuning: tidemark "
-                                        "adds --xla_gpu_enable_command_buffer= and "
-                                        "--xla_gpu_autotune_level=0 to XLA_FLAGS");
+        tide_cli_note(TIDE_COMMAND_RUN,
+                      "XLA ran without CUDA graphs and without autotuning: tidemark "
+                      "adds --xla_gpu_enable_command_buffer= and "
+                      "--xla_gpu_autotune_level=0 to XLA_FLAGS");
     }
 }

@@ -18,22 +18,15 @@ def frame(function, file, line):
 
 
 class Executable:
-    def __init__(self, peak):
-        self.peak = peak
+    def __init__(self, peak, platform="cuda"):
+        self.peak, self.client = peak, types.SimpleNamespace(platform=platform)
 
     def get_compiled_memory_stats(self):
-        if self.peak is None:
-            raise RuntimeError("not supported")
         return types.SimpleNamespace(peak_memory_in_bytes=self.peak)
 
 
-class Client:
-    def live_executables(self):
-        return [Executable(10), Executable(None), Executable(30)]
-
-
 class Device:
-    platform, local_hardware_id, client = "gpu", 0, Client()
+    platform, local_hardware_id = "gpu", 0
 
     def __init__(self, stats):
         self.stats = stats
@@ -42,8 +35,12 @@ class Device:
         return self.stats
 
 
-def array(n_bytes, *frames):
-    return types.SimpleNamespace(nbytes=n_bytes, traceback=types.SimpleNamespace(frames=frames))
+def fail():
+    raise RuntimeError("RESOURCE_EXHAUSTED")
+
+
+def array(n_bytes, *frames, block_until_ready=lambda: None):
+    return types.SimpleNamespace(nbytes=n_bytes, traceback=types.SimpleNamespace(frames=frames), block_until_ready=block_until_ready)
 
 
 INSIDE = frame("apply", "/v/site-packages/jax/_src/core.py", 9)
@@ -53,6 +50,7 @@ MODULE = frame("<module>", "/home/me/train.py", 3)
 
 class XlaTest(unittest.TestCase):
     def setUp(self):
+        xla._most[0] = -1
         self.folder = tempfile.TemporaryDirectory()
         os.environ["TIDEMARK_RUN_FOLDER"] = self.folder.name
         self.addCleanup(self.folder.cleanup)
@@ -74,20 +72,26 @@ class XlaTest(unittest.TestCase):
             return file.read()
 
     def test_figures_of_a_device(self):
+        compiler = types.ModuleType("jax._src.compiler")
+        compiler.backend_compile = lambda executable: executable
+        xla._change(compiler)
+        for executable in (Executable(10), Executable(30), Executable(20), Executable(40, "cpu"), object()):
+            self.assertIs(compiler.backend_compile(executable), executable)
         text = self.report([Device({"peak_bytes_in_use": 700, "bytes_limit": 9000})])
         self.assertEqual(text, "device\t0\t700\t9000\t30\t-1\t\n")
 
     def test_an_allocator_without_figures(self):
-        self.assertEqual(self.report([Device(None)]), "device\t0\t-1\t-1\t30\t-1\t\n")
+        self.assertEqual(self.report([Device(None)]), "device\t0\t-1\t-1\t-1\t-1\t\n")
 
     def test_arrays_by_line(self):
-        arrays = [array(5, INSIDE, TRAIN), array(7, MODULE), array(6, INSIDE, TRAIN, MODULE), types.SimpleNamespace(nbytes=1)]
+        arrays = [array(5, INSIDE, TRAIN), array(7, MODULE), array(6, INSIDE, TRAIN, MODULE), types.SimpleNamespace(nbytes=1, block_until_ready=lambda: None),
+                  array(99, MODULE, block_until_ready=fail)]
         text = self.report([Device({})], arrays)
         self.assertEqual(text.splitlines()[1:], ["array\t11\t2\ttrain (train.py:12)", "array\t7\t1\ttrain.py:3", "array\t1\t1\t"])
 
     def test_a_request_without_room(self):
         sys.last_value = RuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 17179869184 bytes.")
-        self.assertEqual(self.report([Device({"peak_bytes_in_use": 1})]), "device\t0\t1\t-1\t30\t17179869184\t\n")
+        self.assertEqual(self.report([Device({"peak_bytes_in_use": 1})]), "device\t0\t1\t-1\t-1\t17179869184\t\n")
 
     def test_messages(self):
         self.assertEqual(xla.asked_bytes("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 16.00GiB."), 16 << 30)

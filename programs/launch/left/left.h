@@ -103,8 +103,8 @@ typedef struct tide_left_pool {
 typedef struct tide_left_xla {
     int64_t pid;
     const char *place;   /* the program's line that failed, or the line of the arrays; "" */
-    int64_t array_bytes; /* of the arrays that this line made and that were alive at the end; else -1,
-                            and the numbers below are of a card */
+    int64_t array_bytes; /* of the arrays that this line made and that were alive at the end; else
+                            -1, and the numbers below are of a card */
     int64_t n_arrays;
     int64_t card;
     int64_t peak_bytes;    /* in use at once: memory_stats() */

@@ -4,24 +4,54 @@ The card sees only XLA's pool, most of which holds nothing. What the program use
 what a compiled function needs in its `memory_analysis()`.
 """
 import atexit
+import functools
 import os
 import re
 import sys
 
 from .. import program, settings
+from ..imports import when_imported
 from ..telling import quietly
 
 _ASKED = re.compile(r"RESOURCE_EXHAUSTED.*?allocate (\d+) bytes|RESOURCE_EXHAUSTED.*?allocate ([\d.]+) ?(B|KiB|MiB|GiB|TiB)", re.S)
 _UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 MOST_LINES = 3  # of arrays, that are reported
+COMPILES = ("backend_compile_and_load", "backend_compile")  # functions of jax._src.compiler, by version
 _watched = []
+_most = [-1]  # bytes that a compiled function needs
 
 
 def watch():
-    """Reports when the program ends, once. JAX's own functions for the end run later."""
+    """Notes what is compiled, and reports when the program ends, once. JAX's own functions for the end run later."""
     if not _watched:
         _watched.append(True)
         atexit.register(_report)
+        when_imported({"jax._src.compiler": _change})
+
+
+def _change(compiler):
+    for name in COMPILES:
+        function = getattr(compiler, name, None)
+        if function is not None:
+            setattr(compiler, name, _noted(function))
+
+
+def _noted(function):
+    @functools.wraps(function)
+    def call(*arguments, **named):
+        executable = function(*arguments, **named)
+        _note(executable)
+        return executable
+
+    return call
+
+
+@quietly
+def _note(executable):
+    """What the function needs with its arguments and results: `memory_analysis()`."""
+    get = getattr(executable, "get_compiled_memory_stats", None)
+    if get is not None and executable.client.platform != "cpu":
+        _most[0] = max(_most[0], getattr(get(), "peak_memory_in_bytes", -1))
 
 
 @quietly
@@ -44,7 +74,7 @@ def _row(device):
     """The figures of a device; -1 if XLA does not have them, as with XLA_PYTHON_CLIENT_ALLOCATOR=platform."""
     stats = device.memory_stats() or {}
     numbers = (device.local_hardware_id or 0, stats.get("peak_bytes_in_use", -1), stats.get("bytes_limit", -1),
-               _largest(device.client), asked_bytes(_error()))
+               _most[0], asked_bytes(_error()))
     return "device\t" + "\t".join(map(str, numbers)) + "\t" + program._failing_line()
 
 
@@ -62,27 +92,23 @@ def asked_bytes(text):
     return int(whole) if whole else int(float(amount) * _UNITS[unit])
 
 
-def _largest(client):
-    """The most bytes that a compiled function needs, with its arguments and results."""
-    most = -1
-    for executable in client.live_executables():
-        try:
-            found = executable.get_compiled_memory_stats()
-            peak = getattr(found, "peak_memory_in_bytes", 0)
-            most = max(most, peak)
-        except Exception:  # some kinds of executables have none
-            continue
-    return most
-
-
 def _arrays(jax):
     """Pairs of a line of the program, and the bytes and the number of arrays that it made and that are alive; the largest first."""
     found = {}
-    for array in jax.live_arrays():
+    for array in filter(_is_there, jax.live_arrays()):
         place = _place(getattr(array, "traceback", None))
         n_bytes, n = found.get(place, (0, 0))
         found[place] = n_bytes + array.nbytes, n + 1
     return sorted(found.items(), key=lambda item: -item[1][0])[:MOST_LINES]
+
+
+def _is_there(array):
+    """An array whose computation failed has no memory."""
+    try:
+        array.block_until_ready()
+        return True
+    except Exception:
+        return False
 
 
 def _place(trace):
