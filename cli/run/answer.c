@@ -10,10 +10,7 @@
 #include "common/text/text.h"
 #include "programs/launch/left/peaks.h"
 
-enum {
-    LINE_BYTES = 2048,
-    MAX_LINKED = 4 /* files that are named */
-};
+enum { LINE_BYTES = 2048 };
 
 int64_t tide_run_allocated_peak(const tide_run_answer *of, tide_run_place at) {
     const tide_run_saved *process = &of->processes[at.process];
@@ -318,35 +315,10 @@ static void tell_files(const tide_run_answer *of, tide_run_place at) {
     tide_text_add(&text, "; the program took %.1f s and %s of host memory%s", of->launch->seconds,
                   tide_bytes_format(host_bytes, host),
                   tide_run_is_job(of) ? " in its largest process" : "");
-    if (host_bytes > MUCH_HOST_BYTES) {
+    if (host_bytes > MUCH_HOST_BYTES && tide_run_has_pytorch(of)) {
         tide_text_add(&text, ": a model that is made under torch.device('cuda') takes none");
     }
     tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
-}
-
-/* The last part of a path. */
-static const char *file_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
-/* Prints which files brought a CUDA runtime of their own. */
-static void tell_linked(const tide_run_answer *of) {
-    char line[LINE_BYTES];
-    const tide_left_list *list = of->list;
-    tide_text text = tide_text_in(line, sizeof(line));
-    for (size_t i = 0; i < list->n_linked && i < MAX_LINKED; i++) {
-        tide_text_add_item(&text, ", ", "%s (CUDA %s)", file_name(list->linked[i].path),
-                           list->linked[i].version);
-    }
-    if (list->n_linked > MAX_LINKED) {
-        tide_text_add(&text, " and %zu more", list->n_linked - MAX_LINKED);
-    }
-    if (list->n_linked > 0) {
-        tide_cli_note(
-            TIDE_COMMAND_RUN,
-            "the virtual card answered instead of the CUDA runtime that is linked into %s", line);
-    }
 }
 
 static void tell_nothing(const tide_run_answer *of) {
@@ -366,10 +338,13 @@ static void tell_nothing(const tide_run_answer *of) {
         tide_run_tell_host_limit(of);
         return;
     }
-    tide_cli_note(
-        TIDE_COMMAND_RUN,
-        "no process of the program allocated GPU memory. Does it ask for the device cuda, and does "
-        "its PyTorch have CUDA (python -c 'import torch; print(torch.version.cuda)')?");
+    /* A program with its own runtime probably has no PyTorch. */
+    tide_run_tell_linked(of);
+    tide_cli_note(TIDE_COMMAND_RUN, "no process of the program allocated GPU memory%s",
+                  of->list->n_linked > 0
+                      ? ""
+                      : ". Does it ask for the device cuda, and does its PyTorch have CUDA (python "
+                        "-c 'import torch; print(torch.version.cuda)')?");
 }
 
 /* The card on which the process ran out of memory, which need not be the fullest. */
@@ -417,7 +392,7 @@ void tide_run_tell(const tide_run_answer *answer) {
     tide_run_tell_time(answer, at);
     tide_run_tell_clock(answer);
     if (answer->config->cards != NULL) {
-        tell_linked(answer);
+        tide_run_tell_linked(answer);
         tide_run_tell_nccl(answer);
         tide_run_tell_assumed(answer);
         tide_run_tell_inexact(answer);

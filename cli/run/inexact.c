@@ -1,5 +1,6 @@
 /* The values that are not exact, in one line: calls with the same explanation are grouped. The
  * snapshot has a row for each. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -8,7 +9,7 @@
 #include "programs/wire/run_card.h"
 #include "programs/launch/document/document.h"
 
-enum { LINE_BYTES = 2048, MAX_SENTENCES = 3, MAX_NAMES = 5 };
+enum { LINE_BYTES = 2048, MAX_SENTENCES = 3, MAX_NAMES = 5, KERNELS_BYTES = 96 };
 
 /* Rows without a function: their sentence names its subject. */
 static const char *const WITHOUT_NAME[] = {
@@ -154,8 +155,35 @@ static bool tell_host(const tide_left_list *list) {
     return has_failed;
 }
 
+/* "no kernel ran". For a program without PyTorch also how many it launched: its answer has no
+ * steps. Returns `text`. */
+static const char *kernel_words(const tide_run_answer *of, bool is_pytorch,
+                                char text[KERNELS_BYTES]) {
+    uint64_t n = 0;
+    tide_text to = tide_text_in(text, KERNELS_BYTES);
+    for (size_t i = 0; i < TIDE_RUN_DEVICES; i++) {
+        n += of->list->devices[i].n_launches;
+    }
+    if (is_pytorch || n == 0) {
+        tide_text_add(&to, "no kernel ran");
+    } else if (n == 1) {
+        tide_text_add(&to, "the kernel that the program launched did not run");
+    } else {
+        tide_text_add(&to, "none of the %" PRIu64 " kernels that the program launched ran", n);
+    }
+    return text;
+}
+
 void tide_run_tell_inexact(const tide_run_answer *of) {
     char line[LINE_BYTES];
+    char kernel_text[KERNELS_BYTES];
+    size_t n_plain = 0;
+    for (size_t i = 0; i < of->list->n_processes; i++) {
+        const tide_snapshot *snapshot = of->processes[i].snapshot;
+        n_plain += snapshot != NULL && strcmp(tide_run_who(snapshot), "PyTorch") != 0;
+    }
+    bool is_pytorch = n_plain == 0;
+    const char *kernels = kernel_words(of, is_pytorch, kernel_text);
     const tide_left_list *list = of->list;
     tide_text text = tide_text_in(line, sizeof(line));
     size_t n_told = 0;
@@ -167,14 +195,13 @@ void tide_run_tell_inexact(const tide_run_answer *of) {
         }
     }
     if (n_told > 0) {
-        tide_cli_note(TIDE_COMMAND_RUN, "not exact: %s%s; no kernel ran, so results are not real",
-                      line,
-                      n_told > MAX_SENTENCES ? "; and more, which tidemark summary lists" : "");
+        tide_cli_note(TIDE_COMMAND_RUN, "not exact: %s%s; %s, so results are not real", line,
+                      n_told > MAX_SENTENCES ? "; and more, which tidemark summary lists" : "",
+                      kernels);
     } else if (!has_failed) {
-        tide_cli_note(TIDE_COMMAND_RUN,
-                      "every%s size is exact; no kernel ran, so losses and other results are not "
-                      "real",
-                      list->n_assumed > 0 ? " other" : "");
+        tide_cli_note(TIDE_COMMAND_RUN, "every%s size is exact; %s, so %sresults are not real",
+                      list->n_assumed > 0 ? " other" : "", kernels,
+                      is_pytorch ? "losses and other " : "");
     }
 }
 

@@ -145,6 +145,9 @@ void tide_run_tell_spill(const tide_run_answer *of);
 /* The source of the requests: PyTorch, or a program without it. `snapshot` NULL: no history. */
 const char *tide_run_who(const tide_snapshot *snapshot);
 
+/* Whether PyTorch was imported by a process that left its data. */
+bool tide_run_has_pytorch(const tide_run_answer *of);
+
 /* host_limit.c. Prints a line about a limit of the host that may have ended the program; none
  * otherwise. */
 void tide_run_tell_host_limit(const tide_run_answer *of);
@@ -160,6 +163,9 @@ void tide_run_add_assumed_limit(const tide_run_answer *of, tide_text *to);
 void tide_run_tell_inexact(const tide_run_answer *of);
 /* Prints a line for each source that could not be recorded. */
 void tide_run_tell_limits(const tide_run_answer *of);
+
+/* linked.c. Prints which files brought a CUDA runtime of their own; nothing if none did. */
+void tide_run_tell_linked(const tide_run_answer *of);
 
 /* nccl.c. Prints the memory of NCCL itself, and whether a peak depends on when its work ends;
  * nothing if no process made a communicator. */

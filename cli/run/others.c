@@ -99,10 +99,11 @@ static const tide_left_inexact *find_missing_kernels(const tide_run_answer *of) 
 void tide_run_tell_cause(const tide_run_answer *of) {
     const tide_left_inexact *missing = find_missing_kernels(of);
     if (missing != NULL) {
-        tide_cli_note(TIDE_COMMAND_RUN,
-                      "%s; install a build for it, or choose another card "
-                      "(torch.cuda.get_arch_list() lists what PyTorch was built for)",
-                      missing->what);
+        tide_cli_note(TIDE_COMMAND_RUN, "%s; install a build for it, or choose another card%s",
+                      missing->what,
+                      tide_run_has_pytorch(of)
+                          ? " (torch.cuda.get_arch_list() lists what PyTorch was built for)"
+                          : "");
         return;
     }
     bool is_explained = of->launch->exit_status <= 0 || tide_run_failed_early(of); /* signal: -1 */

@@ -24,6 +24,15 @@ const char *tide_run_who(const tide_snapshot *snapshot) {
                : "the program";
 }
 
+bool tide_run_has_pytorch(const tide_run_answer *of) {
+    for (size_t i = 0; i < of->list->n_processes; i++) {
+        if (of->list->processes[i].torch[0] != '\0') {
+            return true;
+        }
+    }
+    return false;
+}
+
 void tide_run_say_where(const tide_snapshot *snapshot, int64_t event, tide_text *to) {
     if (event < 0) {
         return;
@@ -49,7 +58,10 @@ void tide_run_say_where(const tide_snapshot *snapshot, int64_t event, tide_text 
         tide_text_add(to, "%sat ", separator);
         tide_user_line_add(snapshot, row.stack, to);
     } else if (phase == NULL) { /* PyTorch has no Python stack in its own threads */
-        tide_text_add(to, "%sin a thread of PyTorch's, such as a backward pass", separator);
+        bool is_pytorch = strcmp(tide_run_who(snapshot), "PyTorch") == 0;
+        tide_text_add(to, "%s%s", separator,
+                      is_pytorch ? "in a thread of PyTorch's, such as a backward pass"
+                                 : "at an unknown line");
     }
 }
 

@@ -108,6 +108,17 @@ static uint32_t shown_node(const tide_snapshot *snapshot, uint32_t stack, bool u
     return stack;
 }
 
+/* Whether the innermost frame is a template of CUDA's header, such as cudaMalloc<float>, which
+ * calls the runtime. */
+static bool is_wrapper(const tide_snapshot *snapshot, uint32_t stack) {
+    if (stack == TIDE_NONE) {
+        return false;
+    }
+    const tide_frame_row *frame = &snapshot->frames[snapshot->stacks[stack].frame];
+    return strstr(tide_snapshot_text(snapshot, frame->file), "/cuda_runtime.h") != NULL &&
+           snapshot->stacks[stack].parent != TIDE_NONE;
+}
+
 void tide_words_stack(const tide_snapshot *snapshot, uint32_t stack, size_t max_frames,
                       char *ret_text, size_t n_room) {
     tide_text to = tide_text_in(ret_text, n_room);
@@ -120,6 +131,9 @@ void tide_words_stack(const tide_snapshot *snapshot, uint32_t stack, size_t max_
     bool users_only = is_foreign && shown_node(snapshot, stack, true) != TIDE_NONE;
     uint32_t told_by = is_foreign ? tide_user_frame(snapshot, stack) : TIDE_NONE;
     while (told_by != TIDE_NONE && snapshot->stacks[stack].frame != told_by) {
+        stack = snapshot->stacks[stack].parent;
+    }
+    while (is_wrapper(snapshot, stack)) {
         stack = snapshot->stacks[stack].parent;
     }
     for (size_t i = 0; i < max_frames && stack != TIDE_NONE; i++) {

@@ -8,6 +8,7 @@
 
 #include "programs/scratch/entries/calls_friend.h"
 #include "programs/scratch/copy_up.h"
+#include "programs/scratch/devices.h"
 #include "programs/scratch/listing.h"
 #include "programs/scratch/marks.h"
 
@@ -16,6 +17,9 @@
 static int begin(int at, const char *path, tide_scratch_follow follow, tide_scratch_place *place) {
     const tide_scratch_state *state = tide_scratch_state_get();
     place->is_changed = false;
+    if (tide_scratch_is_device(at, path)) {
+        return -EPERM;
+    }
     if (state->mode == TIDE_SCRATCH_OFF) {
         return TIDE_SCRATCH_UNTOUCHED;
     }

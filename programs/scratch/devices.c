@@ -79,6 +79,11 @@ bool tide_scratch_device_name(int at, const char *path, char ret_name[TIDE_SCRAT
     return append(ret_name, &n, base) && append(ret_name, &n, path) && is_device(ret_name);
 }
 
+bool tide_scratch_is_device(int at, const char *path) {
+    char name[TIDE_SCRATCH_PATH_BYTES];
+    return tide_scratch_may_be_device(path) && tide_scratch_device_name(at, path, name);
+}
+
 /* RUN/card and the absolute path. */
 static bool put(const char *path, char ret_path[TIDE_SCRATCH_PATH_BYTES]) {
     const char *card = tide_scratch_state_get()->card;

@@ -25,6 +25,9 @@ extern "C" {
  * without a virtual card. */
 bool tide_scratch_may_be_device(const char *path);
 
+/* Whether the path is one of these files. Programs cannot change, remove or make them: -EPERM. */
+bool tide_scratch_is_device(int at, const char *path);
+
 /* The absolute path without "." and ".." of a path below the descriptor's folder, if it is one of
  * these files. They need not exist. */
 bool tide_scratch_device_name(int at, const char *path, char ret_name[TIDE_SCRATCH_PATH_BYTES]);

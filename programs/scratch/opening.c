@@ -138,14 +138,20 @@ static int open_to_write(int at, const char *path, int flags, unsigned mode) {
     return result;
 }
 
+/* Opens a file of the card. */
+static int open_device(int at, const char *path, int flags, unsigned mode) {
+    char file[TIDE_SCRATCH_PATH_BYTES];
+    return tide_scratch_device(at, path, file) ? tide_sys_open(AT_FDCWD, file, flags, mode)
+                                               : -ENAMETOOLONG;
+}
+
 int tide_scratch_open(int at, const char *path, int flags, unsigned mode) {
     const tide_scratch_state *state = tide_scratch_state_get();
     bool writes = (flags & O_PATH) == 0 &&
                   ((flags & O_ACCMODE) != O_RDONLY || (flags & (O_TRUNC | O_CREAT)) != 0 ||
                    (flags & O_TMPFILE) == O_TMPFILE);
-    char device[TIDE_SCRATCH_PATH_BYTES];
-    if (tide_scratch_may_be_device(path) && tide_scratch_device(at, path, device)) {
-        return tide_sys_open(AT_FDCWD, device, flags, mode);
+    if (tide_scratch_may_be_device(path) && tide_scratch_is_device(at, path)) {
+        return open_device(at, path, flags, mode);
     }
     if (state->mode == TIDE_SCRATCH_OFF || path == NULL) {
         return tide_sys_open(at, path, flags, mode);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "programs/scratch/devices.h"
 #include "programs/scratch/entries/calls_friend.h"
 #include "programs/scratch/change.h"
 #include "programs/scratch/copy_up.h"
@@ -236,6 +237,9 @@ int tide_scratch_rename(int old_at, const char *old_path, int at, const char *pa
                         unsigned flags) {
     const tide_scratch_state *state = tide_scratch_state_get();
     two_ends ends;
+    if (tide_scratch_is_device(old_at, old_path) || tide_scratch_is_device(at, path)) {
+        return -EPERM;
+    }
     if (state->mode == TIDE_SCRATCH_OFF) {
         return rename_real(old_at, old_path, at, path, flags);
     }

@@ -45,6 +45,7 @@ typedef struct tide_run_device {
     uint64_t n_contexts;         /* that were ever made */
     uint64_t spill_bytes;        /* allocated beyond total_bytes, in the host's memory; 0: none */
     uint64_t n_spilled;          /* allocations that brought the bytes in use above total_bytes */
+    uint64_t n_launches;         /* of kernels, by all processes; changed without the lock */
 } tide_run_device;
 
 /* A process that made a context. */

@@ -14,10 +14,17 @@ static bool collects_garbage(const tide_snapshot *snapshot) {
     return false;
 }
 
+/* A program without PyTorch has no cache that would be emptied: it frees memory of the device and
+ * allocates it again where it pleases. */
+static bool has_cache(const tide_snapshot *snapshot) {
+    return strcmp(snapshot->origin.format, "pytorch") == 0 ||
+           snapshot->run.implementation[0] != '\0';
+}
+
 int64_t tide_retries_count(const tide_snapshot *snapshot, size_t device) {
     int64_t n = 0;
     uint32_t freed_by = TIDE_NONE; /* the stack of the preceding rows, which free segments */
-    if (collects_garbage(snapshot)) {
+    if (collects_garbage(snapshot) || !has_cache(snapshot)) {
         return 0;
     }
     for (size_t i = 0; i < snapshot->n_events; i++) {

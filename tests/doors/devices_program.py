@@ -41,6 +41,19 @@ def look_in_dev():
     same("shared memory", os.path.isdir("/dev/shm") == os.path.isdir("/dev/shm/."), True)
 
 
+def change_nothing():
+    ways = {"chmod": lambda name: os.chmod(name, 0o600), "remove": os.remove, "rename": lambda name: os.rename(name, "a"),
+            "mkdir": lambda name: os.mkdir(name + "-new"), "link": lambda name: os.symlink("a", name + "-new")}
+    for way, change in ways.items():
+        for name in ("/dev/nvidia0", "/proc/driver/nvidia/version"):
+            try:
+                change(name)
+                print(f"{way} {name} was not refused")
+            except PermissionError:
+                pass
+    same("what stayed", shell("ls /dev/nvidia* | wc -l"), ["5"])
+
+
 def look_at_driver():
     version = pathlib.Path("/sys/module/nvidia/version").read_text().strip()
     fopen = ctypes.CDLL(None).fopen
@@ -70,5 +83,6 @@ def look_in_shell():
 
 
 look_in_dev()
+change_nothing()
 look_at_driver()
 look_in_shell()

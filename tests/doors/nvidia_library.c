@@ -27,6 +27,7 @@ FUNCTION(nvmlInit_v2)
 FUNCTION(nvrtcVersion)
 FUNCTION(cudaNoSuchFunction)
 
+// NOLINTBEGIN(readability-identifier-naming): names of NVIDIA's
 bool cudnnProbe(void);
 
 /* As cuDNN finds its parts: by a name that does not exist, then by one that does. */
@@ -34,3 +35,4 @@ bool cudnnProbe(void) {
     return dlopen("libcudnn_graph.so.9.24.0", RTLD_NOW) == NULL &&
            dlopen("libcudnn_graph.so.9", RTLD_NOW) != NULL;
 }
+// NOLINTEND(readability-identifier-naming)

@@ -4,17 +4,20 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-int cudaGetDeviceCount(void *ret_n);
 void *user_linked(void);
 void *user_opened(void);
 void *user_next(const char *name);
 void *user_default(const char *name);
+
+/* NOLINTBEGIN(readability-identifier-naming): names of NVIDIA's */
+int cudaGetDeviceCount(void *ret_n);
 int cudaDeviceReset(void);
 
 /* A function of NVIDIA's, of which each library has its own. */
 int cudaDeviceReset(void) {
     return 0;
 }
+/* NOLINTEND(readability-identifier-naming) */
 
 static void *as_object(int (*function)(void *)) {
     union {

@@ -50,6 +50,14 @@ extern "C" int library_work(void) {
     printf("card %s %d\n", properties.name, properties.multiProcessorCount);
     take_memory(size_t(1) << 45);
     printf("last %d\n", cudaGetLastError());
+    float *managed = nullptr;
+    cudaMallocManaged(&managed, size_t(3) << 20);
+    cudaFree(managed);
+    cudaMallocManaged(&managed, size_t(5) << 20);
+    if (managed != nullptr) {
+        managed[0] = 1;
+    }
+    cudaFree(managed);
     printf("wait %d\n", cudaDeviceSynchronize());
     return 0;
 }

@@ -74,6 +74,11 @@ faults=("exception at exit" "exception in a thread" "sys.exit in a thread" "exit
     "caught out of memory" "all files closed" "stderr closed" "no environment" "many forks" "fork that" "module names")
 [ -z "$full" ] || growth=() faults=()
 
+# tidemark builds its engine of values for this PyTorch once, in minutes on a busy machine: the limits of the parts are for
+# what comes after.
+"$tidemark" run --device virtual:h100-80 -o "$logs/first.json.gz" --html "$logs/first.html" -- \
+    "$python" -c "import torch; torch.zeros(1, device='cuda')" >"$logs/first.out" 2>&1 </dev/null || cat "$logs/first.out"
+
 # The most telling first, since --within may end the rest.
 alone zoo "scripts of the zoo" \
     "$other" -B "$here/zoo/run.py" --tidemark "$tidemark" --python "$other" $full "${rows[@]}"

@@ -289,8 +289,8 @@ TIDE_VC_EXPORT int cudaMemset3DAsync(pitched to, int value, box size, void *stre
     volume of = of_pitched(&to, &(place){0, 0, 0}, NULL);
     int status = TIDE_VC_OK;
     for (size_t z = 0; z < size.depth && status == TIDE_VC_OK; z++) {
-        status = cudaMemset2DAsync(layer_of(&of, z), to.pitch, value, size.width, size.height,
-                                   stream);
+        status =
+            cudaMemset2DAsync(layer_of(&of, z), to.pitch, value, size.width, size.height, stream);
     }
     return status;
 }

@@ -14,6 +14,7 @@
 #include "programs/virtual_cuda/launches/images.h"
 #include "programs/virtual_cuda/process/inexact.h"
 #include "programs/virtual_cuda/launches/launched.h"
+#include "programs/virtual_cuda/launches/modules.h"
 #include "programs/virtual_cuda/launches/stores.h"
 #include "programs/virtual_cuda/card/machine.h"
 #include "programs/virtual_cuda/order/order.h"
@@ -182,20 +183,22 @@ TIDE_VC_EXPORT int cuModuleLoad(void **ret_module, const char *path) {
     if (path != NULL && strlen(path) < TIDE_VC_HANDLE_BYTES) {
         memcpy(*ret_module, path, strlen(path) + 1);
     }
+    tide_vc_module_read_file(*ret_module, path);
     return TIDE_VC_OK;
 }
 
 TIDE_VC_EXPORT int cuModuleLoadData(void **ret_module, const void *image) {
-    (void)image;
-    return give_handle(ret_module);
+    *ret_module = tide_vc_handle_new();
+    tide_vc_module_read(*ret_module, image);
+    return TIDE_VC_OK;
 }
 
 TIDE_VC_EXPORT int cuModuleLoadDataEx(void **ret_module, const void *image) {
-    (void)image;
-    return give_handle(ret_module);
+    return cuModuleLoadData(ret_module, image);
 }
 
 TIDE_VC_EXPORT int cuModuleUnload(void *module) {
+    tide_vc_module_forget(module);
     tide_vc_handle_release(module);
     return TIDE_VC_OK;
 }
@@ -204,6 +207,7 @@ TIDE_VC_EXPORT int cuModuleGetFunction(void **ret_kernel, void *module, const ch
     *ret_kernel = tide_vc_kernel_new(name);
     tide_vc_triton_add(*ret_kernel, module);
     tide_vc_stores_add(*ret_kernel, module);
+    tide_vc_module_kernel(module, *ret_kernel, name);
     return TIDE_VC_OK;
 }
 
@@ -260,6 +264,7 @@ TIDE_VC_EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *ret_n, void 
 /* Arguments come as a list of addresses, or packed into a buffer. */
 static int launch(const tide_vc_kernel_call *call, void **packed, void *stream) {
     tide_vc_entry entry = tide_vc_launch_begin();
+    tide_vc_count_launches(tide_vc_device(), tide_vc_stream_of(stream)->capture == NULL);
     tide_vc_unknown_generated();
     if (packed != NULL) {
         tide_vc_launched_packed(packed);

@@ -29,6 +29,12 @@ TIDE_VC_EXPORT int cuMemPoolSetAccess(void *of, const void *access, size_t n) {
     TIDE_VC_TWIN(cudaMemPoolSetAccess(of, access, n));
 }
 
+int cudaMemPoolGetAccess(int *ret_flags, void *which, const int *where);
+
+TIDE_VC_EXPORT int cuMemPoolGetAccess(int *ret_flags, void *which, const int *where) {
+    TIDE_VC_TWIN(cudaMemPoolGetAccess(ret_flags, which, where));
+}
+
 TIDE_VC_EXPORT int cuMemPoolSetAttribute(void *of, int attribute, void *value) {
     TIDE_VC_TWIN(cudaMemPoolSetAttribute(of, attribute, value));
 }

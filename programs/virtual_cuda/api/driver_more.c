@@ -8,6 +8,7 @@
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/api/handle.h"
 #include "programs/virtual_cuda/launches/images.h"
+#include "programs/virtual_cuda/launches/modules.h"
 #include "programs/virtual_cuda/card/machine.h"
 #include "programs/virtual_cuda/api/status.h"
 #include "programs/virtual_cuda/launches/kernels/triton.h"
@@ -79,8 +80,8 @@ TIDE_VC_EXPORT int cuDeviceGetPCIBusId(char *ret_text, int n_bytes, int device) 
 /* ---- libraries of kernels, which newer programs load instead of modules ---- */
 
 TIDE_VC_EXPORT int cuLibraryLoadData(void **ret_library, const void *image) {
-    (void)image;
     *ret_library = tide_vc_handle_new();
+    tide_vc_module_read(*ret_library, image);
     return TIDE_VC_OK;
 }
 
@@ -89,10 +90,12 @@ TIDE_VC_EXPORT int cuLibraryLoadFromFile(void **ret_library, const char *path) {
     if (path != NULL && strlen(path) < TIDE_VC_HANDLE_BYTES) {
         memcpy(*ret_library, path, strlen(path) + 1); /* as cuModuleLoad */
     }
+    tide_vc_module_read_file(*ret_library, path);
     return TIDE_VC_OK;
 }
 
 TIDE_VC_EXPORT int cuLibraryUnload(void *library) {
+    tide_vc_module_forget(library);
     tide_vc_handle_release(library);
     return TIDE_VC_OK;
 }
@@ -106,6 +109,7 @@ TIDE_VC_EXPORT int cuLibraryGetKernel(void **ret_kernel, void *library, const ch
     *ret_kernel = tide_vc_kernel_new(name);
     tide_vc_triton_add(*ret_kernel, library);
     tide_vc_stores_add(*ret_kernel, library);
+    tide_vc_module_kernel(library, *ret_kernel, name);
     return TIDE_VC_OK;
 }
 

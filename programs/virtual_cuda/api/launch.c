@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "programs/virtual_cuda/card/account.h"
 #include "programs/virtual_cuda/card/address.h"
 #include "programs/virtual_cuda/api/attributes.h"
 #include "programs/virtual_cuda/api/export.h"
@@ -14,6 +15,7 @@
 #include "programs/virtual_cuda/launches/launched.h"
 #include "programs/virtual_cuda/card/machine.h"
 #include "programs/virtual_cuda/launches/missing_image.h"
+#include "programs/virtual_cuda/launches/modules.h"
 #include "programs/virtual_cuda/nccl/watchdog.h"
 #include "programs/virtual_cuda/api/status.h"
 #include "programs/virtual_cuda/order/streams.h"
@@ -49,6 +51,7 @@ static int launch(const launch_config *config, const void *kernel, void **argume
                                 {config->block.x, config->block.y, config->block.z},
                                 arguments};
     tide_vc_log_kernel(entry, &call, config->stream);
+    tide_vc_count_launches(tide_vc_device(), tide_vc_stream_of(config->stream)->capture == NULL);
     return TIDE_VC_OK;
 }
 
@@ -211,8 +214,9 @@ TIDE_VC_EXPORT int cudaGetSymbolAddress(void **ret_address, const void *host) {
 
 /* ---- libraries that are loaded at run time ---- */
 
-TIDE_VC_EXPORT int cudaLibraryLoadData(void **ret_library) {
+TIDE_VC_EXPORT int cudaLibraryLoadData(void **ret_library, const void *image) {
     *ret_library = tide_vc_handle_new();
+    tide_vc_module_read(*ret_library, image);
     return TIDE_VC_OK;
 }
 
@@ -222,12 +226,13 @@ TIDE_VC_EXPORT int cudaFuncGetName(const char **ret_name, const void *kernel) {
 }
 
 TIDE_VC_EXPORT int cudaLibraryGetKernel(void **ret_kernel, void *library, const char *name) {
-    (void)library;
     *ret_kernel = tide_vc_kernel_new(name);
+    tide_vc_module_kernel(library, *ret_kernel, name);
     return TIDE_VC_OK;
 }
 
 TIDE_VC_EXPORT int cudaLibraryUnload(void *library) {
+    tide_vc_module_forget(library);
     tide_vc_handle_release(library);
     return TIDE_VC_OK;
 }

@@ -34,16 +34,14 @@
 #define WORD_8 "24(%rsp)"
 #define WORD_9 "32(%rsp)"
 
-#define BEGIN(name)                                                                                \
-    ".pushsection .text\n.globl " #name "\n.type " #name ", @function\n" #name ":\n"
-#define JUMP(name, other)                                                                          \
-    "jmp " #other "@PLT\n.size " #name ", . - " #name "\n.popsection\n"
+#define BEGIN(name) ".pushsection .text\n.globl " #name "\n.type " #name ", @function\n" #name ":\n"
+#define JUMP(name, other) "jmp " #other "@PLT\n.size " #name ", . - " #name "\n.popsection\n"
 
 #define SAME_AS(name, other) __asm__(BEGIN(name) JUMP(name, other));
 /* The stream is that word of the arguments. 2 is TIDE_VC_PER_THREAD. */
 #define PER_THREAD(name, other, stream)                                                            \
     __asm__(BEGIN(name) "cmpq $0, " WORD_##stream "\njne 1f\nmovq $2, " WORD_##stream              \
-                        "\n1:\n" JUMP(name, other));
+            "\n1:\n" JUMP(name, other));
 _Static_assert(TIDE_VC_PER_THREAD == 2, "PER_THREAD passes this handle");
 
 /* As many words as the longest argument lists need. Words beyond the arguments are the caller's own

@@ -20,6 +20,8 @@ static const status_row STATUSES[] = {
     {TIDE_VC_MEMORY, "cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
     {TIDE_VC_INITIALIZATION, "cudaErrorInitializationError", "CUDA_ERROR_NOT_INITIALIZED",
      "initialization error"},
+    {TIDE_VC_INVALID_SYMBOL, "cudaErrorInvalidSymbol", "CUDA_ERROR_UNKNOWN",
+     "invalid device symbol"},
     {TIDE_VC_NO_DEVICE, "cudaErrorNoDevice", "CUDA_ERROR_NO_DEVICE",
      "no CUDA-capable device is detected"},
     {TIDE_VC_INVALID_CONTEXT, "cudaErrorDeviceUninitialized", "CUDA_ERROR_INVALID_CONTEXT",

@@ -285,6 +285,12 @@ bool tide_vc_has_context(int device) {
     return atomic_load_explicit(&account.contexts[device], memory_order_relaxed) != 0;
 }
 
+void tide_vc_count_launches(int device, uint64_t n) {
+    pthread_once(&account.once, attach);
+    int number = tide_vc_card_of(device)->number;
+    (void)__atomic_fetch_add(&account.all->devices[number].n_launches, n, __ATOMIC_RELAXED);
+}
+
 int tide_vc_charge(int device, uint64_t n_bytes) {
     (void)tide_vc_account_lock();
     int status = make_context(device);

@@ -25,6 +25,9 @@ bool tide_vc_has_context(int device);
 int tide_vc_charge(int device, uint64_t n_bytes);
 void tide_vc_refund(int device, uint64_t n_bytes);
 
+/* Counts launches of kernels. */
+void tide_vc_count_launches(int device, uint64_t n);
+
 /* In use by all processes, including contexts and libraries. */
 uint64_t tide_vc_used_bytes(const tide_vc_card *card);
 /* Of a card that shares its memory with the host, also less what this process takes of the host's;

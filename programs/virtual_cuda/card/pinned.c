@@ -21,7 +21,11 @@ enum { NOWHERE = -2 }; /* no place of managed memory */
 /* The kind of a range: mapped here, or registered. The owner of a managed range is its advice. */
 typedef enum area_kind { REGISTERED, OURS, MANAGED } area_kind;
 
-static tide_vc_ranges areas;
+/* The lock guards it. */
+static struct areas {
+    tide_vc_ranges all;
+    uint64_t managed_bytes; /* of the managed ones */
+} areas;
 TIDE_VC_LOCK(lock, NULL);
 
 static int add(const void *address, size_t n_bytes, area_kind kind) {
@@ -33,10 +37,11 @@ static int add(const void *address, size_t n_bytes, area_kind kind) {
     pthread_mutex_lock(&lock);
     bool is_added =
         (advice != NULL || !is_managed) &&
-        tide_vc_ranges_add(&areas, (tide_vc_range){.address = (uint64_t)(uintptr_t)address,
-                                                   .n_bytes = n_bytes,
-                                                   .owner = advice,
-                                                   .kind = (int)kind});
+        tide_vc_ranges_add(&areas.all, (tide_vc_range){.address = (uint64_t)(uintptr_t)address,
+                                                       .n_bytes = n_bytes,
+                                                       .owner = advice,
+                                                       .kind = (int)kind});
+    areas.managed_bytes += is_added && is_managed ? n_bytes : 0;
     pthread_mutex_unlock(&lock);
     if (!is_added) {
         free(advice);
@@ -47,7 +52,7 @@ static int add(const void *address, size_t n_bytes, area_kind kind) {
 
 static bool find(const void *address, tide_vc_range *ret_area) {
     pthread_mutex_lock(&lock);
-    bool found = tide_vc_ranges_find(&areas, (uint64_t)(uintptr_t)address, ret_area);
+    bool found = tide_vc_ranges_find(&areas.all, (uint64_t)(uintptr_t)address, ret_area);
     pthread_mutex_unlock(&lock);
     return found;
 }
@@ -92,13 +97,23 @@ static void end(const tide_vc_range *gone) {
     free(gone->owner);
 }
 
+/* The lock is held. */
+static void count_out(const tide_vc_range *gone) {
+    uint64_t n_bytes = gone->kind == (int)MANAGED ? gone->n_bytes : 0;
+    TIDE_ASSERT(n_bytes <= areas.managed_bytes);
+    areas.managed_bytes -= n_bytes;
+}
+
 static int release(void *address) {
     if (address == NULL) {
         return TIDE_VC_OK;
     }
     tide_vc_range gone;
     pthread_mutex_lock(&lock);
-    bool is_gone = tide_vc_ranges_remove(&areas, (uint64_t)(uintptr_t)address, &gone);
+    bool is_gone = tide_vc_ranges_remove(&areas.all, (uint64_t)(uintptr_t)address, &gone);
+    if (is_gone) {
+        count_out(&gone);
+    }
     pthread_mutex_unlock(&lock);
     if (!is_gone) {
         return TIDE_VC_INVALID_VALUE;
@@ -112,10 +127,11 @@ static int release(void *address) {
 bool tide_vc_managed_free(uint64_t address) {
     tide_vc_range gone;
     pthread_mutex_lock(&lock);
-    bool is_gone = tide_vc_ranges_find(&areas, address, &gone) && gone.address == address &&
+    bool is_gone = tide_vc_ranges_find(&areas.all, address, &gone) && gone.address == address &&
                    gone.kind == (int)MANAGED;
     if (is_gone) {
-        (void)tide_vc_ranges_remove(&areas, address, NULL);
+        (void)tide_vc_ranges_remove(&areas.all, address, NULL);
+        count_out(&gone);
     }
     pthread_mutex_unlock(&lock);
     if (is_gone) {
@@ -127,7 +143,7 @@ bool tide_vc_managed_free(uint64_t address) {
 /* The advice of the allocation that holds the bytes; NULL if none does. The lock is held. */
 static tide_vc_advice *advice_of(uint64_t address, size_t n_bytes) {
     tide_vc_range found;
-    bool holds = n_bytes > 0 && tide_vc_ranges_find(&areas, address, &found) &&
+    bool holds = n_bytes > 0 && tide_vc_ranges_find(&areas.all, address, &found) &&
                  found.kind == (int)MANAGED && n_bytes <= found.n_bytes - (address - found.address);
     TIDE_ASSERT(!holds || found.owner != NULL);
     return holds ? found.owner : NULL;
@@ -181,11 +197,32 @@ TIDE_VC_EXPORT int cudaMallocHost(void **ret_address, size_t n_bytes) {
     return tide_vc_fail(allocate(ret_address, n_bytes, false));
 }
 
+/* Rounded up to an eighth of a power of two, because each larger bound is a line of a file. */
+static uint64_t rounded_up(uint64_t n_bytes) {
+    uint64_t unit = 1;
+    while (n_bytes / unit >= 16) {
+        unit *= 2;
+    }
+    return (n_bytes + unit - 1) / unit * unit;
+}
+
+/* Pages of managed memory are where they were touched last. Which of them a kernel would touch is
+ * unknown: at most all of them. */
+static void report_managed(void) {
+    pthread_mutex_lock(&lock);
+    uint64_t n_bytes = areas.managed_bytes;
+    pthread_mutex_unlock(&lock);
+    tide_vc_inexact_bytes("cudaMallocManaged",
+                          "managed memory counts as allocated, but is host memory here, and the "
+                          "card is not charged for it",
+                          rounded_up(n_bytes));
+}
+
 TIDE_VC_EXPORT int cudaMallocManaged(void **ret_address, size_t n_bytes, unsigned flags) {
     (void)flags;
-    tide_vc_inexact("cudaMallocManaged",
-                    "managed memory is host memory here, and the card is not charged for it");
-    return tide_vc_fail(allocate(ret_address, n_bytes, true));
+    int status = allocate(ret_address, n_bytes, true);
+    report_managed();
+    return tide_vc_fail(status);
 }
 
 TIDE_VC_EXPORT int cudaFreeHost(void *address) {

@@ -38,6 +38,7 @@ typedef struct pool {
     uint64_t used_bytes, used_high_bytes;
     uint64_t reserved_bytes, reserved_high_bytes;
     int reuse[3];      /* the attributes about reuse, as set by the program; they change no sizes */
+    uint64_t peers;    /* bit d: the program let device d use the memory, by SetAccess */
     bool is_destroyed; /* it ends with its last block */
     struct pool *next; /* in the list of pools that the program made */
 } pool;
@@ -390,10 +391,36 @@ TIDE_VC_EXPORT int cudaMemPoolTrimTo(void *of, size_t n_bytes) {
     return TIDE_VC_OK;
 }
 
-TIDE_VC_EXPORT int cudaMemPoolSetAccess(void *of, const void *access, size_t n) {
-    (void)of;
-    (void)access;
-    (void)n;
+/* cudaMemAccessDesc. */
+typedef struct pool_access {
+    int location_type, location;
+    int flags; /* 0: none, 3: reading and writing */
+} pool_access;
+enum { READ_WRITE = 3 };
+
+TIDE_VC_EXPORT int cudaMemPoolSetAccess(void *which, const pool_access *access, size_t n) {
+    pool *of = which;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < n; i++) {
+        if (access[i].location_type == ON_DEVICE && is_device_number(access[i].location)) {
+            uint64_t bit = UINT64_C(1) << access[i].location;
+            of->peers = access[i].flags != 0 ? of->peers | bit : of->peers & ~bit;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return TIDE_VC_OK;
+}
+
+/* `where`: cudaMemLocation, its type and its number. The pool's own device always has access. */
+TIDE_VC_EXPORT int cudaMemPoolGetAccess(int *ret_flags, void *which, const int *where) {
+    const pool *of = which;
+    if (where[0] != ON_DEVICE || !is_device_number(where[1])) {
+        return tide_vc_fail(TIDE_VC_INVALID_VALUE);
+    }
+    pthread_mutex_lock(&lock);
+    bool has = where[1] == of->device || (of->peers >> where[1] & 1) != 0;
+    pthread_mutex_unlock(&lock);
+    *ret_flags = has ? READ_WRITE : 0;
     return TIDE_VC_OK;
 }
 

@@ -192,3 +192,123 @@ size_t tide_vc_cubin_read(const unsigned char *image, size_t n_bytes, tide_vc_us
     *ret_uses = of.uses;
     return of.n_uses;
 }
+
+/* ---- variables and parameters ---- */
+
+enum {
+    KIND_PARAMETER = 0x17, /* in .nv.info.KERNEL: 32 bits, then number and offset of 16 bits each */
+    PARAMETER_BYTES = 12,
+    SIZE_SHIFT = 18 /* of the size in the last 32 bits */
+};
+
+typedef struct items {
+    tide_vc_cubin_item *all; /* from malloc */
+    size_t n, room;
+} items;
+
+static bool add_item(items *to, tide_vc_cubin_item item) {
+    if (to->n == to->room) {
+        size_t more = to->room > 0 ? 2 * to->room : 16;
+        tide_vc_cubin_item *larger = realloc(to->all, more * sizeof(*larger));
+        if (larger == NULL) {
+            return false;
+        }
+        to->all = larger;
+        to->room = more;
+    }
+    to->all[to->n++] = item;
+    return true;
+}
+
+/* Objects that a section holds. Compilers make them local symbols. */
+static bool add_variables(const reader *of, const Elf64_Shdr *symbols, items *to) {
+    Elf64_Sym symbol;
+    for (uint32_t i = 0; i < symbols->sh_size / sizeof(symbol); i++) {
+        const char *name = symbol_name(of, symbols, i);
+        if (name == NULL ||
+            !get(of, symbols->sh_offset + i * sizeof(symbol), &symbol, sizeof(symbol))) {
+            continue;
+        }
+        bool is_variable = ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT &&
+                           symbol.st_shndx != SHN_UNDEF && symbol.st_size > 0;
+        if (is_variable && !add_item(to, (tide_vc_cubin_item){.name_hash = tide_vc_cubin_hash(name),
+                                                              .n_bytes = symbol.st_size})) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool add_parameters(const reader *of, const Elf64_Shdr *row, const char *kernel, items *to) {
+    const unsigned char *at = NULL;
+    if (!content(of, row, &at)) {
+        return true;
+    }
+    const unsigned char *end = at + row->sh_size;
+    while ((size_t)(end - at) >= RECORD_BYTES) {
+        uint16_t n_bytes = 0;
+        bool is_long = at[0] == FORMAT_LONG;
+        bool is_parameter = is_long && at[1] == KIND_PARAMETER;
+        memcpy(&n_bytes, at + 2, sizeof(n_bytes));
+        at += RECORD_BYTES;
+        n_bytes = is_long ? n_bytes : 0;
+        if (n_bytes > (size_t)(end - at)) {
+            return true;
+        }
+        if (is_parameter && n_bytes == PARAMETER_BYTES) {
+            uint16_t place[2] = {0, 0};
+            uint32_t rest = 0;
+            memcpy(place, at + 4, sizeof(place));
+            memcpy(&rest, at + 8, sizeof(rest));
+            if (!add_item(to, (tide_vc_cubin_item){.kernel_hash = tide_vc_cubin_hash(kernel),
+                                                   .number = place[0],
+                                                   .offset = place[1],
+                                                   .n_bytes = rest >> SIZE_SHIFT})) {
+                return false;
+            }
+        }
+        at += n_bytes;
+    }
+    return true;
+}
+
+bool tide_vc_cubin_items(const unsigned char *image, size_t n_bytes, tide_vc_cubin_item **ret_items,
+                         size_t *ret_n) {
+    static const char PREFIX[] = ".nv.info.";
+    reader of = {.image = image, .n_bytes = n_bytes};
+    items found = {.all = NULL};
+    Elf64_Shdr row;
+    bool is_read = open_image(&of);
+    for (size_t i = 0; is_read && section(&of, i, &row); i++) {
+        const char *name = section_name(&of, &row);
+        if (row.sh_type == SHT_SYMTAB) {
+            is_read = add_variables(&of, &row, &found);
+        } else if (strncmp(name, PREFIX, sizeof(PREFIX) - 1) == 0) {
+            is_read = add_parameters(&of, &row, name + sizeof(PREFIX) - 1, &found);
+        }
+    }
+    if (!is_read) {
+        free(found.all);
+        return false;
+    }
+    *ret_items = found.all;
+    *ret_n = found.n;
+    return true;
+}
+
+size_t tide_vc_cubin_bytes(const unsigned char *image) {
+    Elf64_Ehdr header;
+    memcpy(&header, image, SELFMAG);
+    if (memcmp(&header, ELFMAG, SELFMAG) != 0) {
+        return 0;
+    }
+    memcpy(&header, image, sizeof(header));
+    size_t n_bytes = header.e_shoff + (size_t)header.e_shnum * header.e_shentsize;
+    for (size_t i = 0; i < header.e_shnum && header.e_shentsize >= sizeof(Elf64_Shdr); i++) {
+        Elf64_Shdr row;
+        memcpy(&row, image + header.e_shoff + i * header.e_shentsize, sizeof(row));
+        size_t end = row.sh_type == SHT_NOBITS ? 0 : row.sh_offset + row.sh_size;
+        n_bytes = end > n_bytes ? end : n_bytes;
+    }
+    return n_bytes;
+}

@@ -24,4 +24,21 @@ size_t tide_vc_cubin_read(const unsigned char *image, size_t n_bytes, tide_vc_us
 
 uint64_t tide_vc_cubin_hash(const char *name);
 
+/* A variable of an image, or a parameter of one of its kernels. */
+typedef struct tide_vc_cubin_item {
+    uint64_t kernel_hash; /* 0: a variable */
+    uint64_t name_hash;   /* of the variable; of a parameter: 0 */
+    uint64_t n_bytes;
+    uint32_t number; /* of the parameter, from 0 on */
+    uint32_t offset; /* of the parameter, among the kernel's */
+} tide_vc_cubin_item;
+
+/* Appends the items of an image to an array from malloc, which the caller frees. False: the image
+ * is no machine code or is damaged, or there is no host memory. */
+bool tide_vc_cubin_items(const unsigned char *image, size_t n_bytes, tide_vc_cubin_item **ret_items,
+                         size_t *ret_n);
+
+/* The bytes of machine code that begins at `image`, from its own header; 0: no machine code. */
+size_t tide_vc_cubin_bytes(const unsigned char *image);
+
 #endif

@@ -13,6 +13,7 @@
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/process/fork.h"
 #include "programs/virtual_cuda/api/handle.h"
+#include "programs/virtual_cuda/api/status.h"
 #include "programs/virtual_cuda/card/machine.h"
 
 /* ---- fat binaries ---- */
@@ -116,6 +117,7 @@ static struct registered {
     kernel *kernels;  /* from malloc; never released, because kernels are not */
     size_t n_kernels; /* at most n_room */
     size_t n_room;
+    tide_map variables; /* from a variable's address in the program to its bytes */
 } registered;
 TIDE_VC_LOCK(lock, NULL);
 
@@ -235,11 +237,28 @@ void *tide_vc_kernel_new(const char *name) {
     return handle;
 }
 
-TIDE_VC_EXPORT void __cudaRegisterVar(void **handle, char *host, char *device, const char *name) {
+TIDE_VC_EXPORT void __cudaRegisterVar(void **handle, char *host, char *device, const char *name,
+                                      int is_external, size_t n_bytes) {
     (void)handle;
-    (void)host;
     (void)device;
     (void)name;
+    (void)is_external;
+    pthread_mutex_lock(&lock);
+    /* Without host memory the size is unknown later. */
+    tide_status status = tide_map_put(&registered.variables, (uintptr_t)host, n_bytes);
+    pthread_mutex_unlock(&lock);
+    (void)status;
+}
+
+TIDE_VC_EXPORT int cudaGetSymbolSize(size_t *ret_n_bytes, const void *host) {
+    uint64_t n_bytes = 0;
+    pthread_mutex_lock(&lock);
+    bool is_there = tide_map_find(&registered.variables, (uintptr_t)host, &n_bytes);
+    pthread_mutex_unlock(&lock);
+    if (is_there) {
+        *ret_n_bytes = n_bytes;
+    }
+    return tide_vc_fail(is_there ? TIDE_VC_OK : TIDE_VC_INVALID_SYMBOL);
 }
 
 TIDE_VC_EXPORT void __cudaRegisterManagedVar(void **handle, void **host, char *device,

@@ -132,27 +132,29 @@ PLANS(cufftPlan3d, 3d)
 PLANS(cufftPlanMany, Many)
 
 TIDE_VC_EXPORT int cufftXtMakePlanMany(int number, int n_dimensions, long long *lengths,
-        long long *in_lengths, long long in_step, long long in_distance, int in_type,
-        long long *out_lengths, long long out_step, long long out_distance, int out_type,
-        long long n, size_t *ret_bytes, int execution_type);
+                                       long long *in_lengths, long long in_step,
+                                       long long in_distance, int in_type, long long *out_lengths,
+                                       long long out_step, long long out_distance, int out_type,
+                                       long long n, size_t *ret_bytes, int execution_type);
 TIDE_VC_EXPORT int cufftXtGetSizeMany(int number, int n_dimensions, long long *lengths,
-        long long *in_lengths, long long in_step, long long in_distance, int in_type,
-        long long *out_lengths, long long out_step, long long out_distance, int out_type,
-        long long n, size_t *ret_bytes, int execution_type);
+                                      long long *in_lengths, long long in_step,
+                                      long long in_distance, int in_type, long long *out_lengths,
+                                      long long out_step, long long out_distance, int out_type,
+                                      long long n, size_t *ret_bytes, int execution_type);
 
-int cufftXtMakePlanMany(int number, int n_dimensions, long long *lengths,
-        long long *in_lengths, long long in_step, long long in_distance, int in_type,
-        long long *out_lengths, long long out_step, long long out_distance, int out_type,
-        long long n, size_t *ret_bytes, int execution_type) {
+int cufftXtMakePlanMany(int number, int n_dimensions, long long *lengths, long long *in_lengths,
+                        long long in_step, long long in_distance, int in_type,
+                        long long *out_lengths, long long out_step, long long out_distance,
+                        int out_type, long long n, size_t *ret_bytes, int execution_type) {
     tide_vc_transforms what = {n_dimensions, lengths, in_type, out_type, execution_type, n};
     IGNORE_LAYOUT;
     return tide_vc_cufft_make(__func__, number, &what, ret_bytes);
 }
 
-int cufftXtGetSizeMany(int number, int n_dimensions, long long *lengths,
-        long long *in_lengths, long long in_step, long long in_distance, int in_type,
-        long long *out_lengths, long long out_step, long long out_distance, int out_type,
-        long long n, size_t *ret_bytes, int execution_type) {
+int cufftXtGetSizeMany(int number, int n_dimensions, long long *lengths, long long *in_lengths,
+                       long long in_step, long long in_distance, int in_type,
+                       long long *out_lengths, long long out_step, long long out_distance,
+                       int out_type, long long n, size_t *ret_bytes, int execution_type) {
     tide_vc_transforms what = {n_dimensions, lengths, in_type, out_type, execution_type, n};
     IGNORE_LAYOUT;
     (void)number;

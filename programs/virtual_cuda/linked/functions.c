@@ -14,10 +14,6 @@ static bool begins(const char *text, const char *beginning) {
     return strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
-static bool is_function(const ElfW(Sym) * symbol) {
-    return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx != SHN_UNDEF;
-}
-
 /* Functions whose arguments differ between CUDA 12 and 13 under one name. */
 static bool has_two_meanings(const char *name) {
     static const char *const NAMES[] = {"cudaGetDeviceProperties", "cudaGraphNodeGetDependencies",
@@ -63,36 +59,44 @@ static const void *instead_of(const tide_vc_offers *offers, const char *name) {
     return own != NULL ? in_order(offers, name) : NULL;
 }
 
-size_t tide_vc_functions_find(const tide_vc_symbols *symbols, const tide_vc_offers *offers,
-                              bool is_other, tide_vc_replacement ret[TIDE_VC_MAX_FUNCTIONS]) {
-    int (*refusing)(void) = refuse_meaning;
+size_t tide_vc_functions_list(const tide_vc_symbols *symbols, uintptr_t base,
+                              tide_vc_named ret[TIDE_VC_MAX_FUNCTIONS]) {
     size_t n = 0;
     for (size_t i = 0; i < symbols->n && n < TIDE_VC_MAX_FUNCTIONS; i++) {
         const ElfW(Sym) *at = &symbols->all[i];
         const char *name = tide_vc_symbol_name(symbols, i);
         bool is_public = begins(name, "cuda") || begins(name, "__cuda");
-        if (!is_public || !is_function(at) || at->st_size < TIDE_VC_JUMP_BYTES) {
-            continue;
-        }
-        const void *function = instead_of(offers, name);
-        if (is_other && has_two_meanings(name)) {
-            memcpy(&function, &refusing, sizeof(function));
-        }
-        if (function != NULL) {
-            ret[n++] = (tide_vc_replacement){at->st_value, function};
+        bool is_function = ELF64_ST_TYPE(at->st_info) == STT_FUNC && at->st_shndx != SHN_UNDEF;
+        if (is_public && is_function && at->st_size >= TIDE_VC_JUMP_BYTES) {
+            ret[n++] = (tide_vc_named){name, base + at->st_value};
         }
     }
     return n;
 }
 
-int tide_vc_functions_version(const tide_vc_symbols *symbols, uintptr_t base) {
-    for (size_t i = 0; i < symbols->n; i++) {
-        if (strcmp(tide_vc_symbol_name(symbols, i), "cudaRuntimeGetVersion") == 0 &&
-            is_function(&symbols->all[i])) {
+size_t tide_vc_functions_find(const tide_vc_named *all, size_t n, uintptr_t base,
+                              const tide_vc_offers *offers, bool is_other,
+                              tide_vc_replacement ret[TIDE_VC_MAX_FUNCTIONS]) {
+    int (*refusing)(void) = refuse_meaning;
+    size_t n_found = 0;
+    for (size_t i = 0; i < n && n_found < TIDE_VC_MAX_FUNCTIONS; i++) {
+        const void *function = instead_of(offers, all[i].name);
+        if (is_other && has_two_meanings(all[i].name)) {
+            memcpy(&function, &refusing, sizeof(function));
+        }
+        if (function != NULL) {
+            ret[n_found++] = (tide_vc_replacement){all[i].at - base, function};
+        }
+    }
+    return n_found;
+}
+
+int tide_vc_functions_version(const tide_vc_named *all, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(all[i].name, "cudaRuntimeGetVersion") == 0) {
             int (*ask)(int *) = NULL;
             int version = 0;
-            uintptr_t at = base + symbols->all[i].st_value;
-            memcpy(&ask, &at, sizeof(ask));
+            memcpy(&ask, &all[i].at, sizeof(ask));
             return ask(&version) == 0 ? version : 0;
         }
     }

@@ -21,19 +21,31 @@ typedef struct tide_vc_offers {
     tide_vc_exports recorder; /* nothing, unless the program is recorded */
 } tide_vc_offers;
 
+/* A function of the object, where it is loaded. */
+typedef struct tide_vc_named {
+    const char *name; /* borrowed */
+    uintptr_t at;
+} tide_vc_named;
+
 /* Whether the object has a CUDA runtime: the names that are private to it begin alike. An object
  * may have functions of the public names that are not CUDA's. */
 bool tide_vc_functions_are_linked(const tide_vc_symbols *symbols);
 
-/* The version of the runtime in the object that was loaded at `base`, such as 13000, from its own
- * function, which only returns a constant. 0: unknown. */
-int tide_vc_functions_version(const tide_vc_symbols *symbols, uintptr_t base);
+/* Lists the functions with public names in the object that was loaded at `base`. Returns their
+ * number. A function that is shorter than a jump is left out: it only continues at another public
+ * one. */
+size_t tide_vc_functions_list(const tide_vc_symbols *symbols, uintptr_t base,
+                              tide_vc_named ret[TIDE_VC_MAX_FUNCTIONS]);
 
-/* Fills in the functions that are replaced, and by which. Returns their number. A function that is
- * shorter than a jump is left out: it only continues at another public one. is_other: the process
- * also has a runtime of another version of CUDA, 12 or 13; functions that differ between them are
- * then refused. */
-size_t tide_vc_functions_find(const tide_vc_symbols *symbols, const tide_vc_offers *offers,
-                              bool is_other, tide_vc_replacement ret[TIDE_VC_MAX_FUNCTIONS]);
+/* The version of the runtime, such as 13000, from its own function, which only returns a constant.
+ * 0: unknown. */
+int tide_vc_functions_version(const tide_vc_named *all, size_t n);
+
+/* Fills in by which function each is replaced. Returns the number of those that are. is_other: the
+ * process also has a runtime of another version of CUDA, 12 or 13; functions that differ between
+ * them are then refused. */
+size_t tide_vc_functions_find(const tide_vc_named *all, size_t n, uintptr_t base,
+                              const tide_vc_offers *offers, bool is_other,
+                              tide_vc_replacement ret[TIDE_VC_MAX_FUNCTIONS]);
 
 #endif

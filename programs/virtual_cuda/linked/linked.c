@@ -13,6 +13,7 @@
 
 #include "common/assert.h"
 #include "programs/virtual_cuda/card/machine.h"
+#include "programs/virtual_cuda/linked/capsules.h"
 #include "programs/virtual_cuda/linked/code.h"
 #include "programs/virtual_cuda/linked/exports.h"
 #include "programs/virtual_cuda/linked/functions.h"
@@ -29,6 +30,8 @@ enum {
 };
 
 #define SELF "/proc/self/exe"
+/* The stripped runtime of cuda-python, whose functions Python knows by name (capsules.h). */
+#define BINDINGS "/cuda/bindings/_"
 
 /* What happened to a runtime. Above these: an errno. */
 enum { REPLACED = 0, OTHER_VERSION = -1 };
@@ -129,16 +132,17 @@ static void report(const char *path, int version) {
     tide_vc_linked_runtime(text, n > 0 ? named : path);
 }
 
-static int replace(const objects *in, const tide_vc_object_file *file,
-                   const tide_vc_symbols *symbols, int version) {
-    tide_vc_replacement all[TIDE_VC_MAX_FUNCTIONS];
+static int replace_in(const objects *in, const tide_vc_object_file *file, const tide_vc_named *all,
+                      size_t n, int version) {
+    tide_vc_replacement wanted[TIDE_VC_MAX_FUNCTIONS];
     int major = version / VERSIONS_A_MAJOR;
     int served = tide_vc_runtime_add(version);
     if (major != served && (major < 12 || served < 12)) {
         return OTHER_VERSION;
     }
-    size_t n = tide_vc_functions_find(symbols, &in->offers, major != served, all);
-    int failed = n > 0 ? tide_vc_code_replace(file, in->base, all, n) : ENOENT;
+    size_t n_wanted =
+        tide_vc_functions_find(all, n, in->base, &in->offers, major != served, wanted);
+    int failed = n_wanted > 0 ? tide_vc_code_replace(file, in->base, wanted, n_wanted) : ENOENT;
     if (failed == ENOTRECOVERABLE) {
         tide_vc_say("the system does not execute pages of the program that were changed, and did "
                     "not map them again; the program cannot continue");
@@ -147,25 +151,45 @@ static int replace(const objects *in, const tide_vc_object_file *file,
     return failed;
 }
 
+static void replace(const objects *in, const tide_vc_object_file *file, const tide_vc_named *all,
+                    size_t n) {
+    int version = tide_vc_functions_version(all, n);
+    int outcome = replace_in(in, file, all, n, version);
+    add(in->base, in->path, version, outcome);
+    if (outcome == REPLACED) {
+        report(in->path, version);
+    }
+}
+
 void tide_vc_linked_look(const void *code) {
     objects in = find_objects(code);
     tide_vc_object_file file;
     tide_vc_symbols symbols;
+    tide_vc_named all[TIDE_VC_MAX_FUNCTIONS];
     if (in.path == NULL || begins(file_name(in.path), "libtidemark_") ||
         begins(file_name(in.path), "libcudart") ||
         tide_vc_exports_need(in.dynamic, "libcudart.so") ||
         !tide_vc_object_file_open(in.path, &file)) {
         return;
     }
-    if (tide_vc_object_file_symbols(&file, &symbols) && tide_vc_functions_are_linked(&symbols)) {
-        int version = tide_vc_functions_version(&symbols, in.base);
-        int outcome = replace(&in, &file, &symbols, version);
-        add(in.base, in.path, version, outcome);
-        if (outcome == REPLACED) {
-            report(in.path, version);
+    if (!tide_vc_object_file_symbols(&file, &symbols)) {
+        if (strstr(in.path, BINDINGS) != NULL) {
+            tide_vc_capsules_await();
         }
+    } else if (tide_vc_functions_are_linked(&symbols)) {
+        replace(&in, &file, all, tide_vc_functions_list(&symbols, in.base, all));
     }
     tide_vc_object_file_close(&file);
+}
+
+void tide_vc_linked_replace(const tide_vc_named *all, size_t n) {
+    TIDE_ASSERT(n > 0);
+    objects in = find_objects((const void *)all[0].at);
+    tide_vc_object_file file;
+    if (in.path != NULL && tide_vc_object_file_open(in.path, &file)) {
+        replace(&in, &file, all, n);
+        tide_vc_object_file_close(&file);
+    }
 }
 
 /* ---- why it was not replaced ---- */

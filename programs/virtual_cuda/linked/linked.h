@@ -13,9 +13,16 @@
 #ifndef TIDE_VIRTUAL_CUDA_LINKED_LINKED_H
 #define TIDE_VIRTUAL_CUDA_LINKED_LINKED_H
 
+#include <stddef.h>
+
+#include "programs/virtual_cuda/linked/functions.h"
+
 /* Replaces the functions of the runtime that is linked into the object with this code, if there is
  * one, and reports it to `tidemark run`. Call it before the object's constructors. Thread-safe. */
 void tide_vc_linked_look(const void *code);
+
+/* Replaces these functions of one object, which do not run meanwhile. n > 0. Thread-safe. */
+void tide_vc_linked_replace(const tide_vc_named *all, size_t n);
 
 /* Why the runtime in the object with this code was not replaced: a clause about "it", static or in
  * `room`. */

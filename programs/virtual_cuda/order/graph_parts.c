@@ -21,6 +21,7 @@ static uint64_t mix(uint64_t hash, uint64_t word) {
 
 void tide_vc_graph_shape_node(tide_vc_graph_shape *shape, uint32_t stream, int kind) {
     shape->n_nodes++;
+    shape->n_kernels += kind == TIDE_VC_NODE_KERNEL;
     shape->topology = mix(shape->topology, stream + 1U);
     shape->kinds = mix(shape->kinds, (uint64_t)kind);
 }

@@ -27,6 +27,7 @@ typedef struct tide_vc_graph_event {
  * capture. */
 typedef struct tide_vc_graph_shape {
     size_t n_nodes;
+    size_t n_kernels;  /* of these */
     uint64_t topology; /* of the streams that got the nodes, and what these streams waited for */
     uint64_t kinds;    /* of the nodes */
 } tide_vc_graph_shape;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "common/assert.h"
+#include "programs/virtual_cuda/card/account.h"
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/process/fork.h"
 #include "programs/virtual_cuda/order/graph_parts.h"
@@ -355,6 +356,7 @@ TIDE_VC_EXPORT int cudaGraphLaunch(void *which, void *stream) {
         tide_vc_timeline_work(tide_vc_stream_timeline(stream));
     }
     const tide_vc_graph_parts *parts = &((const executable *)which)->parts;
+    tide_vc_count_launches(tide_vc_device(), parts->shape.n_kernels);
     return tide_vc_fail(tide_vc_graph_parts_launch(parts, entry, stream));
 }
 

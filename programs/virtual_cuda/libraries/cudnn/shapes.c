@@ -244,8 +244,8 @@ int cudnnGetConvolutionNdForwardOutputDim(const window *convolution, const shape
     ret_lengths[1] = w->lengths[0];
     for (int i = 2; i < n; i++) {
         int reach = (w->lengths[i] - 1) * convolution->dilations[i - 2] + 1;
-        ret_lengths[i] = n_windows(x->lengths[i], convolution->pads[i - 2], reach,
-                                   convolution->steps[i - 2]);
+        ret_lengths[i] =
+            n_windows(x->lengths[i], convolution->pads[i - 2], reach, convolution->steps[i - 2]);
     }
     return CUDNN_OK;
 }

@@ -1,5 +1,5 @@
-/* test_shared_memory.c - a virtual card whose memory is the host's, too: what it says of itself, and
- * that the free bytes are less what the process takes of the host's.
+/* test_shared_memory.c - a virtual card whose memory is the host's, too: what it says of itself,
+ * and that the free bytes are less what the process takes of the host's.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>

@@ -21,10 +21,19 @@ static void test_libraries_are_recognized_by_their_files(void **state) {
                                       "/lib/libnccl.so.2",
                                       "libcuda.so.1",
                                       "libnvidia-ml.so.580.82.07"};
-    static const char *const NO[] = {"libcudart",        "libcudart.a",     "libcudart_shim.so",
-                                     "libcudarts.so",    "libmycudart.so",  "libtorch_cuda.so",
-                                     "libnvrtc.so.13",   "libcudnn_",       "/libcuda.so.1/lib",
-                                     "libcudart-static", "libcudart.sound", ""};
+    static const char *const NO[] = {"libcudart",
+                                     "libcudart.a",
+                                     "libcudart_shim.so",
+                                     "libcudarts.so",
+                                     "libmycudart.so",
+                                     "libtorch_cuda.so",
+                                     "libnvrtc.so.13",
+                                     "libcudnn_",
+                                     "/libcuda.so.1/lib",
+                                     "libcudart-static.so",
+                                     "libnccl-net.so",
+                                     "libcudart.sound",
+                                     ""};
     for (size_t i = 0; i < sizeof(YES) / sizeof(YES[0]); i++) {
         assert_true(tide_vc_is_nvidia_file(YES[i]));
     }
@@ -40,6 +49,7 @@ static void test_only_the_driver_and_nvml_are_the_card(void **state) {
     assert_true(tide_vc_is_driver_file("/lib/libnvidia-ml.so.1"));
     assert_false(tide_vc_is_driver_file("libcudart.so.13"));
     assert_false(tide_vc_is_driver_file("libcudadebugger.so.1"));
+    assert_false(tide_vc_is_driver_file("libcuda-1a2b3c4d.so.1"));
     assert_null(tidemark_virtual_library("libcudart.so.13"));
     assert_null(tidemark_virtual_library(NULL));
 }
