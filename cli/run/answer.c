@@ -188,13 +188,12 @@ static void add_margin(const tide_run_answer *of, tide_run_place at, tide_text *
 static void add_verdict(const tide_run_answer *of, tide_run_place at, tide_text *to) {
     char bytes[TIDE_BYTES_TEXT];
     bool has_failed = tide_run_has_failed(of);
-    const tide_left_pool *pool = tide_run_small_pool(of);
-    if (pool != NULL) {
+    if (tide_run_add_refusal(of, NULL)) {
         tide_text_add(to, "it does not fit ");
         add_card(of, at, to);
         add_limit(of, to);
         tide_text_add(to, ": ");
-        tide_run_add_small_pool(pool, to);
+        (void)tide_run_add_refusal(of, to);
         tide_text_add(to, "; until then, ");
         return;
     }
@@ -332,7 +331,7 @@ static void tell_nothing(const tide_run_answer *of) {
     if (of->list->n_inexact > 0) {
         tide_run_tell_inexact(of);
     }
-    if (has_failed && of->config->cards != NULL && tide_run_small_pool(of) == NULL) {
+    if (has_failed && of->config->cards != NULL && !tide_run_add_refusal(of, NULL)) {
         tide_run_tell_cause(of);
     }
     if (has_failed) {
@@ -381,6 +380,7 @@ void tide_run_tell(const tide_run_answer *answer) {
         tide_run_tell_other_cards(answer, at);
     }
     tide_run_tell_pools(answer);
+    tide_run_tell_xla(answer);
     tide_run_tell_spill(answer);
     tell_peak(answer, at, is_peak_told);
     if (tide_run_is_job(answer)) {
@@ -396,7 +396,7 @@ void tide_run_tell(const tide_run_answer *answer) {
         tide_run_tell_nccl(answer);
         tide_run_tell_assumed(answer);
         tide_run_tell_inexact(answer);
-        if (tide_run_small_pool(answer) == NULL) {
+        if (!tide_run_add_refusal(answer, NULL)) {
             tide_run_tell_cause(answer);
         }
     }

@@ -21,7 +21,7 @@ static bool is_known(const tide_left_list *list, size_t i) {
     return false;
 }
 
-const tide_left_pool *tide_run_small_pool(const tide_run_answer *of) {
+static const tide_left_pool *small_pool(const tide_run_answer *of) {
     for (size_t i = 0; tide_run_has_failed(of) && i < of->list->n_pools; i++) {
         if (of->list->pools[i].asked_bytes >= 0) {
             return &of->list->pools[i];
@@ -30,7 +30,7 @@ const tide_left_pool *tide_run_small_pool(const tide_run_answer *of) {
     return NULL;
 }
 
-void tide_run_add_small_pool(const tide_left_pool *pool, tide_text *to) {
+static void add_small_pool(const tide_left_pool *pool, tide_text *to) {
     char bytes[TIDE_BYTES_TEXT];
     char asked[TIDE_BYTES_TEXT];
     char n_asked[TIDE_COUNT_TEXT];
@@ -45,6 +45,17 @@ void tide_run_add_small_pool(const tide_left_pool *pool, tide_text *to) {
         tide_text_add(to, "; %s estimates that a request of %s tokens fits", pool->library,
                       tide_count_format(pool->n_request_tokens, n_request));
     }
+}
+
+bool tide_run_add_refusal(const tide_run_answer *of, tide_text *to) {
+    const tide_left_pool *pool = small_pool(of);
+    const tide_left_xla *xla = tide_run_xla_refusal(of);
+    if (pool != NULL && to != NULL) {
+        add_small_pool(pool, to);
+    } else if (xla != NULL && to != NULL) {
+        tide_run_add_xla_refusal(xla, to);
+    }
+    return pool != NULL || xla != NULL;
 }
 
 static void say_pool(const tide_left_pool *row, tide_text *to) {

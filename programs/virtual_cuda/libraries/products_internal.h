@@ -22,11 +22,14 @@ typedef struct tide_vc_layout {
     int type; /* cudaDataType */
     int count;
     uint64_t n_rows, n_columns;
+    int64_t leading, stride, plane; /* in elements; as the program set them */
+    int order, batch_mode;
 } tide_vc_layout;
 
 typedef struct tide_vc_description {
-    int computation; /* cublasComputeType_t */
-    int ta, tb;      /* cublasOperation_t */
+    int computation;                                       /* cublasComputeType_t */
+    int ta, tb;                                            /* cublasOperation_t */
+    int tc, scale_type, pointer_mode, fill_mode, epilogue; /* as the program set them */
 } tide_vc_description;
 
 /* Products of matrices of one size, as passed to cuBLAS. */
