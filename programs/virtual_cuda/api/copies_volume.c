@@ -7,6 +7,7 @@
 #include "programs/virtual_cuda/api/copies_internal.h"
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/api/status.h"
+#include "programs/virtual_cuda/card/machine.h"
 #include "programs/virtual_cuda/process/inexact.h"
 
 /* The bytes of a box, and the memory that contains it. */
@@ -244,20 +245,26 @@ static int copy_list(void *const *to, const void *const *from, const size_t *n_b
     return status;
 }
 
+/* Until CUDA 12 the last argument but one returned which copy failed; CUDA 13 omits it. */
 TIDE_VC_EXPORT int cudaMemcpyBatchAsync(void *const *to, const void *const *from,
                                         const size_t *n_bytes, size_t n, void *attributes,
-                                        size_t *attributes_at, size_t n_attributes, void *stream) {
-    (void)attributes;
-    (void)attributes_at;
-    (void)n_attributes;
+                                        size_t *attributes_at, size_t n_attributes,
+                                        void *failed_or_stream, void *stream) {
+    (void)attributes, (void)attributes_at, (void)n_attributes;
+    if (tide_vc_runtime_major() > 12) {
+        return copy_list(to, from, n_bytes, n, failed_or_stream);
+    }
+    if (failed_or_stream != NULL) {
+        *(size_t *)failed_or_stream = SIZE_MAX;
+    }
     return copy_list(to, from, n_bytes, n, stream);
 }
 
 TIDE_VC_EXPORT int cuMemcpyBatchAsync_v2(void *const *to, const void *const *from,
                                          const size_t *n_bytes, size_t n, void *attributes,
                                          size_t *attributes_at, size_t n_attributes, void *stream) {
-    return cudaMemcpyBatchAsync(to, from, n_bytes, n, attributes, attributes_at, n_attributes,
-                                stream);
+    (void)attributes, (void)attributes_at, (void)n_attributes;
+    return copy_list(to, from, n_bytes, n, stream);
 }
 
 /* The first form also returns which copy failed. */

@@ -82,6 +82,24 @@ TIDE_VC_EXPORT int cudaDeviceCanAccessPeer(int *ret_can, int device, int peer) {
     return TIDE_VC_OK;
 }
 
+/* cudaDeviceP2PAttr: the rank of links of different speed, which are all 0 here, then three kinds
+ * of access. */
+TIDE_VC_EXPORT int cudaDeviceGetP2PAttribute(int *ret_value, int attribute, int device, int peer) {
+    enum { PERFORMANCE_RANK = 1, ACCESS = 2, ATOMICS = 3, ARRAYS = 4 };
+    bool is_valid =
+        ret_value != NULL && device != peer && attribute >= PERFORMANCE_RANK && attribute <= ARRAYS;
+    if (!is_valid) {
+        return tide_vc_fail(TIDE_VC_INVALID_VALUE);
+    }
+    if (!is_device_number(device) || !is_device_number(peer)) {
+        return tide_vc_fail(TIDE_VC_INVALID_DEVICE);
+    }
+    int can_access = 0;
+    int status = cudaDeviceCanAccessPeer(&can_access, device, peer);
+    *ret_value = attribute == PERFORMANCE_RANK ? 0 : can_access;
+    return status;
+}
+
 TIDE_VC_EXPORT int cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
     (void)flags;
     return tide_vc_fail(is_device_number(peer) ? TIDE_VC_OK : TIDE_VC_INVALID_DEVICE);

@@ -36,7 +36,7 @@ enum {
 #define LIBRARY_REFUSES 16 /* CUFFT_NOT_SUPPORTED */
 #include "data/cuda_api/cufft.def"
 #undef LIBRARY_REFUSES
-#define LIBRARY_REFUSES 5001 /* CU_FILE_DRIVER_NOT_INITIALIZED */
+#define LIBRARY_REFUSES 5007 /* CU_FILE_PLATFORM_NOT_SUPPORTED */
 #include "data/cuda_api/cufile.def"
 #undef LIBRARY_REFUSES
 #define LIBRARY_REFUSES 27 /* CUPTI_ERROR_NOT_SUPPORTED */
@@ -55,8 +55,10 @@ enum {
 #define LIBRARY_REFUSES 5 /* ncclInvalidUsage */
 #include "data/cuda_api/nccl.def"
 #undef LIBRARY_REFUSES
-#define LIBRARY_REFUSES 7 /* NVJPEG_STATUS_ARCH_MISMATCH, NVSHMEMX_ERROR_INTERNAL */
+#define LIBRARY_REFUSES 9 /* NVJPEG_STATUS_IMPLEMENTATION_NOT_SUPPORTED */
 #include "data/cuda_api/nvjpeg.def"
+#undef LIBRARY_REFUSES
+#define LIBRARY_REFUSES 3 /* NVSHMEMX_ERROR_NOT_SUPPORTED */
 #include "data/cuda_api/nvshmem.def"
 #undef LIBRARY_REFUSES
 /* NVRTC and NVTX refuse nothing. */

@@ -40,6 +40,29 @@ static void both_cards_are_there(void **state) {
     assert_int_equal(cudaSetDevice(0), OK);
 }
 
+int cudaDeviceCanAccessPeer(int *can, int device, int peer);
+int cudaDeviceGetP2PAttribute(int *value, int attribute, int device, int peer);
+int cuDeviceGetP2PAttribute(int *value, int attribute, int device, int peer);
+
+/* Access and atomics; then the rank of the link. */
+static void attributes_of_peers_agree_with_their_access(void **state) {
+    (void)state;
+    int can = 7, value = 7;
+    (void)cudaGetLastError();
+    assert_int_equal(cudaDeviceCanAccessPeer(&can, 0, 1), OK);
+    assert_int_equal(cudaDeviceGetP2PAttribute(&value, 2, 0, 1), OK);
+    assert_int_equal(value, can);
+    value = 7;
+    assert_int_equal(cuDeviceGetP2PAttribute(&value, 3, 1, 0), OK);
+    assert_int_equal(value, can);
+    assert_int_equal(cuDeviceGetP2PAttribute(&value, 1, 1, 0), OK);
+    assert_int_equal(value, 0);
+    assert_int_equal(cuDeviceGetP2PAttribute(&value, 2, 0, 2), INVALID_DEVICE);
+    assert_int_equal(cuDeviceGetP2PAttribute(&value, 2, 0, 0), INVALID_VALUE);
+    assert_int_equal(cuDeviceGetP2PAttribute(&value, 9, 0, 1), INVALID_VALUE);
+    assert_int_equal(cudaGetLastError(), OK); /* a failure of the driver is not the runtime's */
+}
+
 /* The offsets are those of NVIDIA's headers: facts of CUDA 12.8 and 13.0. */
 static void properties_have_the_layout_of_each_version(void **state) {
     (void)state;
@@ -137,6 +160,7 @@ static void limits_are_what_the_program_set(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_cards_are_there),
+        cmocka_unit_test(attributes_of_peers_agree_with_their_access),
         cmocka_unit_test(properties_have_the_layout_of_each_version),
         cmocka_unit_test(attributes_agree_with_the_properties),
         cmocka_unit_test(blocks_fit_by_threads_and_shared_memory),

@@ -29,6 +29,8 @@ int cudaGraphInstantiate(void **ret_executable, void *graph, unsigned long long 
 int cudaGraphLaunch(void *executable, void *stream);
 int cudaMemcpyAsync(void *to, const void *from, size_t n_bytes, int kind, void *stream);
 int cudaMemsetAsync(void *to, int value, size_t n_bytes, void *stream);
+int cuGraphExecGetFlags(void *executable, uint64_t *ret_flags);
+int cuGraphInstantiateWithParams(void **ret_executable, void *graph, void *parameters);
 int cuGraphExecUpdate(void *executable, void *graph, void **ret_node, int *ret_result);
 int cuGraphExecUpdate_v2(void *executable, void *graph, update *ret_update);
 int cuStreamBeginCapture_v2(void *stream, int mode);
@@ -57,6 +59,28 @@ static void *capture(const char *work) {
     }
     assert_int_equal(cudaStreamEndCapture(first, &graph), OK);
     return graph;
+}
+
+/* CUDA_GRAPH_INSTANTIATE_PARAMS */
+typedef struct instantiation {
+    uint64_t flags;
+    void *stream, *node;
+    int result;
+} instantiation;
+
+static void the_driver_instantiates_with_parameters(void **state) {
+    (void)state;
+    instantiation of = {.flags = 2, .node = &of, .result = 99};
+    void *executable = NULL;
+    uint64_t flags = 0;
+    void *graph = capture("f");
+    assert_int_equal(cuGraphInstantiateWithParams(&executable, graph, &of), OK);
+    assert_null(of.node);
+    assert_int_equal(of.result, 0);
+    assert_int_equal(cuGraphExecGetFlags(executable, &flags), OK);
+    assert_int_equal(flags, 2);
+    assert_int_equal(cudaGraphExecDestroy(executable), OK);
+    assert_int_equal(cudaGraphDestroy(graph), OK);
 }
 
 /* The result of updating the one to the other; 0: success. */
@@ -189,6 +213,7 @@ int main(void) {
         cmocka_unit_test(a_graph_of_the_same_shape_is_taken),
         cmocka_unit_test(another_shape_is_refused_with_the_reason),
         cmocka_unit_test(the_driver_says_the_same),
+        cmocka_unit_test(the_driver_instantiates_with_parameters),
         cmocka_unit_test(names_mean_the_form_of_the_programs_version),
         cmocka_unit_test(a_version_that_is_served_comes_first),
     };
