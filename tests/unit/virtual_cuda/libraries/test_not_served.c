@@ -18,10 +18,10 @@
 typedef int status_function(void);
 #define REFUSING(name, status, error)                                                              \
     { #name, (name), (status), (error) }
-status_function cudaArrayGetInfo, cuArrayGetDescriptor_v2, nvmlVgpuTypeGetName, cublasXtCreate,
-    cublasLtMatmulDescGetAttribute, cudnnGetCallback, cufftXtSetGPUs, cuptiActivityDisableContext,
-    cusolverSpCreate, cusparseCsrGet, cusparseLtMatDescGetAttribute, ncclParamGetI32, nvjpegCreate,
-    nvshmem_barrier;
+status_function cudaArrayGetInfo, cuArrayGetDescriptor_v2, cuLibraryGetKernelCount,
+    cuModuleGetFunctionCount, nvmlVgpuTypeGetName, cublasXtCreate, cublasLtMatmulDescGetAttribute,
+    cudnnGetCallback, cufftXtSetGPUs, cuptiActivityDisableContext, cusolverSpCreate, cusparseCsrGet,
+    cusparseLtMatDescGetAttribute, ncclParamGetI32, nvjpegCreate, nvshmem_barrier;
 typedef struct file_error {
     int status, cuda;
 } file_error;
@@ -51,6 +51,9 @@ static void each_library_refuses_by_its_own_error(void **state) {
     } CALLS[] = {
         REFUSING(cudaArrayGetInfo, 801, "cudaErrorNotSupported"),
         REFUSING(cuArrayGetDescriptor_v2, 801, "CUDA_ERROR_NOT_SUPPORTED"),
+        /* like their lists: a program must not conclude that a module has no kernel */
+        REFUSING(cuLibraryGetKernelCount, 801, "CUDA_ERROR_NOT_SUPPORTED"),
+        REFUSING(cuModuleGetFunctionCount, 801, "CUDA_ERROR_NOT_SUPPORTED"),
         REFUSING(nvmlVgpuTypeGetName, 3, "NVML_ERROR_NOT_SUPPORTED"),
         REFUSING(cublasXtCreate, 15, "CUBLAS_STATUS_NOT_SUPPORTED"),
         REFUSING(cublasLtMatmulDescGetAttribute, 15, "CUBLAS_STATUS_NOT_SUPPORTED"),
