@@ -35,11 +35,21 @@ static void run_graph(float *a) {
     printf("graph launch %d\n", cudaGraphLaunch(made, stream));
 }
 
+// Frees and allocates again in one function, as a program without a cache does.
+__attribute__((noinline)) static void reuse(size_t n_bytes) {
+    for (int i = 0; i < 3; i++) {
+        float *a = nullptr;
+        cudaMalloc(&a, n_bytes);
+        cudaFree(a);
+    }
+}
+
 extern "C" int library_work(void) {
     float host[256] = {1};
     cudaFuncAttributes attributes;
     cudaDeviceProp properties;
     printf("symbol %d\n", cudaMemcpyToSymbol(table, host, sizeof(host)));
+    reuse(size_t(1) << 20);
     float *a = take_memory(size_t(256) << 20);
     fill<<<1, 256>>>(a);
     printf("launch %d\n", cudaGetLastError());

@@ -245,38 +245,46 @@ static int copy_list(void *const *to, const void *const *from, const size_t *n_b
     return status;
 }
 
-/* Until CUDA 12 the last argument but one returned which copy failed; CUDA 13 omits it. */
-TIDE_VC_EXPORT int cudaMemcpyBatchAsync(void *const *to, const void *const *from,
-                                        const size_t *n_bytes, size_t n, void *attributes,
-                                        size_t *attributes_at, size_t n_attributes,
-                                        void *failed_or_stream, void *stream) {
-    (void)attributes, (void)attributes_at, (void)n_attributes;
-    if (tide_vc_runtime_major() > 12) {
-        return copy_list(to, from, n_bytes, n, failed_or_stream);
-    }
-    if (failed_or_stream != NULL) {
-        *(size_t *)failed_or_stream = SIZE_MAX;
+/* The driver's first form, and the runtime's of CUDA 12.8 and 12.9: it also returns which copy
+ * failed; SIZE_MAX means that no single one did. */
+static int copy_list_of_12(void *const *to, const void *const *from, const size_t *n_bytes,
+                           size_t n, size_t *ret_failed, void *stream) {
+    if (ret_failed != NULL) {
+        *ret_failed = SIZE_MAX;
     }
     return copy_list(to, from, n_bytes, n, stream);
+}
+
+/* CUDA 13: the stream is the eighth argument and the last one. CUDA 12: ret_failed, then the
+ * stream. */
+TIDE_VC_EXPORT int cudaMemcpyBatchAsync(void *const *to, const void *const *from,
+                                        const size_t *n_bytes, size_t n, void *attributes,
+                                        size_t *attributes_at, size_t n_attributes, void *eighth,
+                                        void *ninth) {
+    (void)attributes;
+    (void)attributes_at;
+    (void)n_attributes;
+    return tide_vc_runtime_major() >= 13 ? copy_list(to, from, n_bytes, n, eighth)
+                                         : copy_list_of_12(to, from, n_bytes, n, eighth, ninth);
 }
 
 TIDE_VC_EXPORT int cuMemcpyBatchAsync_v2(void *const *to, const void *const *from,
                                          const size_t *n_bytes, size_t n, void *attributes,
                                          size_t *attributes_at, size_t n_attributes, void *stream) {
-    (void)attributes, (void)attributes_at, (void)n_attributes;
+    (void)attributes;
+    (void)attributes_at;
+    (void)n_attributes;
     return copy_list(to, from, n_bytes, n, stream);
 }
 
-/* The first form also returns which copy failed. */
 TIDE_VC_EXPORT int cuMemcpyBatchAsync(void *const *to, const void *const *from,
                                       const size_t *n_bytes, size_t n, void *attributes,
                                       size_t *attributes_at, size_t n_attributes,
                                       size_t *ret_failed, void *stream) {
-    if (ret_failed != NULL) {
-        *ret_failed = SIZE_MAX;
-    }
-    return cuMemcpyBatchAsync_v2(to, from, n_bytes, n, attributes, attributes_at, n_attributes,
-                                 stream);
+    (void)attributes;
+    (void)attributes_at;
+    (void)n_attributes;
+    return copy_list_of_12(to, from, n_bytes, n, ret_failed, stream);
 }
 
 /* ---- fills ---- */

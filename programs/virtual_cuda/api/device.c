@@ -70,27 +70,37 @@ TIDE_VC_EXPORT int cudaRuntimeGetVersion(int *ret_version) {
     return TIDE_VC_OK;
 }
 
+/* That of the first release of the major version: the real library fails without a driver. */
+TIDE_VC_EXPORT int cuptiGetVersion(uint32_t *ret_version) {
+    enum { OF_CUDA_12 = 18, OF_CUDA_13 = 130000 };
+    *ret_version = tide_vc_runtime_major() >= 13 ? OF_CUDA_13 : OF_CUDA_12;
+    return TIDE_VC_OK;
+}
+
 TIDE_VC_EXPORT int cudaDeviceCanAccessPeer(int *ret_can, int device, int peer) {
+    if (!is_device_number(device) || !is_device_number(peer)) {
+        return tide_vc_fail(TIDE_VC_INVALID_DEVICE);
+    }
     *ret_can = device != peer;
     return TIDE_VC_OK;
 }
 
-/* cudaDeviceP2PAttr: the rank of links of different speed, which are all 0 here, then three kinds
- * of access. */
+/* All pairs of cards are alike: rank 0 is the fastest. Arrays are not simulated. */
 TIDE_VC_EXPORT int cudaDeviceGetP2PAttribute(int *ret_value, int attribute, int device, int peer) {
-    enum { PERFORMANCE_RANK = 1, ACCESS = 2, ATOMICS = 3, ARRAYS = 4 };
-    bool is_valid =
-        ret_value != NULL && device != peer && attribute >= PERFORMANCE_RANK && attribute <= ARRAYS;
-    if (!is_valid) {
-        return tide_vc_fail(TIDE_VC_INVALID_VALUE);
-    }
-    if (!is_device_number(device) || !is_device_number(peer)) {
-        return tide_vc_fail(TIDE_VC_INVALID_DEVICE);
-    }
+    enum { RANK = 1, ACCESS, NATIVE_ATOMICS, ARRAY_ACCESS, PARTLY_NATIVE_ATOMICS };
     int can_access = 0;
     int status = cudaDeviceCanAccessPeer(&can_access, device, peer);
-    *ret_value = attribute == PERFORMANCE_RANK ? 0 : can_access;
-    return status;
+    if (status != TIDE_VC_OK) {
+        return status;
+    }
+    if (can_access == 0) { /* the same device */
+        return tide_vc_fail(TIDE_VC_INVALID_DEVICE);
+    }
+    if (ret_value == NULL || attribute < RANK || attribute > PARTLY_NATIVE_ATOMICS) {
+        return tide_vc_fail(TIDE_VC_INVALID_VALUE);
+    }
+    *ret_value = attribute == ACCESS || attribute == NATIVE_ATOMICS;
+    return TIDE_VC_OK;
 }
 
 TIDE_VC_EXPORT int cudaDeviceEnablePeerAccess(int peer, unsigned flags) {

@@ -86,8 +86,11 @@ TIDE_VC_EXPORT int cuDeviceGetUuid(unsigned char *ret_uuid, int device) {
 }
 
 TIDE_VC_EXPORT int cuDeviceCanAccessPeer(int *ret_can, int device, int peer) {
-    *ret_can = device != peer;
-    return TIDE_VC_OK;
+    TIDE_VC_TWIN(cudaDeviceCanAccessPeer(ret_can, device, peer));
+}
+
+TIDE_VC_EXPORT int cuDeviceGetP2PAttribute(int *ret_value, int attribute, int device, int peer) {
+    TIDE_VC_TWIN(cudaDeviceGetP2PAttribute(ret_value, attribute, device, peer));
 }
 
 TIDE_VC_EXPORT int cuDeviceGetP2PAttribute(int *ret_value, int attribute, int device, int peer) {

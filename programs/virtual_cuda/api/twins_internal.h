@@ -17,6 +17,7 @@
     tide_vc_set_last_status(before);                                                               \
     return status
 
+int cudaDeviceCanAccessPeer(int *ret_can, int device, int peer);
 int cudaDeviceGetByPCIBusId(int *ret_device, const char *text);
 int cudaDeviceGetDefaultMemPool(void **ret_pool, int device);
 int cudaDeviceGetGraphMemAttribute(int device, int attribute, void *ret_value);

@@ -302,7 +302,7 @@ TIDE_VC_EXPORT int cudaGraphInstantiate(void **ret_executable, void *graph,
     return cudaGraphInstantiateWithFlags(ret_executable, graph, flags);
 }
 
-/* cudaGraphInstantiateParams. */
+/* cudaGraphInstantiateParams, and CUDA_GRAPH_INSTANTIATE_PARAMS of the driver. */
 typedef struct instantiation {
     unsigned long long flags;
     void *upload_stream;

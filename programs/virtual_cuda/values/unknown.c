@@ -1,5 +1,7 @@
+#define _GNU_SOURCE /* dl_iterate_phdr */
 #include "programs/virtual_cuda/values/unknown.h"
 
+#include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -30,6 +32,7 @@ static struct unknown {
     size_t next;               /* the entry to replace next; below WATCHED */
     bool is_told;              /* the program was warned */
     atomic_ullong n_generated; /* kernels launched through the driver API */
+    atomic_int pytorch;        /* loaded: 1, not loaded: -1, never asked: 0 */
 } unknown;
 
 enum { MAX_ANSWERS = 16 };
@@ -81,6 +84,37 @@ void tide_vc_unknown_after(const char *kernel) {
     mine.last_kernel = kernel;
 }
 
+static int see_pytorch(struct dl_phdr_info *info, size_t n_bytes, void *ret_is_there) {
+    (void)n_bytes;
+    bool *is_there = ret_is_there;
+    *is_there = info->dlpi_name != NULL && strstr(info->dlpi_name, "/libtorch_cuda") != NULL;
+    return *is_there;
+}
+
+/* The first answer holds: the line is printed once. */
+static bool has_pytorch(void) {
+    int known = atomic_load_explicit(&unknown.pytorch, memory_order_relaxed);
+    if (known == 0) {
+        bool is_there = false;
+        (void)dl_iterate_phdr(see_pytorch, &is_there);
+        known = is_there ? 1 : -1;
+        atomic_store_explicit(&unknown.pytorch, known, memory_order_relaxed);
+    }
+    return known > 0;
+}
+
+static void name_rows(void) {
+    if (has_pytorch()) {
+        tide_vc_inexact("rows", "how many rows nonzero, a mask, unique or repeat_interleave finds "
+                                "is computed on the card; 0 rows are assumed (--values auto "
+                                "computes or assumes them)");
+    } else {
+        tide_vc_inexact("rows",
+                        "a number that CUB or Thrust computes on the card, such as a count "
+                        "or a sum, is read as 0; what the program decides by it may differ");
+    }
+}
+
 /* Numbers that CUB's kernels leave are sizes: the results of nonzero, a mask or unique. A loss is
  * read also: only values that a program may decide by are reported. A truth value made by a
  * conversion is PyTorch's own check of a library's error report, which is always empty; an integer
@@ -88,9 +122,7 @@ void tide_vc_unknown_after(const char *kernel) {
 static void name_what_is_read(size_t n_bytes) {
     if (n_bytes != 1 &&
         (strstr(mine.last_kernel, "3cub") != NULL || strstr(mine.last_kernel, "6thrust"))) {
-        tide_vc_inexact("rows", "how many rows nonzero, a mask, unique or repeat_interleave finds "
-                                "is computed on the card; 0 rows are assumed (--values auto "
-                                "computes or assumes them)");
+        name_rows();
     } else if (n_bytes == 1 && strstr(mine.last_kernel, "direct_copy_kernel") == NULL) {
         tide_vc_inexact("truth", "a truth value is computed on the card and read as false; what "
                                  "the program decides by it may differ");

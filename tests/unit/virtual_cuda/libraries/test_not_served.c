@@ -19,7 +19,8 @@
 typedef int status_function(void);
 #define REFUSING(name, status, error)                                                              \
     { #name, (name), (status), (error) }
-status_function cudaArrayGetInfo, cuArrayGetDescriptor_v2, nvmlVgpuTypeGetName, cublasXtCreate,
+status_function cudaArrayGetInfo, cuArrayGetDescriptor_v2, cuLibraryGetKernelCount,
+    cuModuleGetFunctionCount, nvmlVgpuTypeGetName, cublasXtCreate,
     cublasLtMatrixTransformDescGetAttribute, cudnnGetCallback, cufftXtSetGPUs,
     cuptiActivityDisableContext, cusolverSpCreate, cusparseCsrGet, cusparseLtMatDescGetAttribute,
     ncclParamGetI32, nvjpegCreate, nvshmem_barrier;
@@ -53,6 +54,9 @@ static void each_library_refuses_by_its_own_error(void **state) {
     } CALLS[] = {
         REFUSING(cudaArrayGetInfo, 801, "cudaErrorNotSupported"),
         REFUSING(cuArrayGetDescriptor_v2, 801, "CUDA_ERROR_NOT_SUPPORTED"),
+        /* like their lists: a program must not conclude that a module has no kernel */
+        REFUSING(cuLibraryGetKernelCount, 801, "CUDA_ERROR_NOT_SUPPORTED"),
+        REFUSING(cuModuleGetFunctionCount, 801, "CUDA_ERROR_NOT_SUPPORTED"),
         REFUSING(nvmlVgpuTypeGetName, 3, "NVML_ERROR_NOT_SUPPORTED"),
         REFUSING(cublasXtCreate, 15, "CUBLAS_STATUS_NOT_SUPPORTED"),
         REFUSING(cublasLtMatrixTransformDescGetAttribute, 15, "CUBLAS_STATUS_NOT_SUPPORTED"),

@@ -61,28 +61,6 @@ static void *capture(const char *work) {
     return graph;
 }
 
-/* CUDA_GRAPH_INSTANTIATE_PARAMS */
-typedef struct instantiation {
-    uint64_t flags;
-    void *stream, *node;
-    int result;
-} instantiation;
-
-static void the_driver_instantiates_with_parameters(void **state) {
-    (void)state;
-    instantiation of = {.flags = 2, .node = &of, .result = 99};
-    void *executable = NULL;
-    uint64_t flags = 0;
-    void *graph = capture("f");
-    assert_int_equal(cuGraphInstantiateWithParams(&executable, graph, &of), OK);
-    assert_null(of.node);
-    assert_int_equal(of.result, 0);
-    assert_int_equal(cuGraphExecGetFlags(executable, &flags), OK);
-    assert_int_equal(flags, 2);
-    assert_int_equal(cudaGraphExecDestroy(executable), OK);
-    assert_int_equal(cudaGraphDestroy(graph), OK);
-}
-
 /* The result of updating the one to the other; 0: success. */
 static int update_of(const char *before, const char *after) {
     update of = {77, NULL, NULL};
@@ -206,6 +184,27 @@ static int end(void **state) {
     (void)state;
     return cudaStreamDestroy(first) | cudaStreamDestroy(second) | cudaEventDestroy(forked) |
            cudaFree(memory);
+}
+
+/* The driver's parameters are read and written like the runtime's. */
+static void the_driver_instantiates_with_parameters(void **state) {
+    (void)state;
+    enum { FREES_ON_LAUNCH = 1 };
+    struct {
+        uint64_t flags;
+        void *upload_stream, *failed_node;
+        int result;
+    } parameters = {FREES_ON_LAUNCH, NULL, memory, 99};
+    void *executable = NULL;
+    void *graph = capture("fc");
+    uint64_t flags = 0;
+    assert_int_equal(cuGraphInstantiateWithParams(&executable, graph, &parameters), OK);
+    assert_int_equal(parameters.result, 0);
+    assert_null(parameters.failed_node);
+    assert_int_equal(cuGraphExecGetFlags(executable, &flags), OK);
+    assert_int_equal(flags, FREES_ON_LAUNCH);
+    assert_int_equal(cudaGraphExecDestroy(executable), OK);
+    assert_int_equal(cudaGraphDestroy(graph), OK);
 }
 
 int main(void) {
