@@ -10,7 +10,7 @@ char *realpath(const char *path, char *text) {
     void *found = dlsym(RTLD_NEXT, "realpath");
     memcpy(&next, &found, sizeof(next));
     if (strncmp(path, "/dev/nvidia", strlen("/dev/nvidia")) == 0) {
-        return text != NULL ? strcpy(text, path) : strdup(path);
+        return text != NULL ? memcpy(text, path, strlen(path) + 1) : strdup(path);
     }
     return next(path, text);
 }
