@@ -97,6 +97,17 @@ static void results_of_other_kinds_are_no_success(void **state) {
     assert_null(tide_vc_error_name(find("cublasSgemm_v2")));
 }
 
+/* A complex number of two doubles returns in two registers. */
+static void both_parts_of_a_complex_result_are_no_number(void **state) {
+    (void)state;
+    const double pair[2] = {1, 1};
+    __asm__ volatile("pxor %%xmm1, %%xmm1" ::: "xmm1"); /* a number */
+    double _Complex dot = cublasZdotu(1, pair, 1, pair, 1);
+    assert_true(creal(dot) != creal(dot));
+    assert_true(cimag(dot) != cimag(dot));
+    assert_string_equal(last_refused, "cublasZdotu");
+}
+
 /* Every row that refuses, as a program finds it: by name. None reads an argument. */
 static void each_refusing_row_answers(void **state) {
     (void)state;
@@ -132,6 +143,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(each_library_refuses_by_its_own_error, forget),
         cmocka_unit_test_setup(each_refusing_row_answers, forget),
+        cmocka_unit_test_setup(both_parts_of_a_complex_result_are_no_number, forget),
         cmocka_unit_test_setup(results_of_other_kinds_are_no_success, forget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
