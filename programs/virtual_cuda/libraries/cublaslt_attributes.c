@@ -14,14 +14,14 @@ typedef struct attribute {
 } attribute;
 
 #define KEPT(number, type, member, n_bytes)                                                        \
-    {number, offsetof(type, member), n_bytes, sizeof(((type *)NULL)->member)}
+    { number, offsetof(type, member), n_bytes, sizeof(((type *)NULL)->member) }
 
 /* cublasLtMatrixLayoutAttribute_t */
 static const attribute LAYOUT[] = {
-    KEPT(0, tide_vc_layout, type, 4),    KEPT(1, tide_vc_layout, order, 4),
-    KEPT(2, tide_vc_layout, n_rows, 8),  KEPT(3, tide_vc_layout, n_columns, 8),
-    KEPT(4, tide_vc_layout, leading, 8), KEPT(5, tide_vc_layout, count, 4),
-    KEPT(6, tide_vc_layout, stride, 8),  KEPT(7, tide_vc_layout, plane, 8),
+    KEPT(0, tide_vc_layout, type, 4),      KEPT(1, tide_vc_layout, order, 4),
+    KEPT(2, tide_vc_layout, n_rows, 8),    KEPT(3, tide_vc_layout, n_columns, 8),
+    KEPT(4, tide_vc_layout, leading, 8),   KEPT(5, tide_vc_layout, count, 4),
+    KEPT(6, tide_vc_layout, stride, 8),    KEPT(7, tide_vc_layout, plane, 8),
     KEPT(8, tide_vc_layout, batch_mode, 4)};
 
 /* cublasLtMatmulDescAttributes_t */
@@ -63,16 +63,19 @@ static const attribute DESCRIPTION[] = {DESCRIBED(0, computation, 4),
 /* cublasLtMatmulPreferenceAttributes_t */
 #define PREFERRED(number, member, n_bytes) KEPT(number, tide_vc_preference, member, n_bytes)
 static const attribute PREFERENCE[] = {
-    PREFERRED(0, search, 4),        PREFERRED(1, workspace_bytes, 8), PREFERRED(3, reductions, 4),
-    PREFERRED(5, alignments[0], 4), PREFERRED(6, alignments[1], 4),   PREFERRED(7, alignments[2], 4),
-    PREFERRED(8, alignments[3], 4), PREFERRED(9, n_waves, 4),         PREFERRED(12, algorithms, 8)};
+    PREFERRED(0, search, 4),        PREFERRED(1, workspace_bytes, 8),
+    PREFERRED(3, reductions, 4),    PREFERRED(5, alignments[0], 4),
+    PREFERRED(6, alignments[1], 4), PREFERRED(7, alignments[2], 4),
+    PREFERRED(8, alignments[3], 4), PREFERRED(9, n_waves, 4),
+    PREFERRED(12, algorithms, 8)};
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
 /* The sizes of NVIDIA's own structures, in the program's memory. */
 enum { LAYOUT_BYTES = 64, PREFERENCE_BYTES = 64, DESCRIPTION_BYTES = 184 };
 _Static_assert(sizeof(tide_vc_layout) <= LAYOUT_BYTES, "NVIDIA's structure has room for it");
-_Static_assert(sizeof(tide_vc_preference) <= PREFERENCE_BYTES, "NVIDIA's structure has room for it");
+_Static_assert(sizeof(tide_vc_preference) <= PREFERENCE_BYTES,
+               "NVIDIA's structure has room for it");
 _Static_assert(sizeof(tide_vc_description) <= DESCRIPTION_BYTES &&
                    sizeof(tide_vc_description) <= TIDE_VC_HANDLE_BYTES,
                "NVIDIA's structure and a handle have room for it");
@@ -102,8 +105,8 @@ static int set(void *structure, const attribute *of, const void *value, size_t n
 static int get(const void *structure, const attribute *of, void *ret_value, size_t n_bytes,
                size_t *ret_n_bytes) {
     bool asks_size = n_bytes == 0;
-    if (of == NULL || (asks_size ? ret_n_bytes == NULL
-                                 : ret_value == NULL || n_bytes != of->n_bytes)) {
+    if (of == NULL ||
+        (asks_size ? ret_n_bytes == NULL : ret_value == NULL || n_bytes != of->n_bytes)) {
         return INVALID_VALUE;
     }
     if (!asks_size) {
@@ -190,11 +193,8 @@ int cublasLtMatrixLayoutInit_internal(tide_vc_layout *layout, size_t n_bytes, in
         return INVALID_VALUE;
     }
     memset(layout, 0, n_bytes);
-    *layout = (tide_vc_layout){.type = type,
-                               .count = 1,
-                               .n_rows = n_rows,
-                               .n_columns = n_columns,
-                               .leading = leading};
+    *layout = (tide_vc_layout){
+        .type = type, .count = 1, .n_rows = n_rows, .n_columns = n_columns, .leading = leading};
     return OK;
 }
 

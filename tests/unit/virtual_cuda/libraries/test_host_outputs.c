@@ -1,5 +1,6 @@
 /* test_host_outputs.c - outputs that a program reads on the host: each is written, and what only
- * the card could compute is reported. What a program sets is read back; what it creates is freed. */
+ * the card could compute is reported. What a program sets is read back; what it creates is freed.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
