@@ -1,4 +1,4 @@
-/* objects.h - the loaded objects of the process: the one with an address, and those of ours that
+/* objects.h - the loaded objects of the process: the one with an address, and our own that
  * answer in place of NVIDIA's libraries. They are found without dlopen and dlsym, which would
  * change what dlerror returns.
  */
