@@ -173,7 +173,7 @@ static void add_margin(const tide_run_answer *of, tide_run_place at, tide_text *
     tide_card card;
     char host[TIDE_BYTES_TEXT];
     if (shares_host(of, at)) {
-        tide_text_add(to, " for the host, of which the program took %s here%s",
+        tide_text_add(to, " for the host, of which the program used %s here%s",
                       tide_bytes_format(of->launch->host_peak_bytes, host),
                       tide_run_is_job(of) ? " in its largest process" : "");
     }
@@ -209,8 +209,7 @@ static void add_verdict(const tide_run_answer *of, tide_run_place at, tide_text 
     }
     if (!has_failed && shares_host(of, at)) {
         tide_text_add(
-            to,
-            " if the host and other programs take no more than %s of the memory that they share",
+            to, " if the host and other programs use no more than %s of the memory that they share",
             tide_bytes_format(tide_run_left_of(of, at), bytes));
     }
     tide_text_add(to, "%s ", has_failed ? "," : ":");
@@ -338,13 +337,12 @@ static void tell_nothing(const tide_run_answer *of) {
         tide_run_tell_host_limit(of);
         return;
     }
-    /* A program with its own runtime probably has no PyTorch. */
     tide_run_tell_linked(of);
     tide_cli_note(TIDE_COMMAND_RUN, "no process of the program allocated GPU memory%s",
-                  of->list->n_linked > 0
-                      ? ""
-                      : ". Does it ask for the device cuda, and does its PyTorch have CUDA (python "
-                        "-c 'import torch; print(torch.version.cuda)')?");
+                  tide_run_has_pytorch(of)
+                      ? ". Does it ask for the device cuda, and does its PyTorch have CUDA (python "
+                        "-c 'import torch; print(torch.version.cuda)')?"
+                      : "");
 }
 
 /* The card on which the process ran out of memory, which need not be the fullest. */

@@ -192,8 +192,8 @@ static void refuse_runtime(const void *caller) {
     const char *name = tide_vc_file_name(file);
     if (tide_vc_is_runtime_file(file)) {
         (void)snprintf(text, sizeof(text),
-                       RUNTIME ", %s, which the program took functions from by its handle or "
-                               "its path (dlopen, ctypes.CDLL); link it instead",
+                       RUNTIME ", %s, whose own code the program calls; link it by its name "
+                               "(-lcudart)",
                        file);
     } else {
         say_cure(file, cure, sizeof(cure));

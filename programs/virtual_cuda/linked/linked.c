@@ -35,7 +35,7 @@ enum {
 #define BINDINGS "/cuda/bindings/_"
 
 /* What happened to a runtime. Above these: an errno. */
-enum { REPLACED = 0, OTHER_VERSION = -1 };
+enum { REPLACED = 0, OTHER_VERSION = -1, NO_VERSION = -2, NO_FUNCTIONS = -3 };
 
 typedef struct runtime {
     uintptr_t base;
@@ -84,14 +84,19 @@ static int replace_in(const tide_vc_objects *in, const tide_vc_object_file *file
                       const tide_vc_named *all, size_t n, int version) {
     tide_vc_replacement wanted[TIDE_VC_MAX_FUNCTIONS];
     int major = version / VERSIONS_A_MAJOR;
+    if (version == 0) {
+        return NO_VERSION;
+    }
     int served = tide_vc_runtime_add(version);
     if (major != served && (major < 12 || served < 12)) {
         return OTHER_VERSION;
     }
     size_t n_wanted =
         tide_vc_functions_find(all, n, in->object.base, &in->offers, major != served, wanted);
-    int failed =
-        n_wanted > 0 ? tide_vc_code_replace(file, in->object.base, wanted, n_wanted) : ENOENT;
+    if (n_wanted == 0) {
+        return NO_FUNCTIONS;
+    }
+    int failed = tide_vc_code_replace(file, in->object.base, wanted, n_wanted);
     if (failed == ENOTRECOVERABLE) {
         tide_vc_say("the system does not execute pages of the program that were changed, and did "
                     "not map them again; the program cannot continue");
@@ -184,6 +189,10 @@ const char *tide_vc_linked_why(const void *code, char room[TIDE_VC_LINKED_WHY_BY
                        "it is of CUDA %d, and the process also has a runtime of CUDA %d",
                        of.version / VERSIONS_A_MAJOR, tide_vc_runtime_major());
         return room;
+    case NO_VERSION:
+        return "it does not say its version";
+    case NO_FUNCTIONS:
+        return "it has none of the functions to replace";
     case ESTALE:
         return "its file was changed after it was loaded";
     default:

@@ -87,7 +87,7 @@ run --device virtual:h100-80 -- sh program.sh xla 1
 run --device virtual:h100-80 -- sh program.sh xla 2
 run --device virtual:h100-80 --memory-limit 4GiB -- sh program.sh xla_full
 run --device virtual:v100-16 -- sh program.sh foreign
-run --device virtual:gb10 -- sh program.sh assumed 1000 | sed 's/took [0-9.]* [MG]iB here/took some here/' # its memory is the host's, too
+run --device virtual:gb10 -- sh program.sh assumed 1000 | sed 's/used [0-9.]* [MG]iB here/used some here/' # its memory is the host's, too
 run --device virtual:h100-80 --clock virtual -- sh program.sh cards | grep clock
 run --device virtual:h100-80 --clock virtual -- sh program.sh launches "$golden/launches/make_launches.py" | grep clock
 run --device virtual:h100-80 --clock virtual --host-factor 0.7 -- sh program.sh launches "$golden/launches/make_launches.py" guessed | grep clock
