@@ -1,6 +1,6 @@
-/* objects.h - the loaded objects of the process: the one with an address, and those of ours that
- * answer in place of NVIDIA's libraries. They are found without dlopen and dlsym, which would
- * change what dlerror returns.
+/* objects.h - finds loaded objects of the process: the one with an address, and our objects that
+ * answer in place of NVIDIA's libraries. This calls neither dlopen nor dlsym, which would change
+ * what dlerror returns.
  */
 #ifndef TIDE_VIRTUAL_CUDA_LINKED_OBJECTS_H
 #define TIDE_VIRTUAL_CUDA_LINKED_OBJECTS_H
