@@ -71,6 +71,14 @@ def check(how, program, live, fake, folder, exact=True):
     print(f"{how}: {len(found)} rows, {gone} bytes")
 
 
+def check_resets(program, live, fake, folder):
+    """Memory that a reset frees is recorded as freed, also where the runtime does not use the driver."""
+    expected, gone = run(program, "reset", live, fake, folder / "reset.log")
+    found, sums, _, _ = recorded(folder / "reset.log")
+    compare("reset", expected, found)
+    assert gone == 0 and sums == {"device": 0}, (gone, sums)
+
+
 def check_fork(program, live, fake, folder):
     environment = dict(os.environ, LD_LIBRARY_PATH=fake, LD_PRELOAD=live, TIDEMARK_LIVE=str(folder / "%p.log"),
                        TIDEMARK_LIVE_BYTES=str(16 * MIB))
@@ -87,6 +95,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="tidemark_driver_") as name:
         for how in HOWS:
             check(how, linked if how == "linked" else program, live, fake, pathlib.Path(name))
+        check_resets(linked, live, fake, pathlib.Path(name))
         check_fork(program, live, fake, pathlib.Path(name))
         # Another library that interposes the same function, before and after ours.
         for order in (f"{live} {other}", f"{other} {live}"):

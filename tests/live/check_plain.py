@@ -79,9 +79,18 @@ def check_failure(tidemark, program, folder):
     need("1.00 TiB were asked for" in done.stderr, done.stderr)
 
 
+def check_resets(tidemark, program, folder):
+    """Each reset frees the memory, so the peak is the largest request and not the sum."""
+    done = run(tidemark, program, folder, "reset")
+    need(done.returncode == 0 and done.stdout == "", done)
+    need("it fits virtual:h100-80: the program allocated 38.00 GiB" in done.stderr, done.stderr)
+    actions = [action for action, _, _ in events_of(load(folder))]
+    need(actions == 9 * ["segment_alloc", "alloc", "free", "segment_free"], actions)
+
+
 def main():
     tidemark, program = map(os.path.abspath, sys.argv[1:3])
-    for check in (check_whole, check_failure):
+    for check in (check_whole, check_failure, check_resets):
         with tempfile.TemporaryDirectory() as folder:
             check(tidemark, program, folder)
 

@@ -4,7 +4,8 @@
  * bytes in use according to the driver. HOW is the way to find the driver: linked, dlsym, proc (by
  * cuGetProcAddress), again (by a cuGetProcAddress that was found by itself), old (by that of CUDA
  * 11), thread (for streams of the thread). forked: allocates memory in a forked child, and prints
- * the numbers of both processes.
+ * the numbers of both processes. reset: linked, and only resets the device by each function that
+ * does.
  */
 #define _GNU_SOURCE /* RTLD_NEXT, RTLD_DEFAULT */
 #include <dlfcn.h>
@@ -30,6 +31,10 @@ static void *cuda;
 static find_function *find_by_name;
 static find_old_function *find_by_old_name;
 
+static int is_linked(void) {
+    return strcmp(how, "linked") == 0 || strcmp(how, "reset") == 0;
+}
+
 static void check(int is_true, const char *what) {
     if (!is_true) {
         (void)fprintf(stderr, "%s: %s\n", how, what);
@@ -42,7 +47,7 @@ static void find(void *to, const char *name, const char *suffix) {
     char whole[128];
     void *found = NULL;
     (void)snprintf(whole, sizeof(whole), "%s%s", name, suffix);
-    if (strcmp(how, "linked") == 0) {
+    if (is_linked()) {
         found = dlsym(RTLD_DEFAULT, whole);
     } else if (find_by_name != NULL) {
         int is_missing = -1;
@@ -74,7 +79,7 @@ static size_t free_bytes(void) {
 }
 
 static void open_driver(void) {
-    if (strcmp(how, "linked") == 0) {
+    if (is_linked()) {
         return;
     }
     check(dlsym(RTLD_DEFAULT, "cuMemAlloc_v2") == NULL,
@@ -289,6 +294,23 @@ static int fork_and_use(void) {
     return 0;
 }
 
+/* All memory of the device ends with a reset. */
+static void use_resets(void) {
+    static const char *const NAMES[] = {"cudaDeviceReset", "cudaThreadExit",
+                                        "cuDevicePrimaryCtxReset_v2"};
+    int (*alloc)(uint64_t *, size_t) = NULL;
+    find(&alloc, "cuMemAlloc", "_v2");
+    for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
+        int (*reset)(int) = NULL; /* a function without arguments ignores the device */
+        uint64_t address = 0;
+        find(&reset, NAMES[i], "");
+        check(alloc(&address, (3 + i) * MIB) == 0, "cuMemAlloc");
+        told("device_alloc", "cuMemAlloc_v2", (3 + i) * MIB);
+        check(reset(0) == 0, NAMES[i]);
+        told("device_free", NAMES[i], (3 + i) * MIB);
+    }
+}
+
 int main(int argc, char **argv) {
     int (*retain)(void **, int) = NULL;
     int (*release)(int) = NULL;
@@ -303,6 +325,11 @@ int main(int argc, char **argv) {
     find(&release, "cuDevicePrimaryCtxRelease", "_v2");
     check(retain(&context, 0) == 0 && retain(&context, 0) == 0 && release(0) == 0, "the context");
     size_t before = free_bytes();
+    if (strcmp(how, "reset") == 0) {
+        use_resets();
+        printf("gone %zu\n", before - free_bytes());
+        return 0;
+    }
     use_addresses();
     use_streams();
     use_physical();

@@ -67,6 +67,18 @@ int cuDevicePrimaryCtxRelease_v2(int device) {
     }
     return device == 0 ? OK : INVALID;
 }
+int cuDevicePrimaryCtxReset_v2(int device) {
+    memset(blocks, 0, sizeof(blocks));
+    used_bytes = n_contexts > 0 ? CONTEXT_MIB * MIB : 0;
+    return device == 0 ? OK : INVALID;
+}
+/* The runtime's, as if it did not use the driver. */
+int cudaDeviceReset(void) {
+    return cuDevicePrimaryCtxReset_v2(0);
+}
+int cudaThreadExit(void) {
+    return cuDevicePrimaryCtxReset_v2(0);
+}
 int cuDevicePrimaryCtxGetState(int device, unsigned *ret_flags, int *ret_is_active) {
     *ret_flags = 0;
     *ret_is_active = n_contexts > 0;

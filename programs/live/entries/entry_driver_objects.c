@@ -1,6 +1,7 @@
 /* entry_driver_objects.c - stand-ins for functions of the CUDA driver that allocate or free pinned
  * host memory, and for those of arrays, memory of other processes, contexts and code.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -140,29 +141,35 @@ TIDE_LIVE_STAND_IN(cuDevicePrimaryCtxRetain, void **ret_context, int device) {
     return status;
 }
 
-/* The memory of a device is gone with its context. */
-static int ended_context(tide_live_call *call, int status, int device) {
-    unsigned flags = 0;
-    int is_active = 1;
-    const tide_live_questions *ask = tide_live_questions_to_driver();
-    if (status == SUCCESS && tide_live_is_open() && ask != NULL && ask->context_state != NULL &&
-        ask->context_state(device, &flags, &is_active) == SUCCESS && is_active == 0) {
+/* The memory of a device ends with its context. */
+static int ended(tide_live_call *call, int status, int device, bool has_ended) {
+    if (status == SUCCESS && has_ended && tide_live_is_open()) {
         tide_live_drop_device(call, device);
     }
     tide_live_call_end(call);
     return status;
 }
 
+static bool is_inactive(int device) {
+    unsigned flags = 0;
+    int is_active = 1;
+    const tide_live_questions *ask = tide_live_questions_to_driver();
+    return ask != NULL && ask->context_state != NULL &&
+           ask->context_state(device, &flags, &is_active) == SUCCESS && is_active == 0;
+}
+
+/* Only the last release ends the context. */
 TIDE_LIVE_STAND_IN(cuDevicePrimaryCtxRelease_v2, int device) {
     TIDE_LIVE_BEGIN(call);
     int status = TIDE_LIVE_NEXT(cuDevicePrimaryCtxRelease_v2)(device);
-    return ended_context(&call, status, device);
+    return ended(&call, status, device, status == SUCCESS && is_inactive(device));
 }
 
+/* A reset frees the memory also if the context stays, as on a virtual card. */
 TIDE_LIVE_STAND_IN(cuDevicePrimaryCtxReset_v2, int device) {
     TIDE_LIVE_BEGIN(call);
     int status = TIDE_LIVE_NEXT(cuDevicePrimaryCtxReset_v2)(device);
-    return ended_context(&call, status, device);
+    return ended(&call, status, device, true);
 }
 
 /* ---- code ---- */

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "programs/live/entries/entry_internal.h"
+#include "programs/live/questions.h"
 
 /* Structures passed by value, as in NVIDIA's headers. */
 typedef struct extent {
@@ -171,4 +172,41 @@ TIDE_LIVE_STAND_IN(cudaHostUnregister, void *address) {
     TIDE_LIVE_BEGIN(call);
     tide_live_call_gives(&call, TIDE_LIVE_ADDRESSES, number_of(address));
     return tide_live_call_gave(&call, TIDE_LIVE_NEXT(cudaHostUnregister)(address));
+}
+
+/* ---- the end of a device's memory ---- */
+
+/* The runtime's own device comes first: cudaSetDevice of CUDA 11 does not change the driver's. */
+static int current_device(const void *caller) {
+    int (*ask_runtime)(int *) = NULL;
+    const tide_live_questions *ask = tide_live_questions_to_driver();
+    tide_live_any *found = tide_live_real_named("cudaGetDevice", caller);
+    int device = 0;
+    memcpy(&ask_runtime, &found, sizeof(ask_runtime));
+    bool is_known = ask_runtime != NULL && ask_runtime(&device) == 0;
+    if (!is_known && (ask == NULL || ask->current_device == NULL || ask->current_device(&device))) {
+        device = 0;
+    }
+    return device;
+}
+
+/* The device is asked for before the reset, which ends the context of the thread. */
+static int reset(tide_live_call *call, int device, int status) {
+    if (status == 0 && tide_live_is_open()) {
+        tide_live_drop_device(call, device);
+    }
+    tide_live_call_end(call);
+    return status;
+}
+
+TIDE_LIVE_STAND_IN(cudaDeviceReset, void) {
+    TIDE_LIVE_BEGIN(call);
+    int device = current_device(call.caller);
+    return reset(&call, device, TIDE_LIVE_NEXT(cudaDeviceReset)());
+}
+
+TIDE_LIVE_STAND_IN(cudaThreadExit, void) {
+    TIDE_LIVE_BEGIN(call);
+    int device = current_device(call.caller);
+    return reset(&call, device, TIDE_LIVE_NEXT(cudaThreadExit)());
 }

@@ -7,6 +7,7 @@
 #include "programs/virtual_cuda/api/copies_internal.h"
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/api/status.h"
+#include "programs/virtual_cuda/card/machine.h"
 #include "programs/virtual_cuda/process/inexact.h"
 
 /* The bytes of a box, and the memory that contains it. */
@@ -244,32 +245,46 @@ static int copy_list(void *const *to, const void *const *from, const size_t *n_b
     return status;
 }
 
+/* The driver's first form, and the runtime's of CUDA 12.8 and 12.9: it also returns which copy
+ * failed; SIZE_MAX means that no single one did. */
+static int copy_list_of_12(void *const *to, const void *const *from, const size_t *n_bytes,
+                           size_t n, size_t *ret_failed, void *stream) {
+    if (ret_failed != NULL) {
+        *ret_failed = SIZE_MAX;
+    }
+    return copy_list(to, from, n_bytes, n, stream);
+}
+
+/* CUDA 13: the stream is the eighth argument and the last one. CUDA 12: ret_failed, then the
+ * stream. */
 TIDE_VC_EXPORT int cudaMemcpyBatchAsync(void *const *to, const void *const *from,
                                         const size_t *n_bytes, size_t n, void *attributes,
-                                        size_t *attributes_at, size_t n_attributes, void *stream) {
+                                        size_t *attributes_at, size_t n_attributes, void *eighth,
+                                        void *ninth) {
+    (void)attributes;
+    (void)attributes_at;
+    (void)n_attributes;
+    return tide_vc_runtime_major() >= 13 ? copy_list(to, from, n_bytes, n, eighth)
+                                         : copy_list_of_12(to, from, n_bytes, n, eighth, ninth);
+}
+
+TIDE_VC_EXPORT int cuMemcpyBatchAsync_v2(void *const *to, const void *const *from,
+                                         const size_t *n_bytes, size_t n, void *attributes,
+                                         size_t *attributes_at, size_t n_attributes, void *stream) {
     (void)attributes;
     (void)attributes_at;
     (void)n_attributes;
     return copy_list(to, from, n_bytes, n, stream);
 }
 
-TIDE_VC_EXPORT int cuMemcpyBatchAsync_v2(void *const *to, const void *const *from,
-                                         const size_t *n_bytes, size_t n, void *attributes,
-                                         size_t *attributes_at, size_t n_attributes, void *stream) {
-    return cudaMemcpyBatchAsync(to, from, n_bytes, n, attributes, attributes_at, n_attributes,
-                                stream);
-}
-
-/* The first form also returns which copy failed. */
 TIDE_VC_EXPORT int cuMemcpyBatchAsync(void *const *to, const void *const *from,
                                       const size_t *n_bytes, size_t n, void *attributes,
                                       size_t *attributes_at, size_t n_attributes,
                                       size_t *ret_failed, void *stream) {
-    if (ret_failed != NULL) {
-        *ret_failed = SIZE_MAX;
-    }
-    return cuMemcpyBatchAsync_v2(to, from, n_bytes, n, attributes, attributes_at, n_attributes,
-                                 stream);
+    (void)attributes;
+    (void)attributes_at;
+    (void)n_attributes;
+    return copy_list_of_12(to, from, n_bytes, n, ret_failed, stream);
 }
 
 /* ---- fills ---- */

@@ -78,7 +78,28 @@ TIDE_VC_EXPORT int cuptiGetVersion(uint32_t *ret_version) {
 }
 
 TIDE_VC_EXPORT int cudaDeviceCanAccessPeer(int *ret_can, int device, int peer) {
+    if (!is_device_number(device) || !is_device_number(peer)) {
+        return tide_vc_fail(TIDE_VC_INVALID_DEVICE);
+    }
     *ret_can = device != peer;
+    return TIDE_VC_OK;
+}
+
+/* All pairs of cards are alike: rank 0 is the fastest. Arrays are not simulated. */
+TIDE_VC_EXPORT int cudaDeviceGetP2PAttribute(int *ret_value, int attribute, int device, int peer) {
+    enum { RANK = 1, ACCESS, NATIVE_ATOMICS, ARRAY_ACCESS, PARTLY_NATIVE_ATOMICS };
+    int can_access = 0;
+    int status = cudaDeviceCanAccessPeer(&can_access, device, peer);
+    if (status != TIDE_VC_OK) {
+        return status;
+    }
+    if (can_access == 0) { /* the same device */
+        return tide_vc_fail(TIDE_VC_INVALID_DEVICE);
+    }
+    if (ret_value == NULL || attribute < RANK || attribute > PARTLY_NATIVE_ATOMICS) {
+        return tide_vc_fail(TIDE_VC_INVALID_VALUE);
+    }
+    *ret_value = attribute == ACCESS || attribute == NATIVE_ATOMICS;
     return TIDE_VC_OK;
 }
 

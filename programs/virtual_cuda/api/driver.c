@@ -19,6 +19,7 @@
 #include "programs/virtual_cuda/card/machine.h"
 #include "programs/virtual_cuda/order/order.h"
 #include "programs/virtual_cuda/api/status.h"
+#include "programs/virtual_cuda/api/twins_internal.h"
 #include "programs/virtual_cuda/order/streams.h"
 #include "programs/virtual_cuda/values/unknown.h"
 #include "programs/virtual_cuda/launches/uses.h"
@@ -85,8 +86,11 @@ TIDE_VC_EXPORT int cuDeviceGetUuid(unsigned char *ret_uuid, int device) {
 }
 
 TIDE_VC_EXPORT int cuDeviceCanAccessPeer(int *ret_can, int device, int peer) {
-    *ret_can = device != peer;
-    return TIDE_VC_OK;
+    TIDE_VC_TWIN(cudaDeviceCanAccessPeer(ret_can, device, peer));
+}
+
+TIDE_VC_EXPORT int cuDeviceGetP2PAttribute(int *ret_value, int attribute, int device, int peer) {
+    TIDE_VC_TWIN(cudaDeviceGetP2PAttribute(ret_value, attribute, device, peer));
 }
 
 /* ---- contexts: the primary one of device d is the address of contexts[d] ---- */

@@ -198,8 +198,7 @@ TIDE_VC_EXPORT int cuGraphRetainUserObject(void *graph, void *object, unsigned n
 
 TIDE_VC_EXPORT int cuGraphInstantiateWithParams(void **ret_executable, void *graph,
                                                 void *parameters) {
-    (void)parameters;
-    TIDE_VC_TWIN(cudaGraphInstantiateWithFlags(ret_executable, graph, 0));
+    TIDE_VC_TWIN(cudaGraphInstantiateWithParams(ret_executable, graph, parameters));
 }
 
 /* The driver's first form, which the runtime had up to CUDA 11: two outputs. */

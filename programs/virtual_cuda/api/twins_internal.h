@@ -17,10 +17,12 @@
     tide_vc_set_last_status(before);                                                               \
     return status
 
+int cudaDeviceCanAccessPeer(int *ret_can, int device, int peer);
 int cudaDeviceGetByPCIBusId(int *ret_device, const char *text);
 int cudaDeviceGetDefaultMemPool(void **ret_pool, int device);
 int cudaDeviceGetGraphMemAttribute(int device, int attribute, void *ret_value);
 int cudaDeviceGetMemPool(void **ret_pool, int device);
+int cudaDeviceGetP2PAttribute(int *ret_value, int attribute, int device, int peer);
 int cudaDeviceGetStreamPriorityRange(int *ret_least, int *ret_greatest);
 int cudaDeviceSetGraphMemAttribute(int device, int attribute, void *value);
 int cudaDeviceSetMemPool(int device, void *of);
@@ -40,6 +42,7 @@ int cudaGraphExecDestroy(void *which);
 int cudaGraphExecGetFlags(void *which, unsigned long long *ret_flags);
 int cudaGraphGetNodes(void *graph, void **ret_nodes, size_t *n_nodes);
 int cudaGraphInstantiateWithFlags(void **ret_executable, void *graph, unsigned long long flags);
+int cudaGraphInstantiateWithParams(void **ret_executable, void *graph, void *parameters);
 int cudaGraphLaunch(void *which, void *stream);
 int cudaGraphReleaseUserObject(void *graph, void *object, unsigned n_uses);
 int cudaGraphRetainUserObject(void *graph, void *object, unsigned n_uses, unsigned flags);

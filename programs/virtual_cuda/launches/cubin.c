@@ -1,8 +1,13 @@
+#define _GNU_SOURCE /* process_vm_readv */
 #include "programs/virtual_cuda/launches/cubin.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 enum {
     /* A record of .nv.info: one byte for the format, one for the kind, and 16 bits that hold the
@@ -223,6 +228,10 @@ static bool add_item(items *to, tide_vc_cubin_item item) {
 /* Objects that a section holds. Compilers make them local symbols. */
 static bool add_variables(const reader *of, const Elf64_Shdr *symbols, items *to) {
     Elf64_Sym symbol;
+    const unsigned char *bytes = NULL;
+    if (!content(of, symbols, &bytes)) { /* its size is not bounded by the image */
+        return true;
+    }
     for (uint32_t i = 0; i < symbols->sh_size / sizeof(symbol); i++) {
         const char *name = symbol_name(of, symbols, i);
         if (name == NULL ||
@@ -296,19 +305,58 @@ bool tide_vc_cubin_items(const unsigned char *image, size_t n_bytes, tide_vc_cub
     return true;
 }
 
-size_t tide_vc_cubin_bytes(const unsigned char *image) {
+/* ---- images in memory ---- */
+
+/* False if no memory is mapped there. */
+static bool get_from_memory(uint64_t address, void *to, size_t n_bytes) {
+    struct iovec local = {to, n_bytes};
+    struct iovec remote = {(void *)(uintptr_t)address, n_bytes};
+    ssize_t n = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+    if (n < 0 && errno != EFAULT) { /* a sandbox may not allow the call */
+        memcpy(to, (const void *)(uintptr_t)address, n_bytes);
+        return true;
+    }
+    return n == (ssize_t)n_bytes;
+}
+
+/* Moves *end to the end of a part of the image. False: the image would be too large. */
+static bool reaches(size_t *end, uint64_t at, uint64_t n_bytes) {
+    if (at > TIDE_VC_CUBIN_MOST_BYTES || n_bytes > TIDE_VC_CUBIN_MOST_BYTES - at) {
+        return false;
+    }
+    *end = at + n_bytes > *end ? at + n_bytes : *end;
+    return true;
+}
+
+/* Bytes of the image, from its own headers; 0: they are damaged. */
+static size_t measure(uint64_t image) {
     Elf64_Ehdr header;
-    memcpy(&header, image, SELFMAG);
-    if (memcmp(&header, ELFMAG, SELFMAG) != 0) {
+    Elf64_Shdr row;
+    size_t end = sizeof(header);
+    if (!get_from_memory(image, &header, sizeof(header)) || header.e_shentsize < sizeof(row) ||
+        !reaches(&end, header.e_shoff, (uint64_t)header.e_shnum * header.e_shentsize)) {
         return 0;
     }
-    memcpy(&header, image, sizeof(header));
-    size_t n_bytes = header.e_shoff + (size_t)header.e_shnum * header.e_shentsize;
-    for (size_t i = 0; i < header.e_shnum && header.e_shentsize >= sizeof(Elf64_Shdr); i++) {
-        Elf64_Shdr row;
-        memcpy(&row, image + header.e_shoff + i * header.e_shentsize, sizeof(row));
-        size_t end = row.sh_type == SHT_NOBITS ? 0 : row.sh_offset + row.sh_size;
-        n_bytes = end > n_bytes ? end : n_bytes;
+    for (uint64_t i = 0; i < header.e_shnum; i++) {
+        if (!get_from_memory(image + header.e_shoff + i * header.e_shentsize, &row, sizeof(row)) ||
+            (row.sh_type != SHT_NOBITS && !reaches(&end, row.sh_offset, row.sh_size))) {
+            return 0;
+        }
     }
-    return n_bytes;
+    return end;
+}
+
+bool tide_vc_cubin_is(const void *image) {
+    return memcmp(image, ELFMAG, SELFMAG) == 0;
+}
+
+unsigned char *tide_vc_cubin_copy(const void *image, size_t *ret_n_bytes) {
+    size_t n_bytes = measure((uintptr_t)image);
+    unsigned char *copy = n_bytes > 0 ? malloc(n_bytes) : NULL;
+    if (copy == NULL || !get_from_memory((uintptr_t)image, copy, n_bytes)) {
+        free(copy);
+        return NULL;
+    }
+    *ret_n_bytes = n_bytes;
+    return copy;
 }

@@ -38,7 +38,15 @@ typedef struct tide_vc_cubin_item {
 bool tide_vc_cubin_items(const unsigned char *image, size_t n_bytes, tide_vc_cubin_item **ret_items,
                          size_t *ret_n);
 
-/* The bytes of machine code that begins at `image`, from its own header; 0: no machine code. */
-size_t tide_vc_cubin_bytes(const unsigned char *image);
+/* Larger images are not read. */
+enum { TIDE_VC_CUBIN_MOST_BYTES = 256 << 20 };
+
+/* Whether the 4 bytes at `image` begin machine code. */
+bool tide_vc_cubin_is(const void *image);
+
+/* A copy of machine code that begins at `image`, as long as its headers say; from malloc, and the
+ * caller frees it. NULL: the headers are damaged (they lead to memory that is not mapped, or the
+ * image is larger than TIDE_VC_CUBIN_MOST_BYTES), or there is no host memory. */
+unsigned char *tide_vc_cubin_copy(const void *image, size_t *ret_n_bytes);
 
 #endif

@@ -77,6 +77,13 @@ static bool is_fat(const unsigned char *fat) {
     return fat != NULL && read_number(fat, 4) == FAT_MAGIC;
 }
 
+size_t tide_vc_image_bytes(const void *fat_binary) {
+    const unsigned char *fat = fat_binary;
+    uint64_t n_header = is_fat(fat) ? read_number(fat + FAT_HEADER_AT, 2) : 0;
+    uint64_t n_entries = is_fat(fat) ? read_number(fat + FAT_SIZE_AT, 8) : SIZE_MAX;
+    return n_entries > SIZE_MAX - n_header ? SIZE_MAX : n_header + n_entries;
+}
+
 bool tide_vc_image_choose(const void *fat_binary, int capability, tide_vc_image *ret_image) {
     if (!is_fat(fat_binary)) {
         return false;

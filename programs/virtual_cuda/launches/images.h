@@ -8,6 +8,7 @@
 #define TIDE_VIRTUAL_CUDA_IMAGES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* The versions of an image, as 90 for 9.0. */
 typedef struct tide_vc_image {
@@ -21,6 +22,9 @@ typedef struct tide_vc_image {
  * code of the same major version and the highest minor version not above the card's; otherwise the
  * highest PTX not above it, which the driver compiles. False if it has neither. */
 bool tide_vc_image_choose(const void *fat_binary, int capability, tide_vc_image *ret_image);
+
+/* The bytes of a fat binary from the header of 16 bytes; SIZE_MAX: it has no such header. */
+size_t tide_vc_image_bytes(const void *fat_binary);
 
 /* Whether a fat binary that could be read whole has no image for such a card. The card cannot
  * launch its kernels. */

@@ -20,7 +20,7 @@
 
 #define UNREAD "the image of its module was not read: it is PTX, or in another format"
 #define FAT_WRAPPER 0x466243b1u /* before the address of a fat binary */
-enum { VARIABLE_UNIT = 4096, MOST_FILE_BYTES = 256 << 20 };
+enum { VARIABLE_UNIT = 4096, LEAST_FILE_BYTES = 16 /* a fat binary's header */ };
 
 typedef struct module {
     const void *handle;
@@ -80,8 +80,23 @@ static bool read_image(const void *image, module *ret) {
         memcpy(&image, (const char *)image + 8, sizeof(image));
         return read_fat(image, ret);
     }
-    size_t n_bytes = tide_vc_cubin_bytes(image);
-    return n_bytes > 0 ? read_code(image, n_bytes, ret) : read_fat(image, ret);
+    if (!tide_vc_cubin_is(image)) {
+        return read_fat(image, ret);
+    }
+    size_t n_bytes = 0;
+    unsigned char *code = tide_vc_cubin_copy(image, &n_bytes);
+    bool is_read = code != NULL && read_code(code, n_bytes, ret);
+    free(code);
+    return is_read;
+}
+
+/* An image of which all bytes are known: a file. It has no wrapper, which contains an address. */
+static bool read_within(const unsigned char *image, size_t n_bytes, module *ret) {
+    if (n_bytes < LEAST_FILE_BYTES) {
+        return false;
+    }
+    return tide_vc_cubin_is(image) ? read_code(image, n_bytes, ret)
+                                   : tide_vc_image_bytes(image) <= n_bytes && read_fat(image, ret);
 }
 
 /* ---- modules ---- */
@@ -102,11 +117,7 @@ static bool put(module made) {
     return true;
 }
 
-void tide_vc_module_read(void *handle, const void *image) {
-    module made = {.handle = handle};
-    if (image == NULL || !read_image(image, &made)) {
-        return;
-    }
+static void keep(module made) {
     pthread_mutex_lock(&lock);
     bool is_kept = put(made);
     pthread_mutex_unlock(&lock);
@@ -116,17 +127,24 @@ void tide_vc_module_read(void *handle, const void *image) {
     }
 }
 
+void tide_vc_module_read(void *handle, const void *image) {
+    module made = {.handle = handle};
+    if (image != NULL && read_image(image, &made)) {
+        keep(made);
+    }
+}
+
 void tide_vc_module_read_file(void *handle, const char *path) {
+    module made = {.handle = handle};
     FILE *file = path != NULL ? fopen(path, "rbe") : NULL;
     unsigned char *bytes = NULL;
     if (file != NULL && fseek(file, 0, SEEK_END) == 0) {
         long n_bytes = ftell(file);
-        /* Zeros after the end: what is read of a short file is no image. */
-        bytes = n_bytes > 0 && n_bytes <= MOST_FILE_BYTES ? calloc(1, (size_t)n_bytes + 64) : NULL;
+        bytes = n_bytes > 0 && n_bytes <= TIDE_VC_CUBIN_MOST_BYTES ? malloc((size_t)n_bytes) : NULL;
         if (bytes != NULL && fseek(file, 0, SEEK_SET) == 0 &&
             fread(bytes, 1, (size_t)n_bytes, file) == (size_t)n_bytes &&
-            tide_vc_cubin_bytes(bytes) <= (size_t)n_bytes) {
-            tide_vc_module_read(handle, bytes);
+            read_within(bytes, (size_t)n_bytes, &made)) {
+            keep(made);
         }
     }
     free(bytes);

@@ -24,6 +24,7 @@
 #define PASSES(...)
 #define OUTPUT(i, n_bytes) | TIDE_VC_SIMULATED
 #define OUTPUT_OF(i, j) | TIDE_VC_SIMULATED
+#define OUTPUTS(i, ...) | TIDE_VC_SIMULATED
 #define WRITES(i) | TIDE_VC_SIMULATED
 #define LENDS(i, j, lent) | TIDE_VC_SIMULATED
 #define WRITES_DESCRIBED(i, n_data) | TIDE_VC_SIMULATED

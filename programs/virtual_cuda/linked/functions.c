@@ -17,8 +17,8 @@ static bool begins(const char *text, const char *beginning) {
 /* Functions whose arguments differ between CUDA 12 and 13 under one name. */
 static bool has_two_meanings(const char *name) {
     static const char *const NAMES[] = {"cudaGetDeviceProperties", "cudaGraphNodeGetDependencies",
-                                        "cudaMemAdvise", "cudaMemPrefetchAsync",
-                                        "cudaStreamGetCaptureInfo"};
+                                        "cudaMemAdvise",           "cudaMemPrefetchAsync",
+                                        "cudaMemcpyBatchAsync",    "cudaStreamGetCaptureInfo"};
     for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
         size_t n = strlen(NAMES[i]);
         if (strncmp(name, NAMES[i], n) == 0 && (name[n] == '\0' || begins(name + n, "_pt"))) {
@@ -30,7 +30,7 @@ static bool has_two_meanings(const char *name) {
 
 static int refuse_meaning(void) {
     tide_vc_refused("cudaGetDeviceProperties, cudaGraphNodeGetDependencies, cudaMemAdvise, "
-                    "cudaMemPrefetchAsync, cudaStreamGetCaptureInfo",
+                    "cudaMemPrefetchAsync, cudaMemcpyBatchAsync, cudaStreamGetCaptureInfo",
                     "two versions of CUDA are in this process, 12 and 13, and these functions "
                     "differ between them");
     return tide_vc_fail(TIDE_VC_NOT_SUPPORTED);

@@ -302,7 +302,7 @@ TIDE_VC_EXPORT int cudaGraphInstantiate(void **ret_executable, void *graph,
     return cudaGraphInstantiateWithFlags(ret_executable, graph, flags);
 }
 
-/* cudaGraphInstantiateParams. */
+/* cudaGraphInstantiateParams, and CUDA_GRAPH_INSTANTIATE_PARAMS of the driver. */
 typedef struct instantiation {
     unsigned long long flags;
     void *upload_stream;
@@ -311,10 +311,11 @@ typedef struct instantiation {
 } instantiation;
 
 TIDE_VC_EXPORT int cudaGraphInstantiateWithParams(void **ret_executable, void *graph,
-                                                  instantiation *parameters) {
-    int status = cudaGraphInstantiateWithFlags(ret_executable, graph, parameters->flags);
-    parameters->failed_node = NULL;
-    parameters->result = status != TIDE_VC_OK;
+                                                  void *parameters) {
+    instantiation *of = parameters;
+    int status = cudaGraphInstantiateWithFlags(ret_executable, graph, of->flags);
+    of->failed_node = NULL;
+    of->result = status != TIDE_VC_OK;
     return status;
 }
 

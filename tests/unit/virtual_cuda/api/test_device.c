@@ -15,6 +15,11 @@
 
 enum { OK = 0, INVALID_VALUE = 1, INVALID_DEVICE = 101, ROOM = 2048 };
 
+int cudaDeviceCanAccessPeer(int *ret_can, int device, int peer);
+int cudaDeviceGetP2PAttribute(int *ret_value, int attribute, int device, int peer);
+int cuDeviceCanAccessPeer(int *ret_can, int device, int peer);
+int cuDeviceGetP2PAttribute(int *ret_value, int attribute, int device, int peer);
+
 static int use_two_cards(void **state) {
     (void)state;
     return setenv("TIDEMARK_VIRTUAL_CARDS", "h100-80+t4-16", 1);
@@ -134,6 +139,35 @@ static void limits_are_what_the_program_set(void **state) {
     assert_int_equal(cuCtxSetLimit(PRINTF, (size_t)1 << 20), OK);
 }
 
+/* Two functions with one answer, under the names of the runtime and of the driver. */
+static void peers_have_one_answer(void **state) {
+    (void)state;
+    enum { RANK = 1, ACCESS = 2, NATIVE_ATOMICS = 3, ARRAYS = 4, UNKNOWN = 9 };
+    int can = 77, value = 77;
+    (void)cudaGetLastError();
+    assert_int_equal(cudaDeviceCanAccessPeer(&can, 0, 1), OK);
+    assert_int_equal(can, 1);
+    assert_int_equal(cudaDeviceGetP2PAttribute(&value, ACCESS, 0, 1), OK);
+    assert_int_equal(value, can);
+    value = 77;
+    assert_int_equal(cuDeviceGetP2PAttribute(&value, ACCESS, 1, 0), OK);
+    assert_int_equal(value, can);
+    assert_int_equal(cudaDeviceGetP2PAttribute(&value, NATIVE_ATOMICS, 0, 1), OK);
+    assert_int_equal(value, can);
+    assert_int_equal(cudaDeviceGetP2PAttribute(&value, ARRAYS, 0, 1), OK);
+    assert_int_equal(value, 0);
+    assert_int_equal(cudaDeviceGetP2PAttribute(&value, RANK, 0, 1), OK);
+    assert_int_equal(value, 0);
+    assert_int_equal(cuDeviceCanAccessPeer(&can, 1, 1), OK);
+    assert_int_equal(can, 0);
+    assert_int_equal(cuDeviceGetP2PAttribute(&value, ACCESS, 1, 1), INVALID_DEVICE);
+    assert_int_equal(cuDeviceGetP2PAttribute(&value, UNKNOWN, 0, 1), INVALID_VALUE);
+    assert_int_equal(cuDeviceCanAccessPeer(&can, 0, 2), INVALID_DEVICE);
+    assert_int_equal(cudaGetLastError(), OK);
+    assert_int_equal(cudaDeviceCanAccessPeer(&can, 0, 2), INVALID_DEVICE);
+    assert_int_equal(cudaGetLastError(), INVALID_DEVICE);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_cards_are_there),
@@ -142,6 +176,7 @@ int main(void) {
         cmocka_unit_test(blocks_fit_by_threads_and_shared_memory),
         cmocka_unit_test(one_account_serves_all),
         cmocka_unit_test(limits_are_what_the_program_set),
+        cmocka_unit_test(peers_have_one_answer),
     };
     return cmocka_run_group_tests(tests, use_two_cards, NULL);
 }

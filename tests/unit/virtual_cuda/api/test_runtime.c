@@ -25,7 +25,15 @@ int cudaMemRangeGetAttribute(void *value, size_t n_value, int attribute, const v
                              size_t n_bytes);
 int cuGetExportTable(const void **table, const void *identifier);
 int cudaGraphCreate(void **graph, unsigned flags);
+int cudaGraphGetNodes(void *graph, void **nodes, size_t *n_nodes);
+int cudaStreamCreate(void **stream);
+int cudaStreamBeginCapture(void *stream, int mode);
+int cudaStreamEndCapture(void *stream, void **graph);
 int cudaGraphInstantiate(void **executable, void *graph, unsigned long long flags);
+
+int cudaMemcpyBatchAsync(void *const *to, const void *const *from, const size_t *n_bytes, size_t n,
+                         void *attributes, size_t *attributes_at, size_t n_attributes,
+                         void *failed_or_stream, void *stream);
 
 enum { REFUSED = 125, OTHERWISE = 3, LAST_PREFETCH = 4, NOT_FOUND = 500 };
 
@@ -121,6 +129,40 @@ static int older_forms(void) {
     return is_right ? 0 : OTHERWISE;
 }
 
+/* Until CUDA 12 the place of the failed copy is before the stream, and in CUDA 13 that is the
+ * stream. */
+static int list_of_copies_of_12(void) {
+    char from[] = "abc";
+    char to[] = "...";
+    void *const targets[] = {to};
+    const void *const sources[] = {from};
+    const size_t n_bytes[] = {2};
+    size_t failed = 77;
+    bool is_copied =
+        cudaMemcpyBatchAsync(targets, sources, n_bytes, 1, NULL, NULL, 0, &failed, NULL) == 0 &&
+        strcmp(to, "ab.") == 0;
+    return is_copied && failed == SIZE_MAX ? 0 : OTHERWISE;
+}
+
+static int list_of_copies_of_13(void) {
+    char from[] = "abc";
+    char to[] = "...";
+    void *const targets[] = {to};
+    const void *const sources[] = {from};
+    const size_t n_bytes[] = {2};
+    /* the word after the last argument is the caller's */
+    return cudaMemcpyBatchAsync(targets, sources, n_bytes, 1, NULL, NULL, 0, NULL, to) == 0 &&
+                   strcmp(to, "ab.") == 0
+               ? 0
+               : OTHERWISE;
+}
+
+static void test_a_list_of_copies_in_either_form(void **state) {
+    (void)state;
+    assert_int_equal(in_child(CUDART_12, list_of_copies_of_12), 0);
+    assert_int_equal(in_child(NULL, list_of_copies_of_13), 0);
+}
+
 /* A runtime asks for this table first. */
 static const unsigned char TABLE[] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a,
                                       0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
@@ -150,6 +192,36 @@ static void test_a_runtime_of_its_own_is_named_by_its_object(void **state) {
     assert_non_null(strstr(said, "libcudart.so.12, which the program took functions from by its"));
 }
 
+/* CUDA 12.8 also returns which copy failed. The stream captures, so the copy becomes a node of its
+ * graph only if it is on that stream. */
+static int list_of_copies(void) {
+    typedef int list_of_12(void *const *, const void *const *, const size_t *, size_t, void *,
+                           size_t *, size_t, size_t *, void *);
+    static const char *const NAMES[] = {"cudaMemcpyBatchAsync", "cudaMemcpyBatchAsync_ptsz"};
+    char from[8] = "source", to[8] = "";
+    void *const all_to[] = {to};
+    const void *const all_from[] = {from};
+    const size_t n_bytes[] = {sizeof(from)};
+    bool is_right = true;
+    for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
+        list_of_12 *copy = NULL;
+        void *stream = NULL, *graph = NULL;
+        size_t failed = 7, n_nodes = 0;
+        *(void **)&copy = dlsym(RTLD_DEFAULT, NAMES[i]);
+        is_right = is_right && copy != NULL && cudaStreamCreate(&stream) == 0 &&
+                   cudaStreamBeginCapture(stream, 0) == 0 &&
+                   copy(all_to, all_from, n_bytes, 1, NULL, NULL, 0, &failed, stream) == 0 &&
+                   failed == SIZE_MAX && cudaStreamEndCapture(stream, &graph) == 0 &&
+                   cudaGraphGetNodes(graph, NULL, &n_nodes) == 0 && n_nodes == 1;
+    }
+    return is_right ? 0 : OTHERWISE;
+}
+
+static void test_a_list_of_copies_has_its_versions_arguments(void **state) {
+    (void)state;
+    assert_int_equal(in_child(CUDART_12, list_of_copies), 0);
+}
+
 static void test_older_forms_of_functions(void **state) {
     (void)state;
     assert_int_equal(in_child(CUDART_11, older_forms), 0);
@@ -163,6 +235,8 @@ int main(void) {
         cmocka_unit_test(test_an_entry_point_in_cuda_11_has_no_fourth_argument),
         cmocka_unit_test(test_a_runtime_of_its_own_is_named_by_its_object),
         cmocka_unit_test(test_older_forms_of_functions),
+        cmocka_unit_test(test_a_list_of_copies_in_either_form),
+        cmocka_unit_test(test_a_list_of_copies_has_its_versions_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,7 +54,7 @@ int cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t height)
 int cudaMemset3D(pitched to, int value, box size);
 int cudaMemcpyBatchAsync(void *const *to, const void *const *from, const size_t *n_bytes, size_t n,
                          void *attributes, size_t *attributes_at, size_t n_attributes,
-                         void *stream);
+                         void *stream); /* CUDA 13; test_runtime.c calls the form of CUDA 12 */
 int cudaDeviceReset(void);
 int cuMemcpy2D_v2(const copy2 *what);
 int cuMemsetD2D16_v2(uint64_t to, size_t pitch, unsigned short value, size_t width, size_t height);

@@ -1,14 +1,17 @@
 /* test_modules.c - variables of modules and parameters of their kernels, by the calls of a program.
  * The image is built here like a compiler's. */
-#define _POSIX_C_SOURCE 200809L /* setenv */
+#define _GNU_SOURCE /* setenv, MAP_ANONYMOUS */
 #include <elf.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -166,6 +169,79 @@ static void text_and_damaged_images_are_refused(void **state) {
     assert_int_equal(cuModuleGetGlobal_v2(&address, NULL, module, "table"), NOT_SUPPORTED);
 }
 
+/* Loads a damaged image: the program goes on, and its variable is found or not. */
+static void use_damaged(int status, void *module) {
+    uint64_t address = 0;
+    assert_int_equal(status, OK);
+    status = cuModuleGetGlobal_v2(&address, NULL, module, "table");
+    assert_true(status == OK || status == NOT_FOUND || status == NOT_SUPPORTED);
+    assert_int_equal(cuModuleUnload(module), OK);
+}
+
+static void load_from_memory(unsigned char *at) {
+    void *module = NULL;
+    memcpy(at, image, sizeof(image));
+    use_damaged(cuModuleLoadData(&module, at), module);
+}
+
+static void load_from_file(const char *path, size_t n_bytes) {
+    void *module = NULL;
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(image, 1, n_bytes, file), n_bytes);
+    assert_int_equal(fclose(file), 0);
+    use_damaged(cuModuleLoad(&module, path), module);
+}
+
+/* No memory is mapped after the image, and a file ends there. */
+static void a_damaged_image_does_not_end_the_program(void **state) {
+    static const unsigned char WRONG[] = {0, 1, 0x7f, 0x80, 0xff};
+    size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    char path[] = "damaged_cubin_XXXXXX";
+    int made = mkstemp(path);
+    unsigned char *pages =
+        mmap(NULL, 2 * page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(made >= 0 && close(made) == 0 && pages != MAP_FAILED);
+    assert_int_equal(mprotect(pages + page_bytes, page_bytes, PROT_NONE), 0);
+    for (size_t n = 0; n <= sizeof(image); n += 8) {
+        load_from_file(path, n);
+    }
+    for (size_t i = 0; i < sizeof(image); i++) {
+        size_t section = i >= AT_SECTIONS ? (i - AT_SECTIONS) / sizeof(Elf64_Shdr) : N_SECTIONS;
+        bool is_header = i < sizeof(Elf64_Ehdr) || section < N_SECTIONS;
+        for (size_t j = 0; j < sizeof(WRONG) && (is_header || i % 16 == j); j++) {
+            make_image(state);
+            image[i] = WRONG[j];
+            load_from_file(path, sizeof(image));
+            if (image[0] == ELFMAG0) { /* another beginning is a fat binary's or PTX */
+                load_from_memory(pages + page_bytes - sizeof(image));
+            }
+        }
+    }
+    assert_int_equal(munmap(pages, 2 * page_bytes), 0);
+    assert_int_equal(unlink(path), 0);
+}
+
+/* The size of a fat binary in a file is its own word; a wrapper contains an address. */
+static void a_damaged_file_of_another_kind_is_not_read(void **state) {
+    (void)state;
+    static const uint32_t WORDS[][4] = {
+        {0xBA55ED50, 16 << 16 | 1, 0xffffff00, 0},          /* 4 GB of entries */
+        {0xBA55ED50, 16 << 16 | 1, 0xffffffff, 0xffffffff}, /* beyond all memory */
+        {0xBA55ED50, 0xffff0001, 64, 0},                    /* entries after the end */
+        {0x466243b1, 1, 0x1000, 0}};                        /* a wrapper */
+    char path[] = "damaged_fatbin_XXXXXX";
+    int made = mkstemp(path);
+    assert_true(made >= 0 && close(made) == 0);
+    for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); i++) {
+        memset(image, 0x01, sizeof(image));
+        memcpy(image, WORDS[i], sizeof(WORDS[i]));
+        load_from_file(path, sizeof(image));
+        load_from_file(path, sizeof(WORDS[i]));
+    }
+    assert_int_equal(unlink(path), 0);
+}
+
 static void a_linked_variable_has_a_size(void **state) {
     (void)state;
     char host = 0;
@@ -201,6 +277,8 @@ int main(void) {
         cmocka_unit_test_setup(a_variable_has_its_address_and_size, make_image),
         cmocka_unit_test_setup(parameters_are_counted, make_image),
         cmocka_unit_test_setup(text_and_damaged_images_are_refused, make_image),
+        cmocka_unit_test_setup(a_damaged_image_does_not_end_the_program, make_image),
+        cmocka_unit_test_setup(a_damaged_file_of_another_kind_is_not_read, make_image),
         cmocka_unit_test(a_linked_variable_has_a_size),
         cmocka_unit_test(a_pool_knows_who_may_use_it),
     };

@@ -20,8 +20,9 @@ typedef int status_function(void);
 #define REFUSING(name, status, error)                                                              \
     { #name, (name), (status), (error) }
 // NOLINTBEGIN(readability-identifier-naming): names of NVIDIA's
-status_function cudaArrayGetInfo, cuArrayGetDescriptor_v2, nvmlVgpuTypeGetName, cublasXtCreate,
-    cublasLtMatmulPreferenceGetAttribute, cudnnGetCallback, cufftXtSetGPUs,
+status_function cudaArrayGetInfo, cuArrayGetDescriptor_v2, cuLibraryGetKernelCount,
+    cuModuleGetFunctionCount, nvmlVgpuTypeGetName, cublasXtCreate,
+    cublasLtMatrixTransformDescGetAttribute, cudnnGetCallback, cufftXtSetGPUs,
     cuptiActivityDisableContext, cusolverSpCreate, cusparseCsrGet, cusparseLtMatDescGetAttribute,
     ncclParamGetI32, nvjpegCreate, nvshmem_barrier;
 typedef struct file_error {
@@ -55,9 +56,12 @@ static void each_library_refuses_by_its_own_error(void **state) {
     } CALLS[] = {
         REFUSING(cudaArrayGetInfo, 801, "cudaErrorNotSupported"),
         REFUSING(cuArrayGetDescriptor_v2, 801, "CUDA_ERROR_NOT_SUPPORTED"),
+        /* like their lists: a program must not conclude that a module has no kernel */
+        REFUSING(cuLibraryGetKernelCount, 801, "CUDA_ERROR_NOT_SUPPORTED"),
+        REFUSING(cuModuleGetFunctionCount, 801, "CUDA_ERROR_NOT_SUPPORTED"),
         REFUSING(nvmlVgpuTypeGetName, 3, "NVML_ERROR_NOT_SUPPORTED"),
         REFUSING(cublasXtCreate, 15, "CUBLAS_STATUS_NOT_SUPPORTED"),
-        REFUSING(cublasLtMatmulPreferenceGetAttribute, 15, "CUBLAS_STATUS_NOT_SUPPORTED"),
+        REFUSING(cublasLtMatrixTransformDescGetAttribute, 15, "CUBLAS_STATUS_NOT_SUPPORTED"),
         REFUSING(cudnnGetCallback, 3000, "CUDNN_STATUS_NOT_SUPPORTED"),
         REFUSING(cufftXtSetGPUs, 16, "CUFFT_NOT_SUPPORTED"),
         REFUSING(cuptiActivityDisableContext, 27, "CUPTI_ERROR_NOT_SUPPORTED"),
@@ -87,6 +91,8 @@ static void results_of_other_kinds_are_no_success(void **state) {
     assert_true(dot != dot);
     assert_true(wide != wide);
     assert_string_equal(last_refused, "cublasDdot");
+    double _Complex both = cublasZdotu(1, pair, 1, pair, 1);
+    assert_true(creal(both) != creal(both) && cimag(both) != cimag(both));
     assert_null(nvshmem_calloc(1, 8));
     assert_int_equal(cuFileDriverOpen().status, 5007);
     assert_null(tide_vc_error_name(find("cublasSdot")));

@@ -29,6 +29,8 @@ int cudaGraphInstantiate(void **ret_executable, void *graph, unsigned long long 
 int cudaGraphLaunch(void *executable, void *stream);
 int cudaMemcpyAsync(void *to, const void *from, size_t n_bytes, int kind, void *stream);
 int cudaMemsetAsync(void *to, int value, size_t n_bytes, void *stream);
+int cuGraphExecGetFlags(void *executable, uint64_t *ret_flags);
+int cuGraphInstantiateWithParams(void **ret_executable, void *graph, void *parameters);
 int cuGraphExecUpdate(void *executable, void *graph, void **ret_node, int *ret_result);
 int cuGraphExecUpdate_v2(void *executable, void *graph, update *ret_update);
 int cuStreamBeginCapture_v2(void *stream, int mode);
@@ -184,11 +186,33 @@ static int end(void **state) {
            cudaFree(memory);
 }
 
+/* The driver's parameters are read and written like the runtime's. */
+static void the_driver_instantiates_with_parameters(void **state) {
+    (void)state;
+    enum { FREES_ON_LAUNCH = 1 };
+    struct {
+        uint64_t flags;
+        void *upload_stream, *failed_node;
+        int result;
+    } parameters = {FREES_ON_LAUNCH, NULL, memory, 99};
+    void *executable = NULL;
+    void *graph = capture("fc");
+    uint64_t flags = 0;
+    assert_int_equal(cuGraphInstantiateWithParams(&executable, graph, &parameters), OK);
+    assert_int_equal(parameters.result, 0);
+    assert_null(parameters.failed_node);
+    assert_int_equal(cuGraphExecGetFlags(executable, &flags), OK);
+    assert_int_equal(flags, FREES_ON_LAUNCH);
+    assert_int_equal(cudaGraphExecDestroy(executable), OK);
+    assert_int_equal(cudaGraphDestroy(graph), OK);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_graph_of_the_same_shape_is_taken),
         cmocka_unit_test(another_shape_is_refused_with_the_reason),
         cmocka_unit_test(the_driver_says_the_same),
+        cmocka_unit_test(the_driver_instantiates_with_parameters),
         cmocka_unit_test(names_mean_the_form_of_the_programs_version),
         cmocka_unit_test(a_version_that_is_served_comes_first),
     };
