@@ -173,7 +173,7 @@ static void add_margin(const tide_run_answer *of, tide_run_place at, tide_text *
     tide_card card;
     char host[TIDE_BYTES_TEXT];
     if (shares_host(of, at)) {
-        tide_text_add(to, " for the host, of which the program took %s here%s",
+        tide_text_add(to, " for the host, of which the program used %s here%s",
                       tide_bytes_format(of->launch->host_peak_bytes, host),
                       tide_run_is_job(of) ? " in its largest process" : "");
     }
@@ -188,13 +188,12 @@ static void add_margin(const tide_run_answer *of, tide_run_place at, tide_text *
 static void add_verdict(const tide_run_answer *of, tide_run_place at, tide_text *to) {
     char bytes[TIDE_BYTES_TEXT];
     bool has_failed = tide_run_has_failed(of);
-    const tide_left_pool *pool = tide_run_small_pool(of);
-    if (pool != NULL) {
+    if (tide_run_add_refusal(of, NULL)) {
         tide_text_add(to, "it does not fit ");
         add_card(of, at, to);
         add_limit(of, to);
         tide_text_add(to, ": ");
-        tide_run_add_small_pool(pool, to);
+        (void)tide_run_add_refusal(of, to);
         tide_text_add(to, "; until then, ");
         return;
     }
@@ -210,8 +209,7 @@ static void add_verdict(const tide_run_answer *of, tide_run_place at, tide_text 
     }
     if (!has_failed && shares_host(of, at)) {
         tide_text_add(
-            to,
-            " if the host and other programs take no more than %s of the memory that they share",
+            to, " if the host and other programs use no more than %s of the memory that they share",
             tide_bytes_format(tide_run_left_of(of, at), bytes));
     }
     tide_text_add(to, "%s ", has_failed ? "," : ":");
@@ -332,20 +330,19 @@ static void tell_nothing(const tide_run_answer *of) {
     if (of->list->n_inexact > 0) {
         tide_run_tell_inexact(of);
     }
-    if (has_failed && of->config->cards != NULL && tide_run_small_pool(of) == NULL) {
+    if (has_failed && of->config->cards != NULL && !tide_run_add_refusal(of, NULL)) {
         tide_run_tell_cause(of);
     }
     if (has_failed) {
         tide_run_tell_host_limit(of);
         return;
     }
-    /* A program with its own runtime probably has no PyTorch. */
     tide_run_tell_linked(of);
     tide_cli_note(TIDE_COMMAND_RUN, "no process of the program allocated GPU memory%s",
-                  of->list->n_linked > 0
-                      ? ""
-                      : ". Does it ask for the device cuda, and does its PyTorch have CUDA (python "
-                        "-c 'import torch; print(torch.version.cuda)')?");
+                  tide_run_has_pytorch(of)
+                      ? ". Does it ask for the device cuda, and does its PyTorch have CUDA (python "
+                        "-c 'import torch; print(torch.version.cuda)')?"
+                      : "");
 }
 
 /* The card on which the process ran out of memory, which need not be the fullest. */
@@ -381,6 +378,7 @@ void tide_run_tell(const tide_run_answer *answer) {
         tide_run_tell_other_cards(answer, at);
     }
     tide_run_tell_pools(answer);
+    tide_run_tell_xla(answer);
     tide_run_tell_spill(answer);
     tell_peak(answer, at, is_peak_told);
     if (tide_run_is_job(answer)) {
@@ -396,7 +394,7 @@ void tide_run_tell(const tide_run_answer *answer) {
         tide_run_tell_nccl(answer);
         tide_run_tell_assumed(answer);
         tide_run_tell_inexact(answer);
-        if (tide_run_small_pool(answer) == NULL) {
+        if (!tide_run_add_refusal(answer, NULL)) {
             tide_run_tell_cause(answer);
         }
     }

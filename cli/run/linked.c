@@ -39,11 +39,7 @@ static bool is_named(const tide_left_list *list, size_t row, const char *name) {
 
 /* PyTorch imports cuda.bindings, and allocates nothing by it. */
 static bool is_imported_by_pytorch(const tide_run_answer *of, const char *path) {
-    bool is_pytorch = false;
-    for (size_t i = 0; i < of->list->n_processes; i++) {
-        is_pytorch = is_pytorch || strcmp(tide_run_who(of->processes[i].snapshot), "PyTorch") == 0;
-    }
-    return is_pytorch && strstr(path, "/cuda/bindings/") != NULL;
+    return tide_run_has_pytorch(of) && strstr(path, "/cuda/bindings/") != NULL;
 }
 
 void tide_run_tell_linked(const tide_run_answer *of) {

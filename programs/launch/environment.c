@@ -175,6 +175,29 @@ static void add_smi(builder *to, const tide_launch *launch) {
     join(to, "PATH", launch->library, NULL);
 }
 
+/* XLA builds CUDA graphs node by node, and times kernels to choose among them: a virtual card has
+ * neither. The user's own flags win. */
+static void add_xla(builder *to) {
+    static const char *const FLAGS[] = {"--xla_gpu_enable_command_buffer=",
+                                        "--xla_gpu_autotune_level=0"};
+    char text[4 * TIDE_LAUNCH_PATH_BYTES];
+    for (size_t i = 0; i < sizeof(FLAGS) / sizeof(FLAGS[0]); i++) {
+        const char *old = find(to, "XLA_FLAGS");
+        char name[sizeof("--xla_gpu_enable_command_buffer=")];
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(FLAGS[i], "="), FLAGS[i]);
+        if (old != NULL && strstr(old, name) != NULL) {
+            continue;
+        }
+        int n = snprintf(text, sizeof(text), "%s%s%s", old != NULL ? old : "",
+                         old != NULL ? " " : "", FLAGS[i]);
+        if (n >= (int)sizeof(text)) {
+            to->no_memory = true;
+            return;
+        }
+        set(to, "XLA_FLAGS", text);
+    }
+}
+
 static void add_card(builder *to, const tide_launch *launch, const tide_launch_config *config) {
     set(to, "TIDEMARK_VIRTUAL_CARDS", config->cards);
     set(to, "TIDEMARK_VALUES", config->values);
@@ -190,6 +213,7 @@ static void add_card(builder *to, const tide_launch *launch, const tide_launch_c
     }
     set(to, "TIDEMARK_RUN_LIBRARY", launch->library);
     join(to, "LD_LIBRARY_PATH", launch->library, NULL);
+    add_xla(to);
     add_smi(to, launch);
 }
 

@@ -138,11 +138,15 @@ static int open_to_write(int at, const char *path, int flags, unsigned mode) {
     return result;
 }
 
-/* Opens a file of the card. */
+/* Opens a file of the card. None is made, because each of them means a card or its driver. */
 static int open_device(int at, const char *path, int flags, unsigned mode) {
     char file[TIDE_SCRATCH_PATH_BYTES];
-    return tide_scratch_device(at, path, file) ? tide_sys_open(AT_FDCWD, file, flags, mode)
-                                               : -ENAMETOOLONG;
+    if (!tide_scratch_device(at, path, file)) {
+        return -ENAMETOOLONG;
+    }
+    bool makes = (flags & O_TMPFILE) == O_TMPFILE ||
+                 ((flags & O_CREAT) != 0 && tide_sys_access(AT_FDCWD, file, F_OK, 0) == -ENOENT);
+    return makes ? -EPERM : tide_sys_open(AT_FDCWD, file, flags, mode);
 }
 
 int tide_scratch_open(int at, const char *path, int flags, unsigned mode) {

@@ -42,6 +42,10 @@ def _start():
 
     Returns False while PyTorch is not imported: call it again.
     """
+    if "jax" in sys.modules and settings.get("TIDEMARK_RUN_FOLDER") is not None:
+        from .serving import xla
+
+        xla.watch()
     cuda = sys.modules.get("torch.cuda")
     if not hasattr(cuda, "_lazy_call") or not hasattr(sys.modules["torch"], "Tensor"):
         return False

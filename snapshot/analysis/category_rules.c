@@ -11,6 +11,8 @@ static const struct {
     [TIDE_RULE_WORKSPACE] = {"workspace", "work area of cuBLAS or cuDNN"},
     [TIDE_RULE_COLLECTIVE] = {TIDE_CATEGORY_COMMUNICATION, "torch.distributed"},
     [TIDE_RULE_KV_CACHE] = {"kv_cache", "cache of keys and values"},
+    [TIDE_RULE_LOADED] = {"parameter", "model buffer of llama.cpp"},
+    [TIDE_RULE_COMPUTE] = {"compute_buffer", "compute buffer of llama.cpp"},
     [TIDE_RULE_ACCUMULATE] = {"gradient", "AccumulateGrad"},
     [TIDE_RULE_OPTIMIZER_STATE] = {"optimizer_state", "made by the optimizer and kept"},
     [TIDE_RULE_OPTIMIZER_SCRATCH] = {"temporary", "made and released by the optimizer"},

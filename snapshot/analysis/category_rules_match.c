@@ -168,6 +168,9 @@ static uint8_t built_in_rule(const traces *of) {
     if (is_cache(of)) {
         return TIDE_RULE_KV_CACHE;
     }
+    if ((of->made & TIDE_SIGN_BUFFER) != 0) {
+        return (of->made & TIDE_SIGN_PARAMETER) != 0 ? TIDE_RULE_LOADED : TIDE_RULE_COMPUTE;
+    }
     if ((of->made & TIDE_SIGN_ACCUMULATE) != 0) {
         return TIDE_RULE_ACCUMULATE;
     }

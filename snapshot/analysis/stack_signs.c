@@ -67,8 +67,24 @@ static unsigned python_signs(const char *file, const char *function) {
     return signs;
 }
 
+/* The functions of llama.cpp in which its buffers are allocated, which it lists as "model buffer",
+ * "KV buffer" and "compute buffer". */
+static unsigned llama_signs(const char *function) {
+    if (begins(function, "llama_kv_cache")) {
+        return TIDE_SIGN_GENERATES | TIDE_SIGN_CACHE;
+    }
+    if (begins(function, "llama_model") && has(function, "::load_tensors(")) {
+        return TIDE_SIGN_BUFFER | TIDE_SIGN_PARAMETER;
+    }
+    return begins(function, "ggml_backend_sched_reserve") ||
+                   begins(function, "ggml_backend_sched_alloc_graph") ||
+                   begins(function, "ggml_cuda_pool")
+               ? TIDE_SIGN_BUFFER
+               : 0U;
+}
+
 static unsigned native_signs(const char *function) {
-    unsigned signs = 0;
+    unsigned signs = llama_signs(function);
     if (begins(function, "torch::autograd::")) {
         signs |= has(function, "::apply(") || has(function, "Engine::") ? TIDE_SIGN_BACKWARD : 0U;
         signs |= has(function, "AccumulateGrad::") ? TIDE_SIGN_ACCUMULATE : 0U;

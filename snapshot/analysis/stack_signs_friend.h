@@ -25,7 +25,8 @@ typedef enum tide_stack_sign {
     TIDE_SIGN_ANNOTATED = 2048, /* within PyTorch's annotation of an optimizer's step */
     TIDE_SIGN_CLOSURE = 4096,   /* called by an optimizer, with passes of its own */
     TIDE_SIGN_GENERATES = 8192, /* within code that only generates text, and trains nothing */
-    TIDE_SIGN_CACHE = 16384     /* in code that makes or extends a cache of keys and values */
+    TIDE_SIGN_CACHE = 16384,    /* in code that makes or extends a cache of keys and values */
+    TIDE_SIGN_BUFFER = 32768    /* a buffer of llama.cpp: with TIDE_SIGN_PARAMETER of its weights */
 } tide_stack_sign;
 
 /* The signs of every stack of a snapshot, from its own frame and its callers'. The caller releases

@@ -51,11 +51,14 @@ WAYS = {
     "RTLD_DEFAULT cudaMalloc": RUNTIME,
     "cuDNN's own parts": ("found",) * 3,
     "error after success": ("no",) * 3,
+    "error after NVIDIA's own": ("no",) * 3,
+    "error after NVIDIA's own by version": ("no",) * 3,
     "error after failure": ("yes",) * 3,
     "error after failure by version": ("yes",) * 3,
     "error of dlopen": ("yes",) * 3,
     "error of dlmopen": ("yes",) * 3,
     "allocated MiB": ("no card", "64", "64"),
+    "libraries held by RTLD_NEXT": ("0",) * 3,
 }
 # The recorder alone: calls of the driver are recorded; the runtime, which calls it, is NVIDIA's.
 RECORDED = {"libcuda.so.1 cuMemAlloc_v2": LIVE}

@@ -1,5 +1,6 @@
 """Looks for two cards as programs do, by files; prints what is wrong."""
 import ctypes
+import errno
 import glob
 import os
 import pathlib
@@ -41,6 +42,22 @@ def look_in_dev():
     same("shared memory", os.path.isdir("/dev/shm") == os.path.isdir("/dev/shm/."), True)
 
 
+def resolve():
+    """The C library's realpath: what it finds, and errno."""
+    library = ctypes.CDLL(None, use_errno=True)
+    library.realpath.restype = ctypes.c_char_p
+    room = ctypes.create_string_buffer(4096)
+    rows = {b"/dev/./nvidia0": (b"/dev/nvidia0", errno.EIO), b"/dev/nvidia7": (None, errno.ENOENT),
+            b"/dev/nvidia0/a": (None, errno.ENOTDIR), b"/sys/module/nvidia": (b"/sys/module/nvidia", errno.EIO)}
+    for path, wanted in rows.items():
+        ctypes.set_errno(errno.EIO)
+        same(f"realpath {path}", (library.realpath(path, room), ctypes.get_errno()), wanted)
+    if "TIDE_TEST_MANY_CARDS" in os.environ:  # /dev/nvidia7 is hidden
+        below = ctypes.CDLL(os.environ["LD_PRELOAD"].split(":")[-1])
+        below.realpath.restype = ctypes.c_char_p
+        same("the machine's card", below.realpath(b"/dev/nvidia7", room), b"/dev/nvidia7")
+
+
 def change_nothing():
     ways = {"chmod": lambda name: os.chmod(name, 0o600), "remove": os.remove, "rename": lambda name: os.rename(name, "a"),
             "mkdir": lambda name: os.mkdir(name + "-new"), "link": lambda name: os.symlink("a", name + "-new")}
@@ -51,6 +68,16 @@ def change_nothing():
                 print(f"{way} {name} was not refused")
             except PermissionError:
                 pass
+    for name in ("/dev/nvidia9", "/proc/driver/nvidia/new"):
+        for flags in (os.O_RDWR | os.O_CREAT, os.O_WRONLY | os.O_CREAT | os.O_EXCL):
+            try:
+                os.close(os.open(name, flags, 0o600))
+                print(f"{name} was made")
+            except PermissionError:
+                pass
+    with open("/dev/nvidia0", "w", buffering=1) as file:  # with O_CREAT, as a shell's redirection
+        file.write("x\n")
+    same("what stayed in the driver's folder", sorted(os.listdir("/proc/driver/nvidia")), ["gpus", "params", "version"])
     same("what stayed", shell("ls /dev/nvidia* | wc -l"), ["5"])
 
 
@@ -83,6 +110,7 @@ def look_in_shell():
 
 
 look_in_dev()
+resolve()
 change_nothing()
 look_at_driver()
 look_in_shell()

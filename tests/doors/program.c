@@ -2,6 +2,8 @@
  * program FOLDER. One line for each way: its name, a tab, the file. */
 #define _GNU_SOURCE /* dlmopen, dlvsym, dladdr */
 #include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -45,6 +47,14 @@ static void print_errors(void) {
     (void)dlerror();
     void *found = dlsym(library, "cudaMalloc");
     printf("error after success\t%s\n", found != NULL && dlerror() == NULL ? "no" : "yes");
+    /* A name that only NVIDIA's library has. */
+    (void)dlsym(library, "cudaMissing");
+    found = dlsym(library, "cudnnGetVersion");
+    printf("error after NVIDIA's own\t%s\n", found != NULL && dlerror() == NULL ? "no" : "yes");
+    (void)dlsym(library, "cudaMissing");
+    found = dlvsym(library, "cudnnGetVersion", "libcudart.so.13");
+    printf("error after NVIDIA's own by version\t%s\n",
+           found != NULL && dlerror() == NULL ? "no" : "yes");
     found = dlsym(library, "cudaMissing");
     printf("error after failure\t%s\n", found == NULL && dlerror() != NULL ? "yes" : "no");
     found = dlvsym(library, "cudaMissing", "libcudart.so.13");
@@ -85,6 +95,7 @@ static void print_next(void *library) {
         (void)snprintf(way, sizeof(way), "RTLD_NEXT %s", NAMES[i]);
         print_file(way, next(NAMES[i]));
     }
+    /* The lookup before it has failed. */
     bool fails = next == NULL || next("cudaMalloc") == NULL || dlerror() != NULL;
     printf("error after RTLD_NEXT\t%s\n", fails ? "yes" : "no");
     print_file("RTLD_DEFAULT cudaMalloc", global != NULL ? global("cudaMalloc") : NULL);
@@ -108,6 +119,51 @@ static void print_allocation(void) {
     }
     int failed = ask(&before, &total) | allocate(&memory, (size_t)64 << 20) | ask(&after, &total);
     printf("allocated MiB\t%d\n", failed != 0 ? -1 : (int)((before - after) >> 20));
+}
+
+enum { N_CLOSINGS = 2000 };
+
+static atomic_bool is_closing;
+static atomic_int n_ends;
+
+void doors_library_ends(void);
+
+/* libclosed.so calls this at its end. */
+void doors_library_ends(void) {
+    atomic_fetch_add(&n_ends, 1);
+}
+
+static void *close_often(void *path) {
+    for (int i = 0; i < N_CLOSINGS; i++) {
+        void *library = dlopen(path, RTLD_NOW);
+        if (library != NULL) {
+            (void)dlclose(library);
+        }
+    }
+    atomic_store(&is_closing, false);
+    return NULL;
+}
+
+/* RTLD_NEXT looks through all libraries while another thread closes one. It holds none of them:
+ * each close is the last one. */
+static void print_closing(void) {
+    char path[PATH_BYTES];
+    pthread_t closer;
+    asker *next = NULL;
+    void *library = open_in("libuser.so", RTLD_NOW);
+    void *found = library != NULL ? dlsym(library, "user_next") : NULL;
+    memcpy(&next, &found, sizeof(found));
+    (void)snprintf(path, sizeof(path), "%s/libclosed.so", folder);
+    atomic_store(&is_closing, true);
+    if (next == NULL || pthread_create(&closer, NULL, close_often, path) != 0) {
+        printf("libraries held by RTLD_NEXT\tfailed\n");
+        return;
+    }
+    while (atomic_load(&is_closing)) {
+        (void)next("cudaMemset");
+    }
+    (void)pthread_join(closer, NULL);
+    printf("libraries held by RTLD_NEXT\t%d\n", N_CLOSINGS - atomic_load(&n_ends));
 }
 
 int main(int n_arguments, char **arguments) {
@@ -164,5 +220,6 @@ int main(int n_arguments, char **arguments) {
     printf("cuDNN's own parts\t%s\n", probe != NULL && probe() != 0 ? "found" : "missing");
     print_errors();
     print_allocation();
+    print_closing();
     return 0;
 }

@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "data" / "cuda_api"))
 from headers import Group, read_group  # noqa: E402
-from table import Argument, Prototype, parse, read_tables, split_parameters  # noqa: E402
+from table import Argument, Prototype, name_of, parse, read_tables, split_parameters  # noqa: E402
 
 CARD = ROOT / "programs" / "virtual_cuda"
 LIVE = ROOT / "programs" / "live" / "entries"
@@ -47,7 +47,11 @@ def check_target(name: str, effect: str, argument: Argument, size: int | None) -
         return [f"{name}: {effect}({argument.register}): the argument is no address of an output"]
     if effect == "WRITES_DESCRIBED":
         return [] if kind.target == "o" else [f"{name}: {effect}({argument.register}): the argument is no descriptor"]
-    if effect in ("OUTPUT", "WORKSPACE") and kind.target_bytes != size:
+    if effect == "WRITES" and is_on_host(argument):
+        faults.append(f"{name}: WRITES({argument.register}): {argument.name} is on the host and would stay unset")
+    if effect == "OUTPUT" and kind.target == "p" and name not in NULL_IS_AN_ANSWER:
+        faults.append(f"{name}: OUTPUT({argument.register}): {argument.name} would be NULL with a status of success")
+    if effect in ("OUTPUT", "OUTPUTS", "WORKSPACE") and kind.target_bytes != size:
         faults.append(f"{name}: {effect}({argument.register}, {size}): the header's type has {kind.target_bytes} bytes")
     if effect == "WORKSPACE" and kind.target != "i":
         faults.append(f"{name}: WORKSPACE({argument.register}): the argument is no size")
@@ -56,6 +60,36 @@ def check_target(name: str, effect: str, argument: Argument, size: int | None) -
     if effect == "DESTROYS" and kind.target not in "osv":
         faults.append(f"{name}: DESTROYS({argument.register}): the argument is no handle")
     return faults
+
+
+# Lists of 64-bit integers on the card; other outputs of that type are sizes on the host.
+ON_CARD = ("ipiv", "outputPtr")
+# No address is an answer of its own here: the stream has no green context, and no record is left.
+NULL_IS_AN_ANSWER = ("cuStreamGetGreenCtx", "cuptiActivityGetNextRecord")
+
+
+def is_on_host(argument: Argument) -> bool:
+    """WRITES only forgets bytes of the card. These outputs are the host's, or its by the default pointer mode."""
+    kind = argument.type
+    is_size = kind.target == "i" and kind.target_bytes == 8 and argument.name not in ON_CARD
+    return is_size or re.match(r"h_|num_|residual$|result$|tol$|boost_val$", argument.name) is not None
+
+
+# Descriptors of cuSPARSE that a function may write to, and the functions that write to none.
+WRITABLE_DESCRIPTOR = re.compile(r"\bcusparse(SpMat|SpVec|DnMat|DnVec)Descr_t\b")
+ONLY_READS = re.compile(r"_(bufferSize|preprocess|estimateMemory|workEstimation|compute|nnz)$|SpS[MV]_analysis$|(Get|Set)[A-Z]|^cusparse(Destroy|Create)")
+
+
+def check_described(prototype: Prototype, effects: str) -> list[str]:
+    """A function that works on a result makes it unknown."""
+    declaration = prototype.declaration
+    parameters = split_parameters(declaration[declaration.index("(") + 1:declaration.rindex(")")])
+    is_reuse = prototype.name == "cusparseSpGEMMreuse_compute"
+    if ONLY_READS.search(prototype.name) and not is_reuse:
+        return []
+    return [f"{prototype.name}: argument {a.register} ({a.name}) may be written to, and no WRITES_DESCRIBED names it"
+            for a, parameter in zip(prototype.arguments, parameters)
+            if WRITABLE_DESCRIPTOR.search(parameter) and f"WRITES_DESCRIBED({a.register}," not in effects]
 
 
 SIZES = ("m", "n", "k", "batchCount")
@@ -109,10 +143,11 @@ def verify(prototype: Prototype, effects: str, is_wide: bool = False) -> list[st
         named.add(index)
         if index >= N_WORDS:
             faults.append(f"{name}: {effect}({index}): a stub takes {N_WORDS} words")
-        size = int(second) if second and effect in ("OUTPUT", "WORKSPACE") else None
+        size = int(second) if second and effect in ("OUTPUT", "OUTPUTS", "WORKSPACE") else None
         faults += check_target(name, effect, integers[index], size)
         if effect in ("OUTPUT_OF", "LENDS") and (int(second) not in integers or integers[int(second)].type.n_bytes != 8):
             faults.append(f"{name}: {effect}({index}, {second}): the second argument is no size")
+    faults += [] if refused else check_described(prototype, effects)
     for index, argument in integers.items():
         writable = argument.type.travels == "P" and not argument.type.is_const and argument.type.target not in "oc"
         if writable and index not in named and not refused and not is_input(name, argument):
@@ -142,9 +177,13 @@ def is_input(name: str, argument: Argument) -> bool:
     target = argument.type.target
     return (argument.name in INPUTS.get(name, ())
             or (target == "s" and re.search(r"desc(r)?$|pref|layout|config|plan|^algo|algSelection", argument.name, re.I) is not None)
+            or (name.endswith("_numericBoost") and argument.name in ("tol", "boost_val"))
             or ("bufferSize" in name and (target in "vf" or not re.search("work|size|bytes|buffer", argument.name, re.I)))
             or (name.endswith("LoggerSetFile") and argument.name == "file")
             or ("Batched" in name and target == "p"))
+
+
+STREAM = re.compile(r"\b(CUstream|cudaStream_t)\b(?!\s*\*)")
 
 
 def written_type(text: str) -> str:
@@ -178,12 +217,24 @@ def verify_parameters(name: str, ours: list[str], prototypes: dict[str, Prototyp
     return [f"{name}: is written with {' '.join(ours)}, by the header {' '.join(theirs)}"]
 
 
+def verify_stream(name: str, parameters: str, prototypes: dict[str, Prototype]) -> list[str]:
+    """A parameter named `stream` is the header's stream: two pointers in each other's place have the same words."""
+    ours = [name_of(p) for p in parameters.split(",")]
+    declaration = prototypes[name].declaration if name in prototypes else "()"
+    theirs = split_parameters(declaration[declaration.index("(") + 1:declaration.rindex(")")])
+    place = next((i for i, p in enumerate(theirs) if STREAM.search(p)), None)
+    if place is None or ours.count("stream") != 1 or ours.index("stream") == place:
+        return []
+    return [f"{name}: its stream is argument {ours.index('stream')}, by the header {place}"]
+
+
 def verify_by_hand(prototypes: dict[str, Prototype]) -> list[str]:
     """The declarations in the virtual card's C files."""
     text = "".join(f.read_text() for f in sorted(CARD.rglob("*.c")))
     faults = []
     for found in re.finditer(r"^TIDE_VC_EXPORT ([\w *]+?)\b(\w+)\(([^)]*)\)[;\s]", text, re.M):
         faults += verify_parameters(found[2], written_words(found[3]), prototypes)
+        faults += verify_stream(found[2], found[3], prototypes)
         if found[2] in prototypes and (found[1].strip() == "void") != (prototypes[found[2]].result == "VOID"):
             faults.append(f"{found[2]}: returns {found[1].strip()}, by the header {prototypes[found[2]].declaration.split('(')[0]}")
     return faults
@@ -214,7 +265,7 @@ def place_of_stream(prototype: Prototype) -> int | None:
         on_stack = n_words > 2 or n_registers + n_words > 6
         at = 6 + n_stack if on_stack else n_registers
         n_stack, n_registers = n_stack + n_words * on_stack, n_registers + n_words * (not on_stack)
-        if re.search(r"\b(CUstream|cudaStream_t)\b(?!\s*\*)", parameter):
+        if STREAM.search(parameter):
             return at
     return None
 
@@ -240,7 +291,7 @@ CHANGED = {
     "cudaStreamGetCaptureInfo", "cudaStreamUpdateCaptureDependencies",
 }
 # Those written in a form that fits both.
-IN_BOTH_FORMS = {"cudaGraphExecUpdate", "cudaMemPrefetchAsync"}
+IN_BOTH_FORMS = {"cudaGraphExecUpdate", "cudaMemPrefetchAsync", "cudaMemcpyBatchAsync"}
 
 
 RUNTIME = Group(["cuda.h", "cuda_runtime_api.h"], ("__CUDA_RUNTIME_H__",))

@@ -72,6 +72,33 @@ class Faults(unittest.TestCase):
         self.assertIn("cufftDestroy: OUTPUT(0): the argument is no address of an output", faults)
         self.assertIn("curandGenerate: argument 1 (outputPtr) may be an output, and no effect names it", faults)
 
+    def test_outputs_of_the_host_that_would_stay_unset(self):
+        self.known["cusparseSpGEMM_getNumProducts"] = ("FUNCTION", ", WRITES(1))")
+        self.known["cusparseSpVV"] = ("FUNCTION", ", WRITES(4) WRITES(6))")
+        self.known["cusolverDnXgesvdp"] = ("FUNCTION", ", WRITES(23))")
+        self.known["cusolverDnXgesvdjGetResidual"] = ("FUNCTION", ", WRITES(2))")
+        self.known["cusolverDnSgesvdaStridedBatched"] = ("FUNCTION", ", OUTPUTS(19, 4, 20))")
+        self.known["cusolverDnIRSInfosGetResidualHistory"] = ("FUNCTION", ", OUTPUT(1, 8))")
+        faults = self.rows()
+        for name, index, argument in (("cusparseSpGEMM_getNumProducts", 1, "num_prods"), ("cusparseSpVV", 4, "result"),
+                                      ("cusolverDnXgesvdp", 23, "h_err_sigma"), ("cusolverDnXgesvdjGetResidual", 2, "residual")):
+            self.assertIn(f"{name}: WRITES({index}): {argument} is on the host and would stay unset", faults)
+        self.assertIn("cusolverDnSgesvdaStridedBatched: OUTPUTS(19, 4): the header's type has 8 bytes", faults)
+        self.assertIn("cusolverDnIRSInfosGetResidualHistory: OUTPUT(1): residual_history would be NULL", faults)
+
+    def test_a_result_that_stays_known(self):
+        self.known["cusparseSparseToDense"] = ("FUNCTION", ", WRITES(4))")
+        self.known["cusparseSpGEMMreuse_compute"] = ("FUNCTION", ", WORKS)")
+        faults = self.rows()
+        self.assertIn("cusparseSparseToDense: argument 2 (matB) may be written to, and no WRITES_DESCRIBED names it", faults)
+        self.assertIn("cusparseSpGEMMreuse_compute: argument 7 (matC) may be written to", faults)
+
+    def test_a_stream_in_another_place(self):
+        prototypes = check_rows.read_tables()
+        late = "void *to, const void *from, size_t n_bytes, void *stream, void *other"
+        self.assertEqual(check_rows.verify_stream("cudaMemcpyAsync", late, prototypes), ["cudaMemcpyAsync: its stream is argument 3, by the header 4"])
+        self.assertEqual(check_rows.verify_stream("cudaMallocAsync", "void **ret, size_t n_bytes, void *stream", prototypes), [])
+
     def test_a_result_in_another_register(self):
         self.known["cublasSdot"] = ("FUNCTION", ", HARMLESS)")
         self.assertIn("cublasSdot: its result travels in other registers", self.rows())

@@ -230,6 +230,7 @@ static tide_status read_folder(const tide_launch *launch, DIR *folder, tide_left
     size_t capacity = 0;
     size_t assumed_capacity = 0;
     size_t pool_capacity = 0;
+    size_t xla_capacity = 0;
     for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
         int64_t pid = tide_left_pid_of(entry->d_name, ".json");
         if (pid >= 0 && list->n_processes < TIDE_LEFT_MAX_PROCESSES) {
@@ -251,6 +252,10 @@ static tide_status read_folder(const tide_launch *launch, DIR *folder, tide_left
         pid = tide_left_pid_of(entry->d_name, ".pool");
         if (pid >= 0) {
             TIDE_TRY(tide_left_read_pools(launch, pid, &pool_capacity, list, error));
+        }
+        pid = tide_left_pid_of(entry->d_name, ".xla");
+        if (pid >= 0) {
+            TIDE_TRY(tide_left_read_xla(launch, pid, &xla_capacity, list, error));
         }
     }
     drop_empty(list);
@@ -295,5 +300,6 @@ void tide_left_fini(tide_left_list *list) {
     mem->release(mem->ctx, list->inexact);
     mem->release(mem->ctx, list->assumed);
     mem->release(mem->ctx, list->pools);
+    mem->release(mem->ctx, list->xla);
     tide_arena_fini(&list->arena);
 }

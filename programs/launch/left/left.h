@@ -98,6 +98,21 @@ typedef struct tide_left_pool {
     int64_t asked_bytes;    /* too small: that such a request needs; else -1 */
 } tide_left_pool;
 
+/* A card of a JAX program by XLA's own count, and a line that made arrays: PID.xla
+ * (python/tidemark/serving/xla.py). Unknown numbers are -1. */
+typedef struct tide_left_xla {
+    int64_t pid;
+    const char *place;   /* the program's line that failed, or the line of the arrays; "" */
+    int64_t array_bytes; /* of the arrays that this line made and that were alive at the end; else
+                            -1, and the numbers below are of a card */
+    int64_t n_arrays;
+    int64_t card;
+    int64_t peak_bytes;    /* in use at once: memory_stats() */
+    int64_t limit_bytes;   /* of the pool */
+    int64_t program_bytes; /* that the largest compiled function needs: memory_analysis() */
+    int64_t asked_bytes;   /* by a request that found no room and ended the program */
+} tide_left_xla;
+
 /* A process group of torch.distributed that the process was a member of. Its members are the ranks
  * of the world from `first` in steps of `stride`; stride 0: irregular. */
 typedef struct tide_left_group {
@@ -156,6 +171,8 @@ typedef struct tide_left_list {
     size_t n_linked;
     tide_left_pool *pools; /* by process id */
     size_t n_pools;
+    tide_left_xla *xla; /* in the order of the files */
+    size_t n_xla;
     tide_run_device devices[TIDE_RUN_DEVICES]; /* totals of node 0 by card; zeros: unused */
     int64_t failed_rank;   /* the first that failed of a larger world's ranks; -1: none */
     int failed_status;     /* its exit status; after a signal, the negative signal number */

@@ -60,6 +60,11 @@ TIDE_NODISCARD tide_status tide_left_read_pools(const tide_launch *launch, int64
 /* left_pools.c. Sorts them as tide_left_list has them. */
 void tide_left_sort_pools(tide_left_list *list);
 
+/* left_xla.c. Adds the rows of PID.xla to the list, whose array has room for *capacity. */
+TIDE_NODISCARD tide_status tide_left_read_xla(const tide_launch *launch, int64_t pid,
+                                              size_t *capacity, tide_left_list *list,
+                                              tide_error *error);
+
 /* left_assumed.c. Adds the rows of PID.assumed to the list, whose array has room for *capacity. */
 TIDE_NODISCARD tide_status tide_left_read_assumed(const tide_launch *launch, int64_t pid,
                                                   size_t *capacity, tide_left_list *list,

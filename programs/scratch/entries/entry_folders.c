@@ -63,16 +63,18 @@ TIDE_SCRATCH_EXPORT char *get_current_dir_name(void) {
     return getcwd(NULL, 0);
 }
 
-/* The path itself, if the card has the file. */
+/* The path itself, if the card has the file; a real file of that name is hidden. */
 static char *device_path(const char *path, char *text) {
     char name[TIDE_SCRATCH_PATH_BYTES];
     char file[TIDE_SCRATCH_PATH_BYTES];
-    if (!tide_scratch_device_name(AT_FDCWD, path, name) ||
-        !tide_scratch_device(AT_FDCWD, path, file)) {
+    bool fits =
+        tide_scratch_device_name(AT_FDCWD, path, name) && tide_scratch_device(AT_FDCWD, path, file);
+    int result = fits ? tide_sys_access(AT_FDCWD, file, F_OK, 0) : -ENAMETOOLONG;
+    if (result != 0) {
+        errno = -result; /* stays as it is after a success */
         return NULL;
     }
-    errno = -tide_sys_access(AT_FDCWD, file, F_OK, 0);
-    return errno == 0 ? hand_over(name, text, TIDE_SCRATCH_PATH_BYTES, ENAMETOOLONG) : NULL;
+    return hand_over(name, text, TIDE_SCRATCH_PATH_BYTES, ENAMETOOLONG);
 }
 
 static char *realpath_slowly(const char *path, char *text, char *(*next)(const char *, char *)) {
@@ -97,9 +99,8 @@ static char *realpath_slowly(const char *path, char *text, char *(*next)(const c
 TIDE_SCRATCH_EXPORT char *realpath(const char *path, char *text) {
     static char *(*next)(const char *, char *);
     TIDE_SCRATCH_NEXT(next, "realpath");
-    char *device = tide_scratch_may_be_device(path) ? device_path(path, text) : NULL;
-    if (device != NULL) {
-        return device;
+    if (tide_scratch_is_device(AT_FDCWD, path)) {
+        return device_path(path, text);
     }
     return path == NULL || !tide_scratch_has_written() ? next(path, text)
                                                        : realpath_slowly(path, text, next);

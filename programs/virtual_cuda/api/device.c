@@ -70,6 +70,13 @@ TIDE_VC_EXPORT int cudaRuntimeGetVersion(int *ret_version) {
     return TIDE_VC_OK;
 }
 
+/* That of the first release of the major version: the real library fails without a driver. */
+TIDE_VC_EXPORT int cuptiGetVersion(uint32_t *ret_version) {
+    enum { OF_CUDA_12 = 18, OF_CUDA_13 = 130000 };
+    *ret_version = tide_vc_runtime_major() >= 13 ? OF_CUDA_13 : OF_CUDA_12;
+    return TIDE_VC_OK;
+}
+
 TIDE_VC_EXPORT int cudaDeviceCanAccessPeer(int *ret_can, int device, int peer) {
     if (!is_device_number(device) || !is_device_number(peer)) {
         return tide_vc_fail(TIDE_VC_INVALID_DEVICE);

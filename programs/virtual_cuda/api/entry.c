@@ -11,6 +11,7 @@
 
 #include "programs/virtual_cuda/api/entry.h"
 #include "programs/virtual_cuda/api/export.h"
+#include "programs/virtual_cuda/doors/files.h"
 #include "programs/virtual_cuda/linked/linked.h"
 #include "programs/virtual_cuda/process/inexact.h"
 #include "programs/virtual_cuda/card/machine.h"
@@ -188,12 +189,11 @@ static void refuse_runtime(const void *caller) {
     const char *file = dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) != 0 && map != NULL
                            ? map->l_name
                            : "";
-    const char *slash = strrchr(file, '/');
-    const char *name = slash != NULL ? slash + 1 : file;
-    if (strncmp(name, "libcudart", strlen("libcudart")) == 0) {
+    const char *name = tide_vc_file_name(file);
+    if (tide_vc_is_runtime_file(file)) {
         (void)snprintf(text, sizeof(text),
-                       RUNTIME ", %s, which the program took functions from by its handle or "
-                               "its path (dlopen, ctypes.CDLL); link it instead",
+                       RUNTIME ", %s, whose own code the program calls; link it by its name "
+                               "(-lcudart)",
                        file);
     } else {
         say_cure(file, cure, sizeof(cure));

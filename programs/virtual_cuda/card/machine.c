@@ -1,5 +1,6 @@
 #define _GNU_SOURCE /* dl_iterate_phdr */
 #include "programs/virtual_cuda/card/machine.h"
+#include "programs/virtual_cuda/process/inexact.h"
 
 #include <errno.h>
 #include <link.h>
@@ -179,18 +180,28 @@ static int see_library(struct dl_phdr_info *info, size_t n_bytes, void *ret_majo
     return 0;
 }
 
-/* The first answer holds for the process: a second runtime of another version would share these
- * functions anyway. */
-int tide_vc_runtime_major(void) {
+/* Of a libcudart that is loaded; 0: there is none yet. The first holds for the process, because a
+ * second one of another version would share these functions anyway. */
+static int shared_major(void) {
     static int known;
     int major = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (major == 0) {
         dl_iterate_phdr(see_library, &major);
-        int linked = __atomic_load_n(&here.linked_version, __ATOMIC_RELAXED);
-        major = major != 0 ? major : linked / VERSIONS_A_MAJOR;
         __atomic_store_n(&known, major, __ATOMIC_RELAXED);
+        int linked = __atomic_load_n(&here.linked_version, __ATOMIC_RELAXED) / VERSIONS_A_MAJOR;
+        if (major != 0 && linked != 0 && linked != major) {
+            tide_vc_inexact("libcudart", "the process also has a CUDA runtime of another version "
+                                         "linked in: calls whose arguments differ between the two "
+                                         "versions are read as those of libcudart");
+        }
     }
-    return major != 0 ? major : 13;
+    return major;
+}
+
+int tide_vc_runtime_major(void) {
+    int shared = shared_major();
+    int linked = __atomic_load_n(&here.linked_version, __ATOMIC_RELAXED);
+    return shared != 0 ? shared : linked != 0 ? linked / VERSIONS_A_MAJOR : 13;
 }
 
 int tide_vc_runtime_add(int version) {
@@ -201,10 +212,10 @@ int tide_vc_runtime_add(int version) {
 }
 
 int tide_vc_runtime_version(void) {
-    int major = tide_vc_runtime_major();
     int linked = __atomic_load_n(&here.linked_version, __ATOMIC_RELAXED);
-    if (linked / VERSIONS_A_MAJOR == major) {
+    if (shared_major() == 0 && linked != 0) {
         return linked;
     }
+    int major = tide_vc_runtime_major();
     return major >= 13 ? 13000 : major == 12 ? 12080 : 11080;
 }

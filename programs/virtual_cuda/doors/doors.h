@@ -6,10 +6,10 @@
  * view owns dlvsym, dlopen and dlmopen. They look for the functions below by weak symbols, because
  * each object works without the others.
  *
- * What a program finds in a file of NVIDIA's is replaced by the function of that name in the global
- * scope, if one of our objects has it: the recorder's stand-in, or else the card's function. All
- * other functions, such as those of NVRTC, stay the real library's. None of these functions changes
- * what dlerror returns.
+ * What a program finds in a file of NVIDIA's is replaced by the function of that name in our
+ * objects: the recorder's stand-in, or else the card's function. All other functions, such as those
+ * of NVRTC, stay the real library's. dlerror returns what it would after the C library's own
+ * lookup: NULL after a function was found.
  */
 #ifndef TIDE_VIRTUAL_CUDA_DOORS_H
 #define TIDE_VIRTUAL_CUDA_DOORS_H

@@ -3,9 +3,13 @@
 #include <stddef.h>
 #include <string.h>
 
-static const char *base_of(const char *path) {
+const char *tide_vc_file_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash != NULL ? slash + 1 : path;
+}
+
+static bool begins(const char *name, const char *beginning) {
+    return strncmp(name, beginning, strlen(beginning)) == 0;
 }
 
 /* Whether the rest of a file's name follows a library's: ".so", ".so.13". */
@@ -21,7 +25,7 @@ static bool is_ending_with_hash(const char *rest) {
 
 static bool is_file_of(const char *path, const char *const *names, size_t n_names,
                        bool (*is_rest)(const char *rest)) {
-    const char *base = base_of(path);
+    const char *base = tide_vc_file_name(path);
     bool is = false;
     for (size_t i = 0; i < n_names; i++) {
         size_t n = strlen(names[i]);
@@ -32,10 +36,9 @@ static bool is_file_of(const char *path, const char *const *names, size_t n_name
 
 /* cuDNN has a library of its own for each part: libcudnn_graph.so.9. */
 static bool is_part_of_cudnn(const char *path) {
-    static const char PREFIX[] = "libcudnn_";
-    const char *base = base_of(path);
+    const char *base = tide_vc_file_name(path);
     const char *dot = strchr(base, '.');
-    return strncmp(base, PREFIX, sizeof(PREFIX) - 1) == 0 && dot != NULL && is_ending(dot);
+    return begins(base, "libcudnn_") && dot != NULL && is_ending(dot);
 }
 
 bool tide_vc_is_nvidia_file(const char *path) {
@@ -53,7 +56,10 @@ bool tide_vc_is_driver_file(const char *path) {
     return is_file_of(path, NAMES, sizeof(NAMES) / sizeof(NAMES[0]), is_ending);
 }
 
+bool tide_vc_is_runtime_file(const char *path) {
+    return begins(tide_vc_file_name(path), "libcudart");
+}
+
 bool tide_vc_is_own_file(const char *path) {
-    static const char PREFIX[] = "libtidemark_";
-    return strncmp(base_of(path), PREFIX, sizeof(PREFIX) - 1) == 0;
+    return begins(tide_vc_file_name(path), "libtidemark_");
 }

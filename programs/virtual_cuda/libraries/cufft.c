@@ -1,5 +1,5 @@
 /* cufft.c - cuFFT: estimates of a plan's workspace and of the bytes that its kernels move. */
-#include <stdatomic.h>
+#include <pthread.h>
 #include <stdbool.h>
 
 #include "programs/virtual_cuda/launches/launch_log.h"
@@ -8,7 +8,7 @@
 
 #include "programs/virtual_cuda/libraries/cufft.def"
 
-enum { OK = 0, ALLOC_FAILED = 2, INVALID_VALUE = 4 };
+enum { OK = 0, INVALID_PLAN = 1, ALLOC_FAILED = 2, INVALID_VALUE = 4 };
 /* cudaDataType of the computation */
 enum {
     REAL_32 = 0,
@@ -34,28 +34,51 @@ typedef struct plan {
     void *stream;
     void *work; /* owned, on the card; NULL: none, or the program lends it */
     size_t work_bytes;
-    bool is_lent; /* the program allocates the work area itself */
+    const void *lent; /* the program's work area; NULL: none */
+    bool is_lent;     /* the program allocates the work area itself */
+    bool is_used;     /* from cufftCreate to cufftDestroy; under the lock */
 } plan;
 
-enum { MOST_PLANS = 1 << 14 }; /* later plans get a guessed row */
+enum { MOST_PLANS = 1 << 14 }; /* at a time */
 static struct plans {
-    plan all[MOST_PLANS]; /* by number; each belongs to the thread that made it */
-    atomic_int n;         /* made so far; may exceed MOST_PLANS */
-} plans;
+    plan all[MOST_PLANS]; /* by number, from 1; each belongs to the thread that made it */
+    pthread_mutex_t lock;
+    int n_free, first_unused; /* the numbers of n_free destroyed plans can be used again */
+    int free_numbers[MOST_PLANS];
+} plans = {.lock = PTHREAD_MUTEX_INITIALIZER, .first_unused = 1};
 
-TIDE_VC_EXPORT int cufftCreate(int *ret_plan);
 TIDE_VC_EXPORT int cufftDestroy(int number);
 TIDE_VC_EXPORT int cufftSetAutoAllocation(int number, int is_automatic);
+TIDE_VC_EXPORT int cufftSetWorkArea(int number, void *area);
 TIDE_VC_EXPORT int cufftSetStream(int number, void *stream);
 TIDE_VC_EXPORT int cufftGetSize(int number, size_t *ret_work_bytes);
 
+/* 0: all are in use. */
+static int take_number(void) {
+    int number = 0;
+    pthread_mutex_lock(&plans.lock);
+    if (plans.n_free > 0) {
+        number = plans.free_numbers[--plans.n_free];
+    } else if (plans.first_unused < MOST_PLANS) {
+        number = plans.first_unused++;
+    }
+    plans.all[number].is_used = true;
+    pthread_mutex_unlock(&plans.lock);
+    return number;
+}
+
 /* Plans are numbers that programs pass back. */
 int cufftCreate(int *ret_plan) {
-    *ret_plan = atomic_fetch_add(&plans.n, 1) + 1;
+    int number = take_number();
+    if (number == 0) {
+        tide_vc_refused("cufftCreate", "more than 16,383 plans at a time are not simulated");
+        return ALLOC_FAILED;
+    }
+    *ret_plan = number;
     return OK;
 }
 
-/* NULL: the plan has no entry. */
+/* NULL: no plan can have this number. */
 static plan *plan_of(int number) {
     return number > 0 && number < MOST_PLANS ? &plans.all[number] : NULL;
 }
@@ -68,13 +91,31 @@ int cufftSetStream(int number, void *stream) {
     return OK;
 }
 
-/* Plans beyond MOST_PLANS have no entry and own no work area. */
 int cufftDestroy(int number) {
     plan *of = plan_of(number);
-    if (of != NULL) {
-        (void)cudaFree(of->work);
-        *of = (plan){.work = NULL};
+    if (of == NULL) {
+        return INVALID_PLAN;
     }
+    (void)cudaFree(of->work);
+    pthread_mutex_lock(&plans.lock);
+    if (of->is_used) {
+        plans.free_numbers[plans.n_free++] = number;
+    }
+    *of = (plan){.work = NULL};
+    pthread_mutex_unlock(&plans.lock);
+    return OK;
+}
+
+/* The area that the library allocated is freed: the plan uses the program's from now on. */
+int cufftSetWorkArea(int number, void *area) {
+    plan *of = plan_of(number);
+    if (of == NULL) {
+        return INVALID_PLAN;
+    }
+    (void)cudaFree(of->work);
+    of->work = NULL;
+    of->is_lent = true;
+    of->lent = area;
     return OK;
 }
 
@@ -102,8 +143,9 @@ int tide_vc_cufft_run(const char *call, int number, const void *input, const voi
         .kind = TIDE_RUN_KERNEL, .family = TIDE_RUN_LIBRARY, .flags = TIDE_RUN_GUESSED};
     tide_vc_touch(input);
     tide_vc_touch(output);
-    if (of != NULL && of->row.kind != 0) {
-        row = of->row;
+    if (of != NULL) {
+        tide_vc_touch(of->lent);
+        row = of->row.kind != 0 ? of->row : row;
     }
     tide_vc_launch_end(entry, &row, of != NULL ? of->stream : NULL, call);
     return OK;

@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "programs/virtual_cuda/api/export.h"
+
 /* Transforms of one shape. Types are cudaDataType. */
 typedef struct tide_vc_transforms {
     int n_dimensions;
@@ -12,12 +14,16 @@ typedef struct tide_vc_transforms {
     long long n;
 } tide_vc_transforms;
 
+/* A plan without transforms. Numbers of destroyed plans are used again. A cufftResult. */
+TIDE_VC_EXPORT int cufftCreate(int *ret_number);
+
 /* The plan does these transforms from now on. Its work area is allocated on the card, unless the
  * program lends it. `call` is named in reports. A cufftResult. */
 int tide_vc_cufft_make(const char *call, int number, const tide_vc_transforms *what,
                        size_t *ret_work_bytes);
 
-/* Only estimates the work area. */
+/* Only estimates the work area, in bytes. CUFFT_INVALID_VALUE if there are no lengths or no place
+ * for the result. */
 int tide_vc_cufft_measure(const char *call, const tide_vc_transforms *of, size_t *ret_work_bytes);
 
 /* Executes a plan: both arrays become unknown. */

@@ -5,8 +5,6 @@
 enum { OK = 0, INVALID_TYPE = 3, INVALID_VALUE = 4 };
 enum { MOST_DIMENSIONS = 3 };
 
-int cufftCreate(int *ret_plan);
-
 /* cudaDataType */
 enum { REAL_32 = 0, REAL_64 = 1, COMPLEX_32 = 4, COMPLEX_64 = 5 };
 
@@ -58,10 +56,13 @@ static int measure(const char *call, int status, const older *of, size_t *ret_by
 
 static int plan(const char *call, int status, const older *of, int *ret_number) {
     size_t n_bytes = 0;
+    if (ret_number == NULL) {
+        return INVALID_VALUE;
+    }
     if (status == OK) {
         status = cufftCreate(ret_number);
     }
-    return make(call, *ret_number, status, of, &n_bytes);
+    return status == OK ? tide_vc_cufft_make(call, *ret_number, &of->what, &n_bytes) : status;
 }
 
 /* The arguments that describe transforms of one, two or three dimensions, or of any number. */

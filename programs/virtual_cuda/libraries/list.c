@@ -24,6 +24,7 @@
 #define PASSES(...)
 #define OUTPUT(i, n_bytes) | TIDE_VC_SIMULATED
 #define OUTPUT_OF(i, j) | TIDE_VC_SIMULATED
+#define OUTPUTS(i, ...) | TIDE_VC_SIMULATED
 #define WRITES(i) | TIDE_VC_SIMULATED
 #define LENDS(i, j, lent) | TIDE_VC_SIMULATED
 #define WRITES_DESCRIBED(i, n_data) | TIDE_VC_SIMULATED
@@ -134,15 +135,15 @@ const char *tide_vc_error_name(const tide_vc_function *function) {
         {"cublasLt", 15, "CUBLAS_STATUS_NOT_SUPPORTED"},
         {"cudnn", 3000, "CUDNN_STATUS_NOT_SUPPORTED"},
         {"cufft", 16, "CUFFT_NOT_SUPPORTED"},
-        {"cufile", 5001, "CU_FILE_DRIVER_NOT_INITIALIZED"},
+        {"cufile", 5007, "CU_FILE_PLATFORM_NOT_SUPPORTED"},
         {"cupti", 27, "CUPTI_ERROR_NOT_SUPPORTED"},
         {"curand", 204, "CURAND_STATUS_ARCH_MISMATCH"},
         {"cusolver", 9, "CUSOLVER_STATUS_NOT_SUPPORTED"},
         {"cusparse", 10, "CUSPARSE_STATUS_NOT_SUPPORTED"},
         {"cusparseLt", 10, "CUSPARSE_STATUS_NOT_SUPPORTED"},
         {"nccl", 5, "ncclInvalidUsage"},
-        {"nvjpeg", 7, "NVJPEG_STATUS_ARCH_MISMATCH"},
-        {"nvshmem", 7, "NVSHMEMX_ERROR_INTERNAL"},
+        {"nvjpeg", 9, "NVJPEG_STATUS_IMPLEMENTATION_NOT_SUPPORTED"},
+        {"nvshmem", 3, "NVSHMEMX_ERROR_NOT_SUPPORTED"},
     };
     bool fails = (function->effects & (TIDE_VC_REFUSED | TIDE_VC_NOT_SERVED)) != 0;
     for (size_t i = 0; fails && i < sizeof(ERRORS) / sizeof(ERRORS[0]); i++) {

@@ -17,17 +17,34 @@ typedef struct tide_vc_blas_modes {
     void *stream;
 } tide_vc_blas_modes;
 
-/* Stored in the handles of cuBLASLt's layouts and descriptions. */
+/* Stored in the handles of cuBLASLt's layouts and descriptions, and in the program's memory:
+ * NVIDIA's structures have 64 bytes for a layout, and since CUDA 11.8 at least 184 for a
+ * description. */
 typedef struct tide_vc_layout {
     int type; /* cudaDataType */
     int count;
     uint64_t n_rows, n_columns;
+    int64_t leading, stride, plane; /* plane: bytes to the imaginary parts; 0: not separate */
+    int order, batch_mode;
 } tide_vc_layout;
 
 typedef struct tide_vc_description {
     int computation; /* cublasComputeType_t */
-    int ta, tb;      /* cublasOperation_t */
+    int ta, tb, tc;  /* cublasOperation_t */
+    int n_bytes;     /* that the structure may use: old programs have less room */
+    int scale_type, pointer_mode, fill, epilogue, n_multiprocessors, aux_type, bias_type;
+    uint64_t bias, aux, scales[4], largest, aux_scale, aux_largest, out_scale, emulation;
+    int64_t bias_stride, aux_leading, aux_stride, alpha_stride;
+    unsigned char is_fast, scale_modes[6]; /* of A, B, C, D, the auxiliary matrix, and D's output */
 } tide_vc_description;
+
+/* Stored in the handle of cuBLASLt's preferences, or in the program's memory. */
+typedef struct tide_vc_preference {
+    uint64_t workspace_bytes, algorithms; /* algorithms: a mask */
+    int search, reductions;               /* reductions: a mask */
+    int alignments[4];                    /* of A, B, C and D, in bytes */
+    float n_waves;
+} tide_vc_preference;
 
 /* Products of matrices of one size, as passed to cuBLAS. */
 typedef struct tide_vc_product {

@@ -36,7 +36,7 @@ enum {
 #define LIBRARY_REFUSES 16 /* CUFFT_NOT_SUPPORTED */
 #include "data/cuda_api/cufft.def"
 #undef LIBRARY_REFUSES
-#define LIBRARY_REFUSES 5001 /* CU_FILE_DRIVER_NOT_INITIALIZED */
+#define LIBRARY_REFUSES 5007 /* CU_FILE_PLATFORM_NOT_SUPPORTED, cufile.h */
 #include "data/cuda_api/cufile.def"
 #undef LIBRARY_REFUSES
 #define LIBRARY_REFUSES 27 /* CUPTI_ERROR_NOT_SUPPORTED */
@@ -55,8 +55,12 @@ enum {
 #define LIBRARY_REFUSES 5 /* ncclInvalidUsage */
 #include "data/cuda_api/nccl.def"
 #undef LIBRARY_REFUSES
-#define LIBRARY_REFUSES 7 /* NVJPEG_STATUS_ARCH_MISMATCH, NVSHMEMX_ERROR_INTERNAL */
+/* NVJPEG_STATUS_IMPLEMENTATION_NOT_SUPPORTED, nvjpeg.h of CUDA 11.9 and the manual's list of API
+ * return codes */
+#define LIBRARY_REFUSES 9
 #include "data/cuda_api/nvjpeg.def"
+#undef LIBRARY_REFUSES
+#define LIBRARY_REFUSES 3 /* NVSHMEMX_ERROR_NOT_SUPPORTED, nvshmemx_error.h */
 #include "data/cuda_api/nvshmem.def"
 #undef LIBRARY_REFUSES
 /* NVRTC and NVTX refuse nothing. */

@@ -17,8 +17,9 @@ void tide_vc_stub_create(uintptr_t output) {
 uintptr_t tide_vc_stub_refuse(const char *call, const char *why, int refusal) {
     tide_vc_refused(call, why);
     if (refusal == TIDE_VC_NOT_A_NUMBER) {
-        /* All bits of the register that a float, a double or a complex number returns in. */
-        __asm__ volatile("pcmpeqd %%xmm0, %%xmm0" ::: "xmm0");
+        /* All bits of the registers that a float, a double or a complex number returns in: two
+         * doubles need the second one. */
+        __asm__ volatile("pcmpeqd %%xmm0, %%xmm0\n\tpcmpeqd %%xmm1, %%xmm1" ::: "xmm0", "xmm1");
     }
     return (uintptr_t)(intptr_t)refusal;
 }

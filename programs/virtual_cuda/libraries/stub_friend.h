@@ -87,6 +87,8 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
 #define OUTPUT(i, n_bytes) tide_vc_stub_output(a##i, n_bytes);
 /* a host output whose size in bytes is argument j */
 #define OUTPUT_OF(i, j) tide_vc_stub_output(a##i, a##j);
+/* the same for a list: argument j is the number of its members, each of n_bytes */
+#define OUTPUTS(i, n_bytes, j) tide_vc_stub_output(a##i, (n_bytes) * (size_t)(uint32_t)a##j);
 /* the bytes on the card that argument i points to become unknown */
 #define WRITES(i)                                                                                  \
     tide_vc_touch((const void *)a##i);                                                             \

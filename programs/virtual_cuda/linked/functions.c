@@ -36,12 +36,6 @@ static int refuse_meaning(void) {
     return tide_vc_fail(TIDE_VC_NOT_SUPPORTED);
 }
 
-/* A stand-in of the recorder, if it has one: it calls the card's. */
-static const void *in_order(const tide_vc_offers *offers, const char *name) {
-    const void *recorder = tide_vc_exports_find(&offers->recorder, name);
-    return recorder != NULL ? recorder : tide_vc_exports_find(&offers->card, name);
-}
-
 /* The function to call instead. A name for streams of the thread that is not served means the plain
  * one: work completes immediately. NULL: nothing answers for the name. */
 static const void *instead_of(const tide_vc_offers *offers, const char *name) {
@@ -53,10 +47,10 @@ static const void *instead_of(const tide_vc_offers *offers, const char *name) {
     if (is_per_thread && n < sizeof(plain) && (own == NULL || !tide_vc_is_served(own))) {
         memcpy(plain, name, n - 5);
         plain[n - 5] = '\0';
-        const void *without = in_order(offers, plain);
+        const void *without = tide_vc_offers_find(offers, plain);
         return without != NULL ? without : own;
     }
-    return own != NULL ? in_order(offers, name) : NULL;
+    return own != NULL ? tide_vc_offers_find(offers, name) : NULL;
 }
 
 size_t tide_vc_functions_list(const tide_vc_symbols *symbols, uintptr_t base,

@@ -9,17 +9,11 @@
 #include <stdint.h>
 
 #include "programs/virtual_cuda/linked/code.h"
-#include "programs/virtual_cuda/linked/exports.h"
+#include "programs/virtual_cuda/linked/objects.h"
 #include "programs/virtual_cuda/linked/object_file.h"
 
 /* More than a runtime has; the others would not be replaced. */
 enum { TIDE_VC_MAX_FUNCTIONS = 1024 };
-
-/* The objects that answer. */
-typedef struct tide_vc_offers {
-    tide_vc_exports card;     /* the virtual card */
-    tide_vc_exports recorder; /* nothing, unless the program is recorded */
-} tide_vc_offers;
 
 /* A function of the object, where it is loaded. */
 typedef struct tide_vc_named {

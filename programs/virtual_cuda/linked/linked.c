@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* dl_iterate_phdr */
+#define _POSIX_C_SOURCE 200809L
 #include "programs/virtual_cuda/linked/linked.h"
 
 #include <elf.h>
@@ -19,6 +19,7 @@
 #include "programs/virtual_cuda/linked/exports.h"
 #include "programs/virtual_cuda/linked/functions.h"
 #include "programs/virtual_cuda/linked/object_file.h"
+#include "programs/virtual_cuda/linked/objects.h"
 #include "programs/virtual_cuda/process/fork.h"
 #include "programs/virtual_cuda/process/inexact.h"
 
@@ -30,12 +31,11 @@ enum {
     VERSIONS_A_MINOR = 10
 };
 
-#define SELF "/proc/self/exe"
 /* The stripped runtime of cuda-python, whose functions Python knows by name (capsules.h). */
 #define BINDINGS "/cuda/bindings/_"
 
 /* What happened to a runtime. Above these: an errno. */
-enum { REPLACED = 0, OTHER_VERSION = -1 };
+enum { REPLACED = 0, OTHER_VERSION = -1, NO_VERSION = -2, NO_FUNCTIONS = -3 };
 
 typedef struct runtime {
     uintptr_t base;
@@ -50,61 +50,6 @@ static struct found {
     size_t n; /* at most MAX_RUNTIMES */
 } found;
 TIDE_VC_LOCK(lock, NULL);
-
-/* ---- the object with an address, and our two objects ---- */
-
-typedef struct objects {
-    uintptr_t code; /* wanted */
-    uintptr_t base; /* of the object with that code */
-    const ElfW(Dyn) * dynamic;
-    const char *path; /* valid while the object is loaded; NULL: not found */
-    tide_vc_offers offers;
-} objects;
-
-static const char *file_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
-static bool begins(const char *text, const char *beginning) {
-    return strncmp(text, beginning, strlen(beginning)) == 0;
-}
-
-static int see_object(struct dl_phdr_info *info, size_t n_bytes, void *to) {
-    (void)n_bytes;
-    objects *all = to;
-    const ElfW(Dyn) *dynamic = NULL;
-    bool has_code = false;
-    for (size_t i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *at = &info->dlpi_phdr[i];
-        if (at->p_type == PT_DYNAMIC) {
-            dynamic = (const void *)(info->dlpi_addr + at->p_vaddr);
-        }
-        has_code =
-            has_code || (at->p_type == PT_LOAD && all->code - info->dlpi_addr >= at->p_vaddr &&
-                         all->code - info->dlpi_addr - at->p_vaddr < at->p_memsz);
-    }
-    if (dynamic == NULL || info->dlpi_name == NULL) {
-        return 0;
-    }
-    if (begins(file_name(info->dlpi_name), "libtidemark_virtual_cuda.so")) {
-        all->offers.card = tide_vc_exports_of(info->dlpi_addr, dynamic);
-    } else if (begins(file_name(info->dlpi_name), "libtidemark_live.so")) {
-        all->offers.recorder = tide_vc_exports_of(info->dlpi_addr, dynamic);
-    }
-    if (has_code) {
-        all->base = info->dlpi_addr;
-        all->dynamic = dynamic;
-        all->path = info->dlpi_name[0] != '\0' ? info->dlpi_name : SELF;
-    }
-    return 0;
-}
-
-static objects find_objects(const void *code) {
-    objects all = {.code = (uintptr_t)code};
-    (void)dl_iterate_phdr(see_object, &all);
-    return all;
-}
 
 /* ---- the runtime in an object ---- */
 
@@ -126,24 +71,32 @@ static void add(uintptr_t base, const char *path, int version, int outcome) {
 static void report(const char *path, int version) {
     char named[PATH_BYTES];
     char text[NUMBER_BYTES];
-    ssize_t n = strcmp(path, SELF) == 0 ? readlink(SELF, named, sizeof(named) - 1) : -1;
+    ssize_t n = strcmp(path, TIDE_VC_OBJECT_SELF) == 0
+                    ? readlink(TIDE_VC_OBJECT_SELF, named, sizeof(named) - 1)
+                    : -1;
     named[n > 0 ? n : 0] = '\0';
     (void)snprintf(text, sizeof(text), "%d.%d", version / VERSIONS_A_MAJOR,
                    version % VERSIONS_A_MAJOR / VERSIONS_A_MINOR);
     tide_vc_linked_runtime(text, n > 0 ? named : path);
 }
 
-static int replace_in(const objects *in, const tide_vc_object_file *file, const tide_vc_named *all,
-                      size_t n, int version) {
+static int replace_in(const tide_vc_objects *in, const tide_vc_object_file *file,
+                      const tide_vc_named *all, size_t n, int version) {
     tide_vc_replacement wanted[TIDE_VC_MAX_FUNCTIONS];
     int major = version / VERSIONS_A_MAJOR;
+    if (version == 0) {
+        return NO_VERSION;
+    }
     int served = tide_vc_runtime_add(version);
     if (major != served && (major < 12 || served < 12)) {
         return OTHER_VERSION;
     }
     size_t n_wanted =
-        tide_vc_functions_find(all, n, in->base, &in->offers, major != served, wanted);
-    int failed = n_wanted > 0 ? tide_vc_code_replace(file, in->base, wanted, n_wanted) : ENOENT;
+        tide_vc_functions_find(all, n, in->object.base, &in->offers, major != served, wanted);
+    if (n_wanted == 0) {
+        return NO_FUNCTIONS;
+    }
+    int failed = tide_vc_code_replace(file, in->object.base, wanted, n_wanted);
     if (failed == ENOTRECOVERABLE) {
         tide_vc_say("the system does not execute pages of the program that were changed, and did "
                     "not map them again; the program cannot continue");
@@ -152,42 +105,43 @@ static int replace_in(const objects *in, const tide_vc_object_file *file, const 
     return failed;
 }
 
-static void replace(const objects *in, const tide_vc_object_file *file, const tide_vc_named *all,
-                    size_t n) {
+static void replace(const tide_vc_objects *in, const tide_vc_object_file *file,
+                    const tide_vc_named *all, size_t n) {
     int version = tide_vc_functions_version(all, n);
     int outcome = replace_in(in, file, all, n, version);
-    add(in->base, in->path, version, outcome);
+    add(in->object.base, in->object.path, version, outcome);
     if (outcome == REPLACED) {
-        report(in->path, version);
+        report(in->object.path, version);
     }
 }
 
 void tide_vc_linked_look(const void *code) {
-    objects in = find_objects(code);
+    tide_vc_objects in = tide_vc_objects_find(code);
     tide_vc_object_file file;
     tide_vc_symbols symbols;
     tide_vc_named all[TIDE_VC_MAX_FUNCTIONS];
     /* The card answers for NVIDIA's own libraries: NCCL's runtime is never called. */
-    if (in.path == NULL || tide_vc_is_own_file(in.path) || tide_vc_is_nvidia_file(in.path) ||
-        tide_vc_exports_need(in.dynamic, "libcudart.so") ||
-        !tide_vc_object_file_open(in.path, &file)) {
+    if (in.object.path == NULL || tide_vc_is_own_file(in.object.path) ||
+        tide_vc_is_nvidia_file(in.object.path) ||
+        tide_vc_exports_need(in.object.dynamic, "libcudart.so") ||
+        !tide_vc_object_file_open(in.object.path, &file)) {
         return;
     }
     if (!tide_vc_object_file_symbols(&file, &symbols)) {
-        if (strstr(in.path, BINDINGS) != NULL) {
+        if (strstr(in.object.path, BINDINGS) != NULL) {
             tide_vc_capsules_await();
         }
     } else if (tide_vc_functions_are_linked(&symbols)) {
-        replace(&in, &file, all, tide_vc_functions_list(&symbols, in.base, all));
+        replace(&in, &file, all, tide_vc_functions_list(&symbols, in.object.base, all));
     }
     tide_vc_object_file_close(&file);
 }
 
 void tide_vc_linked_replace(const tide_vc_named *all, size_t n) {
     TIDE_ASSERT(n > 0);
-    objects in = find_objects((const void *)all[0].at);
+    tide_vc_objects in = tide_vc_objects_find((const void *)all[0].at);
     tide_vc_object_file file;
-    if (in.path != NULL && tide_vc_object_file_open(in.path, &file)) {
+    if (in.object.path != NULL && tide_vc_object_file_open(in.object.path, &file)) {
         replace(&in, &file, all, n);
         tide_vc_object_file_close(&file);
     }
@@ -220,10 +174,10 @@ static bool is_stripped(const char *path) {
 }
 
 const char *tide_vc_linked_why(const void *code, char room[TIDE_VC_LINKED_WHY_BYTES]) {
-    objects in = find_objects(code);
+    tide_vc_objects in = tide_vc_objects_find(code);
     runtime of = {.outcome = REPLACED};
-    if (in.path == NULL || !find_runtime(in.base, &of)) {
-        return in.path != NULL && is_stripped(in.path)
+    if (in.object.path == NULL || !find_runtime(in.object.base, &of)) {
+        return in.object.path != NULL && is_stripped(in.object.path)
                    ? "its file was stripped, so the functions to replace cannot be found"
                    : "its functions were not replaced when it was loaded";
     }
@@ -235,6 +189,10 @@ const char *tide_vc_linked_why(const void *code, char room[TIDE_VC_LINKED_WHY_BY
                        "it is of CUDA %d, and the process also has a runtime of CUDA %d",
                        of.version / VERSIONS_A_MAJOR, tide_vc_runtime_major());
         return room;
+    case NO_VERSION:
+        return "it does not say its version";
+    case NO_FUNCTIONS:
+        return "it has none of the functions to replace";
     case ESTALE:
         return "its file was changed after it was loaded";
     default:

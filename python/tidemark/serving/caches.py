@@ -38,7 +38,8 @@ def _looked_at(report, function):
     def call(cache, *arguments, **named):
         result = function(cache, *arguments, **named)
         if not is_compiling():
-            _look(report, cache, named.get("layer_idx", arguments[2] if len(arguments) > 2 else None))
+            place = arguments[2] if function.__name__ == "update" and len(arguments) > 2 else None
+            _look(report, cache, named.get("layer_idx", place))
         return result
 
     return call

@@ -12,6 +12,7 @@ from .engine import Quiet, is_off
 
 _GENERATION = "transformers.generation.utils"
 _CRITERIA = "transformers.generation.stopping_criteria"
+_VLLM = "vllm.v1.worker.gpu.sample.sampler"
 _BEAMS = "_beam_search_has_unfinished_sequences"
 
 
@@ -27,7 +28,38 @@ def watch(engine):
         if has_more is not None:
             setattr(module.GenerationMixin, _BEAMS, staticmethod(_answered(engine, has_more, True)))
 
-    when_imported({_CRITERIA: change_criteria, _GENERATION: change_beams})
+    def change_vllm(module):
+        kind = getattr(module, "Sampler", None)
+        if kind is not None:
+            kind.__call__ = _counted(engine, kind.__call__)
+
+    when_imported({_CRITERIA: change_criteria, _GENERATION: change_beams, _VLLM: change_vllm})
+
+
+def _counted(engine, sample):
+    """vLLM's sampler, whose kernel counts the tokens that each request got: one, and none before its prompt is complete. The host
+    has the lengths that decide it."""
+
+    def call(sampler, logits, input_batch, *args, **kwargs):
+        made = sample(sampler, logits, input_batch, *args, **kwargs)
+        if not is_off() and not torch.compiler.is_compiling():
+            with Quiet():
+                counts = _n_sampled(input_batch)
+                if counts is not None and made.num_sampled.is_cuda and made.num_sampled.shape == counts.shape:
+                    engine.put(made.num_sampled, counts.to(made.num_sampled.dtype))
+                    engine.put(made.num_rejected, torch.zeros(counts.shape, dtype=made.num_rejected.dtype, device="cpu"))
+        return made
+
+    return call
+
+
+def _n_sampled(input_batch):
+    """1 for each request of the batch that has its whole prompt, else 0; None if this version has other lengths."""
+    lengths, prompts = getattr(input_batch, "seq_lens_cpu_upper_bound", None), getattr(input_batch, "prefill_len_np", None)
+    if lengths is None or prompts is None:
+        return None
+    n = len(prompts)
+    return (lengths[:n] >= torch.from_numpy(prompts).to(lengths.dtype)).to(torch.int64)
 
 
 def _answered(engine, function, answer):

@@ -51,6 +51,14 @@ small_pool)
     leave 11 "RuntimeError: Engine core initialization failed" "$(card 10 20)"
     printf 'vLLM\t6259914997\t-1\t%d\t65536\t8589934592\n' "$2" >"$TIDEMARK_RUN_FOLDER/12.pool"
     exit 1 ;;
+xla) # PID.xla: XLA's own figures, of one card or two
+    leave 11 "" "$(card 60742 60742)"
+    printf 'device\t0\t2919238656\t63692865536\t2919235788\t-1\t\narray\t1073741824\t8\tmain (train.py:10)\narray\t64\t1\ttrain.py:3\n' >"$TIDEMARK_RUN_FOLDER/11.xla"
+    [ "$2" = 1 ] || printf 'device\t1\t-1\t-1\t2919235788\t-1\t\n' >>"$TIDEMARK_RUN_FOLDER/11.xla" ;;
+xla_full)
+    leave 11 "" "$(card 1000 1000)"
+    printf 'device\t0\t2919238656\t3000000000\t-1\t17179869184\tmain (train.py:10)\n' >"$TIDEMARK_RUN_FOLDER/11.xla"
+    exit 1 ;;
 foreign)
     leave 11 "AcceleratorError: CUDA error: no kernel image is available for execution on the device" "$(card 10 20)"
     printf 'inexact\tkernels\tthe CUDA code of the program was not built for compute capability 7.0: its kernels fail there\n' >"$TIDEMARK_RUN_FOLDER/11.card"
@@ -75,8 +83,11 @@ run --device virtual:h100-80x2 -- sh program.sh assumed_ranks
 run --device virtual:h100-80 -- sh program.sh pools
 run --device virtual:rtx4090-24 -- sh program.sh small_pool 47744
 run --device virtual:rtx4090-24 -- sh program.sh small_pool -1
+run --device virtual:h100-80 -- sh program.sh xla 1
+run --device virtual:h100-80 -- sh program.sh xla 2
+run --device virtual:h100-80 --memory-limit 4GiB -- sh program.sh xla_full
 run --device virtual:v100-16 -- sh program.sh foreign
-run --device virtual:gb10 -- sh program.sh assumed 1000 | sed 's/took [0-9.]* [MG]iB here/took some here/' # its memory is the host's, too
+run --device virtual:gb10 -- sh program.sh assumed 1000 | sed 's/used [0-9.]* [MG]iB here/used some here/' # its memory is the host's, too
 run --device virtual:h100-80 --clock virtual -- sh program.sh cards | grep clock
 run --device virtual:h100-80 --clock virtual -- sh program.sh launches "$golden/launches/make_launches.py" | grep clock
 run --device virtual:h100-80 --clock virtual --host-factor 0.7 -- sh program.sh launches "$golden/launches/make_launches.py" guessed | grep clock

@@ -120,6 +120,22 @@ static void the_library_is_preloaded_before_the_card(void **state) {
                      "libtidemark_scratch.so");
 }
 
+/* The user's own flags stay, and win. */
+static void xla_gets_flags_on_a_virtual_card(void **state) {
+    (void)state;
+    tide_launch_config config = config_of(TIDE_LAUNCH_AUTO);
+    assert_int_equal(unsetenv("XLA_FLAGS"), 0);
+    make(&config);
+    assert_null(value_of("XLA_FLAGS"));
+    config.cards = "h100-80";
+    make(&config);
+    expect("XLA_FLAGS", "--xla_gpu_enable_command_buffer= --xla_gpu_autotune_level=0");
+    assert_int_equal(setenv("XLA_FLAGS", "--xla_gpu_autotune_level=4", 1), 0);
+    make(&config);
+    expect("XLA_FLAGS", "--xla_gpu_autotune_level=4 --xla_gpu_enable_command_buffer=");
+    assert_int_equal(unsetenv("XLA_FLAGS"), 0);
+}
+
 static void on_real_cards_nothing_stands_for_them(void **state) {
     (void)state;
     const tide_launch_config config = config_of(TIDE_LAUNCH_AUTO);
@@ -280,6 +296,7 @@ static void settings_of_the_allocator(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         PREPARED(the_library_is_preloaded_before_the_card),
+        PREPARED(xla_gets_flags_on_a_virtual_card),
         PREPARED(on_real_cards_nothing_stands_for_them),
         PREPARED(python_opens_the_library_where_nothing_is_preloaded),
         PREPARED(pytorchs_history_needs_no_library),

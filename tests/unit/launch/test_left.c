@@ -1,5 +1,5 @@
 /* test_left.c - what the processes of a run leave in its folder: the lines of PID.card and
- * PID.assumed and PID.pool. */
+ * PID.assumed, PID.pool and PID.xla. */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <stdarg.h>
@@ -103,6 +103,33 @@ static void test_pools_are_read(void **state) {
     tide_left_fini(&list);
 }
 
+/* A card and a line of arrays; lines that are not complete. */
+static void test_figures_of_xla_are_read(void **state) {
+    (void)state;
+    tide_left_list list;
+    tide_error error = {""};
+    write_card("7.xla", "device\t1\t700\t9000\t-1\t16\ttrain (train.py:12)\n"
+                        "array\t11\t2\t\n"
+                        "array\t11\n"
+                        "array\t11\t3\n"
+                        "other\t1\t2\t3\n"
+                        "device\t1\t700");
+    assert_int_equal(tide_left_read(&launch, &list, &error), TIDE_OK);
+    assert_int_equal(list.n_xla, 2);
+    assert_int_equal(list.xla[0].pid, 7);
+    assert_int_equal(list.xla[0].card, 1);
+    assert_int_equal(list.xla[0].peak_bytes, 700);
+    assert_int_equal(list.xla[0].limit_bytes, 9000);
+    assert_int_equal(list.xla[0].program_bytes, -1);
+    assert_int_equal(list.xla[0].asked_bytes, 16);
+    assert_int_equal(list.xla[0].array_bytes, -1);
+    assert_string_equal(list.xla[0].place, "train (train.py:12)");
+    assert_int_equal(list.xla[1].array_bytes, 11);
+    assert_int_equal(list.xla[1].n_arrays, 2);
+    assert_string_equal(list.xla[1].place, "");
+    tide_left_fini(&list);
+}
+
 static int make_folder(void **state) {
     (void)state;
     snprintf(launch.folder, sizeof(launch.folder), "/tmp/tidemark-left-XXXXXX");
@@ -112,7 +139,7 @@ static int make_folder(void **state) {
 static int remove_folder(void **state) {
     char path[TIDE_LAUNCH_PATH_BYTES + 64];
     (void)state;
-    static const char *const NAMES[] = {"7.card", "7.assumed", "7.pool", "9.pool"};
+    static const char *const NAMES[] = {"7.card", "7.assumed", "7.pool", "9.pool", "7.xla"};
     for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
         snprintf(path, sizeof(path), "%s/%s", launch.folder, NAMES[i]);
         (void)remove(path);
@@ -126,6 +153,7 @@ int main(void) {
                                         remove_folder),
         cmocka_unit_test_setup_teardown(test_assumed_values_are_sorted, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_pools_are_read, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_figures_of_xla_are_read, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -261,6 +261,22 @@ static void what_a_cache_keeps(void **state) {
     assert_category(F("_allocate_kv_cache_tensors", "/home/me/train.py"), MINE, NULL, "unknown");
 }
 
+/* llama.cpp has no names of tensors for the card, but a function for each of its buffers. */
+static void what_llama_cpp_allocates(void **state) {
+    (void)state;
+#define N(name) F(name, "index.node")
+    static const char LOAD[] = N("llama_model_base::load_tensors(llama_model_loader&)") ", " MINE;
+    static const char CACHE[] = N("llama_kv_cache::llama_kv_cache(llama_model const&)") ", " MINE;
+    static const char COMPUTE[] = N("ggml_backend_sched_reserve") ", " MINE;
+    assert_category(LOAD, MINE, NULL, "parameter");
+    assert_category(CACHE, MINE, NULL, "kv_cache");
+    assert_category(COMPUTE, MINE, NULL, "compute_buffer");
+    assert_category(N("ggml_cuda_pool_vmm::alloc(unsigned long, unsigned long*)"), MINE, NULL,
+                    "compute_buffer");
+    assert_category(N("my_kv_cache()"), MINE, NULL, "unknown");
+#undef N
+}
+
 static void rules_of_a_file_come_first(void **state) {
     (void)state;
     char path[] = "/tmp/tidemark-rules-XXXXXX";
@@ -342,6 +358,7 @@ int main(void) {
         cmocka_unit_test(what_is_sent_to_other_ranks),
         cmocka_unit_test(releases_without_a_call_stack),
         cmocka_unit_test(what_a_cache_keeps),
+        cmocka_unit_test(what_llama_cpp_allocates),
         cmocka_unit_test(rules_of_a_file_come_first),
         cmocka_unit_test(other_files_are_refused_with_the_line),
         cmocka_unit_test(no_host_memory),

@@ -31,6 +31,10 @@ int cudaStreamBeginCapture(void *stream, int mode);
 int cudaStreamEndCapture(void *stream, void **graph);
 int cudaGraphInstantiate(void **executable, void *graph, unsigned long long flags);
 
+int cudaMemcpyBatchAsync(void *const *to, const void *const *from, const size_t *n_bytes, size_t n,
+                         void *attributes, size_t *attributes_at, size_t n_attributes,
+                         void *failed_or_stream, void *stream);
+
 enum { REFUSED = 125, OTHERWISE = 3, LAST_PREFETCH = 4, NOT_FOUND = 500 };
 
 static char said[512]; /* on stderr, by the last child */
@@ -125,6 +129,40 @@ static int older_forms(void) {
     return is_right ? 0 : OTHERWISE;
 }
 
+/* Until CUDA 12 the place of the failed copy is before the stream, and in CUDA 13 that is the
+ * stream. */
+static int list_of_copies_of_12(void) {
+    char from[] = "abc";
+    char to[] = "...";
+    void *const targets[] = {to};
+    const void *const sources[] = {from};
+    const size_t n_bytes[] = {2};
+    size_t failed = 77;
+    bool is_copied =
+        cudaMemcpyBatchAsync(targets, sources, n_bytes, 1, NULL, NULL, 0, &failed, NULL) == 0 &&
+        strcmp(to, "ab.") == 0;
+    return is_copied && failed == SIZE_MAX ? 0 : OTHERWISE;
+}
+
+static int list_of_copies_of_13(void) {
+    char from[] = "abc";
+    char to[] = "...";
+    void *const targets[] = {to};
+    const void *const sources[] = {from};
+    const size_t n_bytes[] = {2};
+    /* the word after the last argument is the caller's */
+    return cudaMemcpyBatchAsync(targets, sources, n_bytes, 1, NULL, NULL, 0, NULL, to) == 0 &&
+                   strcmp(to, "ab.") == 0
+               ? 0
+               : OTHERWISE;
+}
+
+static void test_a_list_of_copies_in_either_form(void **state) {
+    (void)state;
+    assert_int_equal(in_child(CUDART_12, list_of_copies_of_12), 0);
+    assert_int_equal(in_child(NULL, list_of_copies_of_13), 0);
+}
+
 /* A runtime asks for this table first. */
 static const unsigned char TABLE[] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a,
                                       0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
@@ -197,6 +235,7 @@ int main(void) {
         cmocka_unit_test(test_an_entry_point_in_cuda_11_has_no_fourth_argument),
         cmocka_unit_test(test_a_runtime_of_its_own_is_named_by_its_object),
         cmocka_unit_test(test_older_forms_of_functions),
+        cmocka_unit_test(test_a_list_of_copies_in_either_form),
         cmocka_unit_test(test_a_list_of_copies_has_its_versions_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,6 +54,16 @@ static void test_only_the_driver_and_nvml_are_the_card(void **state) {
     assert_null(tidemark_virtual_library(NULL));
 }
 
+static void test_a_file_has_the_last_name_of_its_path(void **state) {
+    (void)state;
+    assert_string_equal(tide_vc_file_name("/opt/lib/libcudart.so.13"), "libcudart.so.13");
+    assert_string_equal(tide_vc_file_name("libcudart.so"), "libcudart.so");
+    assert_string_equal(tide_vc_file_name("/opt/"), "");
+    assert_string_equal(tide_vc_file_name(""), "");
+    assert_true(tide_vc_is_runtime_file("/opt/lib/libcudart-1a2b3c4d.so.12"));
+    assert_false(tide_vc_is_runtime_file("/opt/libcudart.so.12/libcuda.so.1"));
+}
+
 static void test_our_objects(void **state) {
     (void)state;
     assert_true(tide_vc_is_own_file("/opt/tidemark/libtidemark_live.so"));
@@ -77,6 +87,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_libraries_are_recognized_by_their_files),
         cmocka_unit_test(test_only_the_driver_and_nvml_are_the_card),
+        cmocka_unit_test(test_a_file_has_the_last_name_of_its_path),
         cmocka_unit_test(test_our_objects),
         cmocka_unit_test(test_names_of_functions),
     };

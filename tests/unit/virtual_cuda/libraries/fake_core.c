@@ -14,6 +14,7 @@ unsigned char card[4096];
 const void *touched[8];
 size_t n_touched;
 long n_handles;
+int n_freed, n_written;
 const char *last_inexact, *last_refused, *last_reason;
 uint64_t last_bound;
 const void *last_workspace;
@@ -49,6 +50,11 @@ void tide_vc_touch(const void *address) {
     if (tide_vc_is_device(address) && n_touched < sizeof(touched) / sizeof(touched[0])) {
         touched[n_touched++] = address;
     }
+}
+
+void tide_vc_known_write(void *to, const void *from, size_t n_bytes) {
+    memcpy(to, from, n_bytes);
+    n_written++;
 }
 
 void tide_vc_zero_output(void *output, size_t n_bytes) {
@@ -126,6 +132,7 @@ int cudaMalloc(void **ret_address, size_t n_bytes) {
 }
 
 int cudaFree(void *address) {
+    n_freed += address == card;
     return address == card ? 0 : 1;
 }
 

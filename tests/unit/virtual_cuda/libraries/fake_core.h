@@ -12,6 +12,7 @@ extern unsigned char card[4096]; /* addresses in here are the device's */
 extern const void *touched[8];
 extern size_t n_touched;
 extern long n_handles;
+extern int n_freed, n_written; /* calls of cudaFree for the card, and known values */
 extern const char *last_inexact, *last_refused, *last_reason;
 extern uint64_t last_bound;
 extern const void *last_workspace;

@@ -210,7 +210,7 @@ static void test_a_sparse_product_makes_its_result_unknown(void **state) {
 
 static void test_refusals_are_said(void **state) {
     (void)state;
-    assert_int_equal(cuFileBufRegister(card, 8, 0).status, 5001);
+    assert_int_equal(cuFileBufRegister(card, 8, 0).status, 5007);
     assert_string_equal(last_refused, "cuFileBufRegister");
     assert_null(nvshmem_malloc(8));
     assert_string_equal(last_refused, "nvshmem_malloc");

@@ -1,6 +1,7 @@
 /* test_not_served.c - functions that the virtual card refuses or does not serve: each fails by its
  * library's own error, names itself and gives the reason of its row. */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
+#include <complex.h>
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,15 +20,17 @@ typedef int status_function(void);
 #define REFUSING(name, status, error)                                                              \
     { #name, (name), (status), (error) }
 status_function cudaArrayGetInfo, cuArrayGetDescriptor_v2, cuLibraryGetKernelCount,
-    cuModuleGetFunctionCount, nvmlVgpuTypeGetName, cublasXtCreate, cublasLtMatmulDescGetAttribute,
-    cudnnGetCallback, cufftXtSetGPUs, cuptiActivityDisableContext, cusolverSpCreate, cusparseCsrGet,
-    cusparseLtMatDescGetAttribute, ncclParamGetI32, nvjpegCreate, nvshmem_barrier;
+    cuModuleGetFunctionCount, nvmlVgpuTypeGetName, cublasXtCreate,
+    cublasLtMatrixTransformDescGetAttribute, cudnnGetCallback, cufftXtSetGPUs,
+    cuptiActivityDisableContext, cusolverSpCreate, cusparseCsrGet, cusparseLtMatDescGetAttribute,
+    ncclParamGetI32, nvjpegCreate, nvshmem_barrier;
 typedef struct file_error {
     int status, cuda;
 } file_error;
 file_error cuFileDriverOpen(void);
 float cublasSdot(int n, const float *x, int incx, const float *y, int incy);
 double cublasDdot(int n, const double *x, int incx, const double *y, int incy);
+double _Complex cublasZdotu(int n, const void *x, int incx, const void *y, int incy);
 void *nvshmem_calloc(size_t n, size_t n_bytes);
 
 static const tide_vc_function *find(const char *name) {
@@ -56,7 +59,7 @@ static void each_library_refuses_by_its_own_error(void **state) {
         REFUSING(cuModuleGetFunctionCount, 801, "CUDA_ERROR_NOT_SUPPORTED"),
         REFUSING(nvmlVgpuTypeGetName, 3, "NVML_ERROR_NOT_SUPPORTED"),
         REFUSING(cublasXtCreate, 15, "CUBLAS_STATUS_NOT_SUPPORTED"),
-        REFUSING(cublasLtMatmulDescGetAttribute, 15, "CUBLAS_STATUS_NOT_SUPPORTED"),
+        REFUSING(cublasLtMatrixTransformDescGetAttribute, 15, "CUBLAS_STATUS_NOT_SUPPORTED"),
         REFUSING(cudnnGetCallback, 3000, "CUDNN_STATUS_NOT_SUPPORTED"),
         REFUSING(cufftXtSetGPUs, 16, "CUFFT_NOT_SUPPORTED"),
         REFUSING(cuptiActivityDisableContext, 27, "CUPTI_ERROR_NOT_SUPPORTED"),
@@ -64,8 +67,8 @@ static void each_library_refuses_by_its_own_error(void **state) {
         REFUSING(cusparseCsrGet, 10, "CUSPARSE_STATUS_NOT_SUPPORTED"),
         REFUSING(cusparseLtMatDescGetAttribute, 10, "CUSPARSE_STATUS_NOT_SUPPORTED"),
         REFUSING(ncclParamGetI32, 5, "ncclInvalidUsage"),
-        REFUSING(nvjpegCreate, 7, "NVJPEG_STATUS_ARCH_MISMATCH"),
-        REFUSING(nvshmem_barrier, 7, "NVSHMEMX_ERROR_INTERNAL"),
+        REFUSING(nvjpegCreate, 9, "NVJPEG_STATUS_IMPLEMENTATION_NOT_SUPPORTED"),
+        REFUSING(nvshmem_barrier, 3, "NVSHMEMX_ERROR_NOT_SUPPORTED"),
     };
     for (size_t i = 0; i < sizeof(CALLS) / sizeof(CALLS[0]); i++) {
         last_refused = "";
@@ -86,10 +89,23 @@ static void results_of_other_kinds_are_no_success(void **state) {
     assert_true(dot != dot);
     assert_true(wide != wide);
     assert_string_equal(last_refused, "cublasDdot");
+    double _Complex both = cublasZdotu(1, pair, 1, pair, 1);
+    assert_true(creal(both) != creal(both) && cimag(both) != cimag(both));
     assert_null(nvshmem_calloc(1, 8));
-    assert_int_equal(cuFileDriverOpen().status, 5001);
+    assert_int_equal(cuFileDriverOpen().status, 5007);
     assert_null(tide_vc_error_name(find("cublasSdot")));
     assert_null(tide_vc_error_name(find("cublasSgemm_v2")));
+}
+
+/* A complex number of two doubles returns in two registers. */
+static void both_parts_of_a_complex_result_are_no_number(void **state) {
+    (void)state;
+    const double pair[2] = {1, 1};
+    __asm__ volatile("pxor %%xmm1, %%xmm1" ::: "xmm1"); /* a number */
+    double _Complex dot = cublasZdotu(1, pair, 1, pair, 1);
+    assert_true(creal(dot) != creal(dot));
+    assert_true(cimag(dot) != cimag(dot));
+    assert_string_equal(last_refused, "cublasZdotu");
 }
 
 /* Every row that refuses, as a program finds it: by name. None reads an argument. */
@@ -127,6 +143,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(each_library_refuses_by_its_own_error, forget),
         cmocka_unit_test_setup(each_refusing_row_answers, forget),
+        cmocka_unit_test_setup(both_parts_of_a_complex_result_are_no_number, forget),
         cmocka_unit_test_setup(results_of_other_kinds_are_no_success, forget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

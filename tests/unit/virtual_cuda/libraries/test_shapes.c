@@ -12,6 +12,15 @@
 
 enum { OK = 0 };
 
+int cublasLtMatrixLayoutCreate(void **layout, int type, uint64_t rows, uint64_t cols, int64_t ld);
+int cublasLtMatrixLayoutSetAttribute(void *layout, int attribute, const void *value, size_t bytes);
+int cublasLtMatrixLayoutGetAttribute(void *layout, int attribute, void *value, size_t bytes,
+                                     size_t *written);
+int cublasLtMatrixLayoutDestroy(void *layout);
+int cublasLtMatmulDescCreate(void **description, int compute, int scale_type);
+int cublasLtMatmulDescGetAttribute(void *description, int attribute, void *value, size_t bytes,
+                                   size_t *written);
+int cublasLtMatmulDescDestroy(void *description);
 int cudnnCreateTensorDescriptor(void **ret);
 int cudnnCreateFilterDescriptor(void **ret);
 int cudnnCreateConvolutionDescriptor(void **ret);
@@ -132,8 +141,41 @@ static void cusparse_returns_what_it_was_given(void **state) {
     assert_int_equal(position, -1);
 }
 
+/* What XLA reads back: sizes, the leading dimension and modes. */
+static void attributes_of_cublaslt_are_kept(void **state) {
+    (void)state;
+    enum { LAYOUT_LD = 4, LAYOUT_STRIDE = 6, OTHER = 99 };
+    enum { SCALE_TYPE = 1, EPILOGUE = 7, BIAS_POINTER = 8, INVALID = 7, NOT_SUPPORTED = 15 };
+    void *layout = NULL;
+    void *description = NULL;
+    int64_t value = -1;
+    int mode = -1;
+    size_t written = 0;
+    const int64_t stride = 400;
+    assert_int_equal(cublasLtMatrixLayoutCreate(&layout, 14, 40, 10, 64), OK);
+    assert_int_equal(cublasLtMatrixLayoutSetAttribute(layout, LAYOUT_STRIDE, &stride, 8), OK);
+    assert_int_equal(cublasLtMatrixLayoutGetAttribute(layout, LAYOUT_LD, &value, 8, &written), OK);
+    assert_int_equal(value, 64);
+    assert_int_equal(written, 8);
+    assert_int_equal(cublasLtMatrixLayoutGetAttribute(layout, LAYOUT_STRIDE, &value, 8, NULL), OK);
+    assert_int_equal(value, 400);
+    assert_int_equal(cublasLtMatrixLayoutGetAttribute(layout, LAYOUT_LD, NULL, 0, &written), OK);
+    assert_int_equal(cublasLtMatrixLayoutGetAttribute(layout, LAYOUT_LD, &value, 4, NULL), INVALID);
+    assert_int_equal(cublasLtMatrixLayoutGetAttribute(layout, OTHER, &value, 8, NULL), INVALID);
+    assert_int_equal(cublasLtMatmulDescCreate(&description, 68, 14), OK);
+    assert_int_equal(cublasLtMatmulDescGetAttribute(description, SCALE_TYPE, &mode, 4, NULL), OK);
+    assert_int_equal(mode, 14);
+    assert_int_equal(cublasLtMatmulDescGetAttribute(description, EPILOGUE, &mode, 4, NULL), OK);
+    assert_int_equal(mode, 1); /* the default: none */
+    assert_int_equal(cublasLtMatmulDescGetAttribute(description, BIAS_POINTER, &value, 8, NULL),
+                     NOT_SUPPORTED);
+    assert_int_equal(cublasLtMatmulDescDestroy(description), OK);
+    assert_int_equal(cublasLtMatrixLayoutDestroy(layout), OK);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(attributes_of_cublaslt_are_kept, forget),
         cmocka_unit_test_setup(cudnn_computes_shapes, forget),
         cmocka_unit_test_setup(a_plan_of_cufft_measures_its_work_area, forget),
         cmocka_unit_test_setup(sizes_of_64_bits_are_read, forget),

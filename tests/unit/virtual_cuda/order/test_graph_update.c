@@ -29,8 +29,8 @@ int cudaGraphInstantiate(void **ret_executable, void *graph, unsigned long long 
 int cudaGraphLaunch(void *executable, void *stream);
 int cudaMemcpyAsync(void *to, const void *from, size_t n_bytes, int kind, void *stream);
 int cudaMemsetAsync(void *to, int value, size_t n_bytes, void *stream);
-int cuGraphInstantiateWithParams(void **ret_executable, void *graph, void *parameters);
 int cuGraphExecGetFlags(void *executable, uint64_t *ret_flags);
+int cuGraphInstantiateWithParams(void **ret_executable, void *graph, void *parameters);
 int cuGraphExecUpdate(void *executable, void *graph, void **ret_node, int *ret_result);
 int cuGraphExecUpdate_v2(void *executable, void *graph, update *ret_update);
 int cuStreamBeginCapture_v2(void *stream, int mode);
