@@ -93,10 +93,6 @@ TIDE_VC_EXPORT int cuDeviceGetP2PAttribute(int *ret_value, int attribute, int de
     TIDE_VC_TWIN(cudaDeviceGetP2PAttribute(ret_value, attribute, device, peer));
 }
 
-TIDE_VC_EXPORT int cuDeviceGetP2PAttribute(int *ret_value, int attribute, int device, int peer) {
-    TIDE_VC_TWIN(cudaDeviceGetP2PAttribute(ret_value, attribute, device, peer));
-}
-
 /* ---- contexts: the primary one of device d is the address of contexts[d] ---- */
 
 static char contexts[TIDE_VC_MAX_DEVICES];
