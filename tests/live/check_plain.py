@@ -89,9 +89,21 @@ def check_resets(tidemark, program, folder):
         need(actions == 3 * ["segment_alloc", "alloc", "free", "segment_free"], name, actions)
 
 
+def check_areas(tidemark, program, folder):
+    """Memory that the virtual card allocates in place of a library is at the program's line."""
+    for name in ("plan", "solve"):
+        done = run(tidemark, program, folder, name)
+        need(done.returncode == 0 and f"the peak is at {name} (plain_program.c:" in done.stderr, name, done)
+        for command in ("explain", "summary"):
+            shown = subprocess.run([tidemark, command, "out.json.gz"], cwd=folder, capture_output=True, text=True).stdout
+            need(f"is at {name} (plain_program.c:" in shown, command, shown)
+            table = shown.split("by line of the program")[1].split("\n\n")[0] if command == "summary" else ""
+            need(command == "explain" or f"{name} (plain_program.c:" in table, table)
+
+
 def main():
     tidemark, program = map(os.path.abspath, sys.argv[1:3])
-    for check in (check_whole, check_failure, check_resets):
+    for check in (check_whole, check_failure, check_resets, check_areas):
         with tempfile.TemporaryDirectory() as folder:
             check(tidemark, program, folder)
 
