@@ -81,16 +81,29 @@ def check_failure(tidemark, program, folder):
 
 def check_resets(tidemark, program, folder):
     """Each reset frees the memory, so the peak is the largest request and not the sum."""
-    done = run(tidemark, program, folder, "reset")
-    need(done.returncode == 0 and done.stdout == "", done)
-    need("it fits virtual:h100-80: the program allocated 38.00 GiB" in done.stderr, done.stderr)
-    actions = [action for action, _, _ in events_of(load(folder))]
-    need(actions == 9 * ["segment_alloc", "alloc", "free", "segment_free"], actions)
+    for name in ("cudaDeviceReset", "cudaThreadExit", "cuDevicePrimaryCtxReset_v2"):
+        done = run(tidemark, program, folder, "reset", name)
+        need(done.returncode == 0 and done.stdout == "0\n0\n0\n", name, done)
+        need("it fits virtual:h100-80: the program allocated 38.00 GiB" in done.stderr, name, done.stderr)
+        actions = [action for action, _, _ in events_of(load(folder))]
+        need(actions == 3 * ["segment_alloc", "alloc", "free", "segment_free"], name, actions)
+
+
+def check_areas(tidemark, program, folder):
+    """Memory that the virtual card allocates in place of a library is at the program's line."""
+    for name in ("plan", "solve"):
+        done = run(tidemark, program, folder, name)
+        need(done.returncode == 0 and f"the peak is at {name} (plain_program.c:" in done.stderr, name, done)
+        for command in ("explain", "summary"):
+            shown = subprocess.run([tidemark, command, "out.json.gz"], cwd=folder, capture_output=True, text=True).stdout
+            need(f"is at {name} (plain_program.c:" in shown, command, shown)
+            table = shown.split("by line of the program")[1].split("\n\n")[0] if command == "summary" else ""
+            need(command == "explain" or f"{name} (plain_program.c:" in table, table)
 
 
 def main():
     tidemark, program = map(os.path.abspath, sys.argv[1:3])
-    for check in (check_whole, check_failure, check_resets):
+    for check in (check_whole, check_failure, check_resets, check_areas):
         with tempfile.TemporaryDirectory() as folder:
             check(tidemark, program, folder)
 

@@ -1,6 +1,7 @@
 /* A program without PyTorch: its CUDA allocations are known, so its snapshot can be checked. With
- * an argument it ends with that status after a request that fails. With "reset" it only fills the
- * card several times, each time after a reset. */
+ * an argument it ends with that status after a request that fails. With "plan" or "solve" only a
+ * library allocates memory. With "reset" and the name of a function that resets the card it only
+ * fills the card several times. */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #include <dlfcn.h>
 #include <stddef.h>
@@ -52,21 +53,43 @@ static void take_physical(void) {
     CALL(cuMemRelease, (uint64_t), handle);
 }
 
-/* A reset frees all memory of the card. A function without arguments ignores the device. */
-static void fill_and_reset(void) {
+/* A reset frees all memory of the card. Each request is larger than the one before, so it gets
+ * another address. */
+static void fill_and_reset(const char *name) {
+    int (*reset)(int) = NULL; /* a function without arguments ignores the device */
+    void *found = find(name);
+    memcpy(&reset, &found, sizeof(reset));
     for (size_t i = 0; i < 3; i++) {
-        (void)allocate((30 + i) << 30);
-        CALL(cudaDeviceReset, (int), 0);
-        (void)allocate((33 + i) << 30);
-        CALL(cuDevicePrimaryCtxReset_v2, (int), 0);
-        (void)allocate((36 + i) << 30);
-        CALL(cudaThreadExit, (int), 0);
+        (void)allocate((30 + 4 * i) << 30);
+        printf("%d\n", reset(0));
     }
 }
 
+/* Work areas that libraries allocate. */
+static void plan(void) {
+    enum { POINTS = 1 << 24, COMPLEX = 0x29, BATCH = 8 };
+    int number = 0;
+    size_t n_bytes = 0;
+    CALL(cufftCreate, (int *), &number);
+    CALL(cufftMakePlan1d, (int, int, int, int, size_t *), number, POINTS, COMPLEX, BATCH, &n_bytes);
+}
+
+static void solve(void) {
+    uint64_t address = 0;
+    CALL(cublasAlloc, (int, int, uint64_t *), 2 * MIB, 1024, &address);
+}
+
 int main(int argc, char **argv) {
-    if (argc > 1 && strcmp(argv[1], "reset") == 0) {
-        fill_and_reset();
+    if (argc > 1 && strcmp(argv[1], "plan") == 0) {
+        plan();
+        return 0;
+    }
+    if (argc > 1 && strcmp(argv[1], "solve") == 0) {
+        solve();
+        return 0;
+    }
+    if (argc > 2 && strcmp(argv[1], "reset") == 0) {
+        fill_and_reset(argv[2]);
         return 0;
     }
     void *pinned = NULL;

@@ -147,12 +147,33 @@ static void what_is_no_machine_code_has_no_kernels(void **state) {
     assert_int_equal(tide_vc_cubin_read((const unsigned char *)".version 8.7", 12, &uses), 0);
 }
 
+/* An image in memory is as long as its headers say. */
+static void a_copy_ends_with_its_last_section(void **state) {
+    (void)state;
+    size_t n_bytes = 0;
+    make_image(false);
+    assert_true(tide_vc_cubin_is(image));
+    unsigned char *copy = tide_vc_cubin_copy(image, &n_bytes);
+    assert_non_null(copy);
+    assert_int_equal(n_bytes, 512 + (N_SECTIONS - 1) * sizeof(Elf64_Shdr));
+    assert_memory_equal(copy, image, n_bytes);
+    free(copy);
+    static const uint64_t SIZES[] = {UINT64_MAX, UINT64_MAX - AT_TEXTS, TIDE_VC_CUBIN_MOST_BYTES};
+    for (size_t i = 0; i < sizeof(SIZES) / sizeof(SIZES[0]); i++) {
+        put_section(
+            4,
+            (Elf64_Shdr){.sh_type = SHT_STRTAB, .sh_offset = AT_TEXTS + 128, .sh_size = SIZES[i]});
+        assert_null(tide_vc_cubin_copy(image, &n_bytes));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(registers_and_shared_memory_are_read),
         cmocka_unit_test(a_cut_image_is_not_read_beyond_its_end),
         cmocka_unit_test(any_byte_may_be_wrong),
         cmocka_unit_test(what_is_no_machine_code_has_no_kernels),
+        cmocka_unit_test(a_copy_ends_with_its_last_section),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -131,6 +131,19 @@ static void a_damaged_fat_binary_ends_the_search(void **state) {
     assert_false(tide_vc_image_choose(made.bytes, 86, &image));
 }
 
+static void the_size_is_in_the_header(void **state) {
+    (void)state;
+    unsigned char header[16] = {0};
+    put(header, 0xBA55ED50u, 4);
+    put(header + 6, HEADER_BYTES, 2);
+    put(header + 8, 1000, 8);
+    assert_int_equal(tide_vc_image_bytes(header), HEADER_BYTES + 1000);
+    put(header + 8, UINT64_MAX - 2, 8);
+    assert_true(tide_vc_image_bytes(header) == SIZE_MAX);
+    memset(header, 0, sizeof(header));
+    assert_true(tide_vc_image_bytes(header) == SIZE_MAX);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_nearest_code_of_the_same_major_is_chosen),
@@ -139,6 +152,7 @@ int main(void) {
         cmocka_unit_test(an_image_is_missing_if_no_entry_serves_the_card),
         cmocka_unit_test(an_unreadable_fat_binary_refuses_no_kernel),
         cmocka_unit_test(a_damaged_fat_binary_ends_the_search),
+        cmocka_unit_test(the_size_is_in_the_header),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -197,7 +197,7 @@ static void load_from_file(const char *path, size_t n_bytes) {
 static void a_damaged_image_does_not_end_the_program(void **state) {
     static const unsigned char WRONG[] = {0, 1, 0x7f, 0x80, 0xff};
     size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-    char path[] = "damaged_cubin_XXXXXX";
+    char path[] = "/tmp/tidemark_cubin_XXXXXX";
     int made = mkstemp(path);
     unsigned char *pages =
         mmap(NULL, 2 * page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -230,7 +230,7 @@ static void a_damaged_file_of_another_kind_is_not_read(void **state) {
         {0xBA55ED50, 16 << 16 | 1, 0xffffffff, 0xffffffff}, /* beyond all memory */
         {0xBA55ED50, 0xffff0001, 64, 0},                    /* entries after the end */
         {0x466243b1, 1, 0x1000, 0}};                        /* a wrapper */
-    char path[] = "damaged_fatbin_XXXXXX";
+    char path[] = "/tmp/tidemark_fatbin_XXXXXX";
     int made = mkstemp(path);
     assert_true(made >= 0 && close(made) == 0);
     for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); i++) {
