@@ -45,7 +45,7 @@ def check_target(name: str, effect: str, argument: Argument, size: int | None) -
     kind, faults = argument.type, []
     if kind.travels != "P" or (kind.is_const and effect != "DESTROYS"):
         return [f"{name}: {effect}({argument.register}): the argument is no address of an output"]
-    if effect == "WRITES_DESCRIBED":
+    if effect in ("WRITES_DESCRIBED", "COUNTS_NONZERO"):
         return [] if kind.target == "o" else [f"{name}: {effect}({argument.register}): the argument is no descriptor"]
     if effect == "WRITES" and is_on_host(argument):
         faults.append(f"{name}: WRITES({argument.register}): {argument.name} is on the host and would stay unset")

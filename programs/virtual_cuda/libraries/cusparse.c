@@ -34,22 +34,23 @@ static int create(described **ret_described, described what) {
 int cusparseCreateCsr(described **ret_matrix, int64_t n_rows, int64_t n_columns, int64_t n_nonzero,
                       const void *row_offsets, const void *columns, const void *values) {
     return create(ret_matrix,
-                  (described){{values, columns, row_offsets}, n_rows, n_columns, n_nonzero});
+                  (described){{values, columns, row_offsets}, n_rows, n_columns, n_nonzero, false});
 }
 
 int cusparseCreateCoo(described **ret_matrix, int64_t n_rows, int64_t n_columns, int64_t n_nonzero,
                       const void *rows, const void *columns, const void *values) {
-    return create(ret_matrix, (described){{values, columns, rows}, n_rows, n_columns, n_nonzero});
+    return create(ret_matrix,
+                  (described){{values, columns, rows}, n_rows, n_columns, n_nonzero, false});
 }
 
 int cusparseCreateDnMat(described **ret_matrix, int64_t n_rows, int64_t n_columns, int64_t leading,
                         const void *values) {
     (void)leading;
-    return create(ret_matrix, (described){{values, NULL, NULL}, n_rows, n_columns, 0});
+    return create(ret_matrix, (described){{values, NULL, NULL}, n_rows, n_columns, 0, false});
 }
 
 int cusparseCreateDnVec(described **ret_vector, int64_t n_values, const void *values) {
-    return create(ret_vector, (described){{values, NULL, NULL}, n_values, 1, 0});
+    return create(ret_vector, (described){{values, NULL, NULL}, n_values, 1, 0, false});
 }
 
 int cusparseCsrSetPointers(described *matrix, const void *row_offsets, const void *columns,
@@ -60,10 +61,12 @@ int cusparseCsrSetPointers(described *matrix, const void *row_offsets, const voi
     return OK;
 }
 
-/* The number of nonzero values of a product is computed on the card; this returns the program's own
- * value. */
 int cusparseSpMatGetSize(const described *matrix, int64_t *ret_rows, int64_t *ret_columns,
                          int64_t *ret_nonzero) {
+    if (matrix->is_counted) {
+        tide_vc_inexact(__func__, "the number of nonzero values is computed on the card; the "
+                                  "program's own is returned");
+    }
     *ret_rows = matrix->n_rows;
     *ret_columns = matrix->n_columns;
     *ret_nonzero = matrix->n_nonzero;
@@ -81,7 +84,7 @@ int cusparseSpMatGetSize(const described *matrix, int64_t *ret_rows, int64_t *re
     int name(described **ret_matrix, int64_t n_rows, int64_t n_columns, int64_t n_nonzero,         \
              const void *first, const void *second, const void *values) {                          \
         return create(ret_matrix,                                                                  \
-                      (described){{values, second, first}, n_rows, n_columns, n_nonzero});         \
+                      (described){{values, second, first}, n_rows, n_columns, n_nonzero, false});  \
     }
 CREATES_MATRIX(cusparseCreateCsc)
 CREATES_MATRIX(cusparseCreateConstCsr)
@@ -99,7 +102,8 @@ CREATES_MATRIX(cusparseCreateConstCoo)
         return create(ret_matrix, (described){{values, columns, offsets},                          \
                                               n_rows * block_rows,                                 \
                                               n_columns * block_columns,                           \
-                                              n * block_rows * block_columns});                    \
+                                              n * block_rows * block_columns,                      \
+                                              false});                                             \
     }
 CREATES_BLOCKS(cusparseCreateBsr)
 CREATES_BLOCKS(cusparseCreateConstBsr)
@@ -113,7 +117,7 @@ CREATES_BLOCKS(cusparseCreateConstBsr)
         (void)block_rows;                                                                          \
         return create(                                                                             \
             ret_matrix,                                                                            \
-            (described){{values, columns, NULL}, n_rows, n_columns, n_rows * ell_columns});        \
+            (described){{values, columns, NULL}, n_rows, n_columns, n_rows * ell_columns, false}); \
     }
 CREATES_ELL(cusparseCreateBlockedEll)
 CREATES_ELL(cusparseCreateConstBlockedEll)
@@ -126,7 +130,8 @@ CREATES_ELL(cusparseCreateConstBlockedEll)
              int64_t n_values, int64_t slice_rows, const void *offsets, const void *columns,       \
              const void *values) {                                                                 \
         (void)n_values, (void)slice_rows;                                                          \
-        return create(ret_matrix, (described){{values, columns, offsets}, n_rows, n_columns, n});  \
+        return create(ret_matrix,                                                                  \
+                      (described){{values, columns, offsets}, n_rows, n_columns, n, false});       \
     }
 CREATES_SLICED_ELL(cusparseCreateSlicedEll)
 CREATES_SLICED_ELL(cusparseCreateConstSlicedEll)
@@ -136,7 +141,7 @@ CREATES_SLICED_ELL(cusparseCreateConstSlicedEll)
                             const void *indices, const void *values);                              \
     int name(described **ret_vector, int64_t n, int64_t n_nonzero, const void *indices,            \
              const void *values) {                                                                 \
-        return create(ret_vector, (described){{values, indices, NULL}, n, 1, n_nonzero});          \
+        return create(ret_vector, (described){{values, indices, NULL}, n, 1, n_nonzero, false});   \
     }
 CREATES_VECTOR(cusparseCreateSpVec)
 CREATES_VECTOR(cusparseCreateConstSpVec)

@@ -55,9 +55,7 @@ enum {
 #define LIBRARY_REFUSES 5 /* ncclInvalidUsage */
 #include "data/cuda_api/nccl.def"
 #undef LIBRARY_REFUSES
-/* NVJPEG_STATUS_IMPLEMENTATION_NOT_SUPPORTED, nvjpeg.h of CUDA 11.9 and the manual's list of API
- * return codes */
-#define LIBRARY_REFUSES 9
+#define LIBRARY_REFUSES 9 /* NVJPEG_STATUS_IMPLEMENTATION_NOT_SUPPORTED, nvjpeg.h 11.9 */
 #include "data/cuda_api/nvjpeg.def"
 #undef LIBRARY_REFUSES
 #define LIBRARY_REFUSES 3 /* NVSHMEMX_ERROR_NOT_SUPPORTED, nvshmemx_error.h */

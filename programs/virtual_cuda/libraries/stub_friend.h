@@ -80,6 +80,7 @@ uint64_t tide_vc_stub_sparse_bytes(uintptr_t descriptor);
 
 /* The first n_data arrays that a descriptor describes were written: see described_internal.h. */
 void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
+void tide_vc_stub_count_nonzero(uintptr_t descriptor);
 
 /* Effects. A row has one or several, in order, without commas. */
 #define HARMLESS /* nothing that the caller could read */
@@ -186,6 +187,8 @@ void tide_vc_stub_touch_described(uintptr_t descriptor, size_t n_data);
 #define WRITES_DESCRIBED(i, n_data)                                                                \
     tide_vc_stub_touch_described(a##i, n_data);                                                    \
     works = true;
+/* the number of nonzero values of the matrix that argument i describes is computed on the card */
+#define COUNTS_NONZERO(i) tide_vc_stub_count_nonzero(a##i);
 /* the result is inexact; put it last */
 #define SAYS(what) tide_vc_inexact(__func__, what);
 /* the function ends with this status, which is not an error here */

@@ -18,10 +18,10 @@ typedef struct tide_vc_replacement {
     const void *function;
 } tide_vc_replacement;
 
-/* Replaces all n functions, whose code is at least TIDE_VC_JUMP_BYTES long, in the object that was
- * loaded `base` bytes above its addresses. Returns 0, or an errno; then no function was replaced.
- * ESTALE: the object is not what its file has. ENOTRECOVERABLE: the object's code cannot run any
- * more. */
+/* Replaces all n functions, whose code is at least TIDE_VC_JUMP_BYTES long, in the object whose
+ * addresses were moved by `base` bytes when it was loaded. Returns 0, or an errno; then no function
+ * was replaced. ESTALE: the object is not what its file has. ENOTRECOVERABLE: the object's code
+ * cannot run any more. */
 int tide_vc_code_replace(const tide_vc_object_file *file, uintptr_t base,
                          const tide_vc_replacement *all, size_t n);
 

@@ -60,6 +60,14 @@ int cusparseSpMMOp_createPlan(void *handle, void **plan, int a_operation, int b_
                               const void *add, size_t add_bytes, const void *multiply,
                               size_t multiply_bytes, const void *epilogue, size_t epilogue_bytes,
                               size_t *work_bytes);
+int cusparseSpGEMM_compute(void *handle, int a_operation, int b_operation, const void *alpha,
+                           const void *a, const void *b, const void *beta, void *c, int type,
+                           int algorithm, void *description, size_t *n, void *buffer);
+int cusparseCreateCsr(void **matrix, int64_t rows, int64_t columns, int64_t nonzero, void *offsets,
+                      void *indices, void *values, int offset_type, int index_type, int base,
+                      int type);
+int cusparseDestroySpMat(const void *matrix);
+int cusparseSpMatGetSize(const void *matrix, int64_t *rows, int64_t *columns, int64_t *nonzero);
 int cusparseSpMMOp(void *plan, void *buffer);
 int cusparseSpMMOp_destroyPlan(void *plan);
 int cusparseSpVV(void *handle, int operation, const void *x, const void *y, void *result, int type,
@@ -232,6 +240,18 @@ static void sizes_of_sparse_products_are_written(void **state) {
                      OK);
     assert_int_equal(sizes[0] + sizes[1] + sizes[2], 0);
     assert_string_equal(last_inexact, "cusparseSpGEMMreuse_nnz");
+    last_inexact = "";
+    void *c = NULL;
+    int64_t rows = 0, columns = 0, nonzero = 9;
+    assert_int_equal(cusparseCreateCsr(&c, 2, 3, 0, NULL, NULL, NULL, 2, 2, 0, 0), OK);
+    assert_int_equal(cusparseSpMatGetSize(c, &rows, &columns, &nonzero), OK);
+    assert_string_equal(last_inexact, ""); /* the program's own */
+    (void)cusparseSpGEMM_compute(NULL, 0, 0, NULL, NULL, NULL, NULL, c, 0, 0, NULL, &sizes[0],
+                                 NULL);
+    assert_int_equal(cusparseSpMatGetSize(c, &rows, &columns, &nonzero), OK);
+    assert_int_equal(nonzero, 0);
+    assert_string_equal(last_inexact, "cusparseSpMatGetSize");
+    assert_int_equal(cusparseDestroySpMat(c), OK);
     assert_int_equal(cusparseSpGEMM_getNumProducts(NULL, &n), 10);
     assert_string_equal(last_refused, "cusparseSpGEMM_getNumProducts");
 }

@@ -19,6 +19,7 @@
 typedef int status_function(void);
 #define REFUSING(name, status, error)                                                              \
     { #name, (name), (status), (error) }
+// NOLINTBEGIN(readability-identifier-naming): names of NVIDIA's
 status_function cudaArrayGetInfo, cuArrayGetDescriptor_v2, cuLibraryGetKernelCount,
     cuModuleGetFunctionCount, nvmlVgpuTypeGetName, cublasXtCreate,
     cublasLtMatrixTransformDescGetAttribute, cudnnGetCallback, cufftXtSetGPUs,
@@ -32,6 +33,7 @@ float cublasSdot(int n, const float *x, int incx, const float *y, int incy);
 double cublasDdot(int n, const double *x, int incx, const double *y, int incy);
 double _Complex cublasZdotu(int n, const void *x, int incx, const void *y, int incy);
 void *nvshmem_calloc(size_t n, size_t n_bytes);
+// NOLINTEND(readability-identifier-naming)
 
 static const tide_vc_function *find(const char *name) {
     size_t n = 0;
