@@ -183,8 +183,9 @@ static bool is_tool(const char *file) {
                                           "device/",        "model/commands/",
                                           "model/run/",     "programs/live/",
                                           "programs/runs/", "programs/virtual_cuda/",
-                                          "recorder/",      "run/",
-                                          "snapshot/",      "stack/"};
+                                          "libtidemark_",   "recorder/",
+                                          "run/",           "snapshot/",
+                                          "stack/"};
     for (size_t i = 0; i < sizeof(FOLDERS) / sizeof(FOLDERS[0]); i++) {
         if (starts_with(file, FOLDERS[i])) {
             return !tide_file_is_python(file);

@@ -38,6 +38,7 @@ struct tide_symbols {
     const tide_symbol_module *modules; /* borrowed, n_modules; of another process */
     module_file *files;                /* owned, n_modules; NULL: addresses are of this process */
     size_t n_modules;
+    const char *own_file; /* of the module being looked up, if it is tidemark's; else NULL */
 };
 
 enum { MAX_FRAMES_PER_ADDRESS = 0xffff, MODULE_TEXT = 512, OFFSET_BITS = 48 };
@@ -113,6 +114,7 @@ static tide_status add_frame(tide_symbols *symbols, const char *function, const 
         return TIDE_NO_MEMORY;
     }
     symbols->frames = frames;
+    file = file != NULL ? file : symbols->own_file;
     /* "./" means the folder of compilation, which differs from machine to machine. */
     if (file != NULL && strncmp(file, "./", 2) == 0) {
         file += 2;
@@ -216,6 +218,18 @@ static void open_module(const tide_symbol_module *module, module_file *file) {
 }
 #endif
 
+static const char *name_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+/* Without debug information, the code of our preloaded objects has their name in place of a source
+ * file: it is never the program's. */
+static const char *own_file(const char *path) {
+    static const char PREFIX[] = "libtidemark_";
+    return strncmp(name_of(path), PREFIX, sizeof(PREFIX) - 1) == 0 ? name_of(path) : NULL;
+}
+
 /* Looks up code of another process: `address` is from tide_symbol_address. */
 static tide_status look_up_file(tide_symbols *symbols, uint64_t address) {
     uint64_t number = tide_symbol_module_of(address);
@@ -230,16 +244,16 @@ static tide_status look_up_file(tide_symbols *symbols, uint64_t address) {
     if (!file->is_used) {
         open_module(module, file);
     }
+    symbols->own_file = own_file(module->path);
     if (file->is_here) {
         look_up_debug(symbols, file->state, file->base + (uintptr_t)offset);
     }
-    if (symbols->status != TIDE_OK || symbols->n_frames > symbols->first) {
-        return symbols->status;
+    if (symbols->status == TIDE_OK && symbols->n_frames == symbols->first) {
+        (void)snprintf(text, sizeof(text), "0x%" PRIx64 " in %s", offset, name_of(module->path));
+        symbols->status = add_frame(symbols, text, NULL, 0);
     }
-    const char *slash = strrchr(module->path, '/');
-    (void)snprintf(text, sizeof(text), "0x%" PRIx64 " in %s", offset,
-                   slash == NULL ? module->path : slash + 1);
-    return add_frame(symbols, text, NULL, 0);
+    symbols->own_file = NULL;
+    return symbols->status;
 }
 
 /* From the dynamic linker: an exported function's name, else the place in the module. */
@@ -256,9 +270,8 @@ static tide_status look_up_module(tide_symbols *symbols, uintptr_t pc) {
     if (info.dli_sname != NULL) {
         return add_frame(symbols, info.dli_sname, NULL, 0);
     }
-    const char *slash = strrchr(info.dli_fname, '/');
     (void)snprintf(text, sizeof(text), "0x%" PRIxPTR " in %s", pc - (uintptr_t)info.dli_fbase,
-                   slash == NULL ? info.dli_fname : slash + 1);
+                   name_of(info.dli_fname));
     return add_frame(symbols, text, NULL, 0);
 }
 

@@ -186,6 +186,9 @@ static void the_line_of_a_program_in_c_has_a_file(void **state) {
     assert_frame(FRAME("allocate", "programs/virtual_cuda/libraries/cufft.c",
                        "213") ", " FRAME("solve", "solver.c", "7") ", " FRAME("_start", "", "0"),
                  "solve (solver.c:7)");
+    assert_frame(FRAME("allocate", "libtidemark_virtual_cuda.so",
+                       "0") ", " FRAME("solve", "", "0") ", " FRAME("_start", "", "0"),
+                 "solve");
     assert_frame(FRAME("(anonymous namespace)::grow(int)", "", "0") ", " FRAME("_start", "", "0"),
                  "(anonymous namespace)::grow");
 }

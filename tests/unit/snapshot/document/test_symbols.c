@@ -99,9 +99,43 @@ static void processes_share_the_symbols_of_a_file(void **state) {
     assert_true(peak_kib() - before < MAX_GROWTH_KIB);
 }
 
+/* The name of a preloaded object of tidemark is in place of a source file. */
+static void code_of_tidemark_has_a_file(void **state) {
+    (void)state;
+    static const struct {
+        const char *path, *function, *file; /* NULL: unknown */
+    } CASES[] = {{"/no/libtidemark_virtual_cuda.so", "0x10 in libtidemark_virtual_cuda.so",
+                  "libtidemark_virtual_cuda.so"},
+                 {"/no/libtide.so", "0x10 in libtide.so", NULL}};
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        const tide_symbol_module module = {.path = CASES[i].path};
+        const tide_frame_row *frames = NULL;
+        size_t n_frames = 0;
+        tide_symbols *symbols = NULL;
+        tide_strings strings;
+        tide_strings_init(&strings, tide_hostmem_default());
+        assert_int_equal(
+            tide_symbols_create_for(tide_hostmem_default(), &strings, &module, 1, &symbols),
+            TIDE_OK);
+        assert_int_equal(
+            tide_symbols_resolve(symbols, tide_symbol_address(0, 0x11), &frames, &n_frames),
+            TIDE_OK);
+        assert_int_equal(n_frames, 1);
+        assert_string_equal(tide_strings_text(&strings, frames[0].function), CASES[i].function);
+        if (CASES[i].file == NULL) {
+            assert_int_equal(frames[0].file, TIDE_NONE);
+        } else {
+            assert_string_equal(tide_strings_text(&strings, frames[0].file), CASES[i].file);
+        }
+        tide_symbols_destroy(symbols);
+        tide_strings_fini(&strings);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(processes_share_the_symbols_of_a_file),
+        cmocka_unit_test(code_of_tidemark_has_a_file),
     };
     return cmocka_run_group_tests_name("snapshot.symbols", tests, NULL, NULL);
 }
