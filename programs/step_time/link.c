@@ -65,6 +65,8 @@ static const card_link LINKS[] = {
     {"h200", 450e9, PCIE_5, "NVIDIA H200 data sheet, SXM: NVLink 900 GB/s; PCIe Gen5 128 GB/s"},
     {"gh200-96", 450e9, 450e9,
      "NVIDIA GH200 data sheet: NVLink 900 GB/s between superchips; NVLink-C2C 900 GB/s"},
+    {"gh200-144", 450e9, 450e9,
+     "NVIDIA GH200 data sheet: NVLink 900 GB/s between superchips; NVLink-C2C 900 GB/s"},
     {"h100-80", 450e9, PCIE_5, "NVIDIA H100 data sheet, SXM: NVLink 900 GB/s; PCIe Gen5 128 GB/s"},
     {"h100-pcie", PCIE_5, PCIE_5,
      "NVIDIA H100 data sheet, PCIe: PCIe Gen5 128 GB/s; no bridge of NVLink between pairs"},
