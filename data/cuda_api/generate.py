@@ -57,7 +57,7 @@ TYPEDEFS = ("cudaTypedefs.h", "cudaProfilerTypedefs.h", "cudaGLTypedefs.h", "cud
 PER_THREAD = r"(_ptsz|_ptds)?"
 # They need no card, so that the real library answers.
 LEFT = re.compile(r"(GetVersion(_v2)?|GetProperty|(Error|Status|Result)(String|Name)|GetCudartVersion|LastError|LastErrorString)$")
-ROW = re.compile(r"^[A-Z_]+\((\w+)")
+ROW = re.compile(r"^[A-Z_0-9]+\((\w+)")
 
 
 def since_versions(names: set[str]) -> dict[str, int]:
