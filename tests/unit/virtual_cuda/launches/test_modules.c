@@ -162,11 +162,14 @@ static void text_and_damaged_images_are_refused(void **state) {
     assert_int_equal(cuModuleGetGlobal_v2(&address, NULL, module, "table"), NOT_SUPPORTED);
     assert_int_equal(cuModuleGetFunction(&kernel, module, "first"), OK);
     assert_int_equal(cuFuncGetParamInfo(kernel, 0, &offset, NULL), NOT_SUPPORTED);
+    assert_int_equal(cuModuleUnload(module), OK);
     memset(image + AT_NAMES, 'x', sizeof(NAMES)); /* names without an end */
     assert_int_equal(cuModuleLoadData(&module, image), OK);
     assert_int_equal(cuModuleGetGlobal_v2(&address, NULL, module, "table"), NOT_SUPPORTED);
+    assert_int_equal(cuModuleUnload(module), OK);
     assert_int_equal(cuModuleLoad(&module, "/no/such/file"), OK);
     assert_int_equal(cuModuleGetGlobal_v2(&address, NULL, module, "table"), NOT_SUPPORTED);
+    assert_int_equal(cuModuleUnload(module), OK);
 }
 
 /* Loads a damaged image: the program goes on, and its variable is found or not. */
@@ -181,7 +184,8 @@ static void use_damaged(int status, void *module) {
 static void load_from_memory(unsigned char *at) {
     void *module = NULL;
     memcpy(at, image, sizeof(image));
-    use_damaged(cuModuleLoadData(&module, at), module);
+    int status = cuModuleLoadData(&module, at);
+    use_damaged(status, module);
 }
 
 static void load_from_file(const char *path, size_t n_bytes) {
@@ -190,7 +194,8 @@ static void load_from_file(const char *path, size_t n_bytes) {
     assert_non_null(file);
     assert_int_equal(fwrite(image, 1, n_bytes, file), n_bytes);
     assert_int_equal(fclose(file), 0);
-    use_damaged(cuModuleLoad(&module, path), module);
+    int status = cuModuleLoad(&module, path);
+    use_damaged(status, module);
 }
 
 /* No memory is mapped after the image, and a file ends there. */

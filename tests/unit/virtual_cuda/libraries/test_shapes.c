@@ -25,6 +25,10 @@ int cudnnCreateTensorDescriptor(void **ret);
 int cudnnCreateFilterDescriptor(void **ret);
 int cudnnCreateConvolutionDescriptor(void **ret);
 int cudnnCreatePoolingDescriptor(void **ret);
+int cudnnDestroyTensorDescriptor(void *tensor);
+int cudnnDestroyFilterDescriptor(void *filter);
+int cudnnDestroyConvolutionDescriptor(void *convolution);
+int cudnnDestroyPoolingDescriptor(void *pooling);
 int cudnnSetTensor4dDescriptor(void *tensor, int format, int type, int n, int c, int h, int w);
 int cudnnGetTensor4dDescriptor(const void *tensor, int *type, int *n, int *c, int *h, int *w,
                                int *n_step, int *c_step, int *h_step, int *w_step);
@@ -50,7 +54,9 @@ int cublasSgemm_v2_64(void *handle, int ta, int tb, int64_t m, int64_t n, int64_
 int cublasGetStream_v2(const void *handle, void **ret_stream);
 int cublasSetStream_v2(void *handle, void *stream);
 int cublasCreate_v2(void **ret_handle);
+int cublasDestroy_v2(void *handle);
 int cusparseCreateConstDnVec(void **ret, int64_t n, const void *values, int type);
+int cusparseDestroyDnVec(void *vector);
 int cusparseConstDnVecGetValues(const void *vector, const void **ret_values);
 int cusparseXcsrilu02_zeroPivot(void *handle, void *info, int *ret_position);
 
@@ -89,6 +95,10 @@ static void cudnn_computes_shapes(void **state) {
     assert_int_equal(c, 3);
     assert_int_equal(h, 1 + (224 + 2 - 3) / 2);
     assert_int_equal(width, 1 + (200 - 2) / 2);
+    assert_int_equal(cudnnDestroyPoolingDescriptor(pooling), OK);
+    assert_int_equal(cudnnDestroyConvolutionDescriptor(convolution), OK);
+    assert_int_equal(cudnnDestroyFilterDescriptor(w), OK);
+    assert_int_equal(cudnnDestroyTensorDescriptor(x), OK);
 }
 
 static void a_plan_of_cufft_measures_its_work_area(void **state) {
@@ -127,6 +137,7 @@ static void sizes_of_64_bits_are_read(void **state) {
     assert_int_equal(launches[0].m, 300);
     assert_int_equal(launches[0].n, INT32_MAX); /* at most */
     assert_int_equal(launches[0].k, 7);
+    assert_int_equal(cublasDestroy_v2(handle), OK);
 }
 
 static void cusparse_returns_what_it_was_given(void **state) {
@@ -139,6 +150,7 @@ static void cusparse_returns_what_it_was_given(void **state) {
     assert_ptr_equal(values, card);
     assert_int_equal(cusparseXcsrilu02_zeroPivot(NULL, NULL, &position), OK);
     assert_int_equal(position, -1);
+    assert_int_equal(cusparseDestroyDnVec(vector), OK);
 }
 
 /* What XLA reads back: sizes, the leading dimension and modes. */
