@@ -2,6 +2,7 @@
 
 A run has its own folders for its work, its temporary files and its logs, so that anything that is left shows.
 """
+import glob
 import gzip
 import json
 import os
@@ -21,6 +22,17 @@ def need(condition, *what):
         raise Wrong(" ".join(str(part) for part in what))
 
 
+def share_parts(cache):
+    """tidemark's own parts in C++, which take minutes to build, are those that this user's runs have built, as another card's."""
+    user = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    for path in glob.glob(os.path.join(user, "tidemark/compilers/*/*/tidemark/*.so")):
+        inside = path.split(os.sep)[-3:]
+        shared = os.path.join(cache, "tidemark/compilers/shared", *inside)
+        os.makedirs(os.path.dirname(shared), exist_ok=True)
+        if not os.path.exists(shared):
+            os.symlink(path, shared)
+
+
 class Folder:
     """Folders of one run: the program's own, temporary files, state."""
 
@@ -30,6 +42,8 @@ class Folder:
         self.work, self.temporary, self.state = (os.path.join(self.top, name) for name in ("work", "tmp", "state"))
         for path in (self.work, self.temporary, self.state):
             os.mkdir(path)
+        self.cache = os.path.join(self.top, "cache")  # what is compiled is compiled anew, with and without the recorder
+        share_parts(self.cache)
 
     def write(self, name, text):
         path = os.path.join(self.work, name)
@@ -39,8 +53,7 @@ class Folder:
 
     def environment(self, **more):
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("TIDEMARK_", "PYTORCH_", "PYTHON", "LD_"))}
-        cache = os.path.join(self.top, "cache")  # what is compiled is compiled anew, with and without the recorder
-        ours = dict(TMPDIR=self.temporary, XDG_STATE_HOME=self.state, XDG_CACHE_HOME=cache, PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1")
+        ours = dict(TMPDIR=self.temporary, XDG_STATE_HOME=self.state, XDG_CACHE_HOME=self.cache, PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1")
         return {**kept, **ours, **more}
 
     def left(self):
