@@ -61,19 +61,16 @@ static void add_limit(const tide_facts *facts, tide_text *words) {
     }
 }
 
-/* Rows that may take memory come before the peak, and values that only may change what the program
- * does after it: the first sentence is about memory. */
-static tide_status say_assumed(tide_answer *answer, const tide_facts *facts, bool takes_memory,
-                               tide_text *words) {
+static tide_status say_assumed(tide_answer *answer, const tide_facts *facts, tide_text *words) {
     size_t n = facts->snapshot->n_assumed;
+    add_limit(facts, words);
+    TIDE_TRY(say(answer, "assumed_limit", words));
     for (size_t i = 0; i < n && i < TIDE_ASSUMED_SENTENCES; i++) {
-        const tide_snapshot_assumed *row = &facts->snapshot->assumed[i];
-        if ((row->all_bytes > 0) == takes_memory) {
-            tide_assumed_words_add(row, words);
-            TIDE_TRY(say(answer, "assumed", words));
-        }
+        tide_assumed_words_add(&facts->snapshot->assumed[i], words);
+        TIDE_TRY(say(answer, "assumed", words));
     }
-    return TIDE_OK;
+    tide_assumed_words_add_all(n, words);
+    return say(answer, "assumed_count", words);
 }
 
 tide_status tide_answer_init(tide_answer *answer, const tide_answer_input *input) {
@@ -82,18 +79,13 @@ tide_status tide_answer_init(tide_answer *answer, const tide_answer_input *input
     *answer = (tide_answer){.n_sentences = 0};
     tide_arena_init(&answer->arena, input->facts->mem);
     TIDE_TRY(say_causes(answer, input, &words));
-    add_limit(input->facts, &words);
-    TIDE_TRY(say(answer, "assumed_limit", &words));
-    TIDE_TRY(say_assumed(answer, input->facts, true, &words));
+    TIDE_TRY(say_assumed(answer, input->facts, &words));
     add_retries(input->facts, &words);
     TIDE_TRY(say(answer, "retries", &words));
     tide_peak_words_add(input->facts, input->lines, input->when, &words);
     TIDE_TRY(say(answer, "filled", &words));
     tide_peak_words_add_kinds(input->facts, input->lines, &words);
     TIDE_TRY(say(answer, "kinds", &words));
-    TIDE_TRY(say_assumed(answer, input->facts, false, &words));
-    tide_assumed_words_add_all(input->facts->snapshot->n_assumed, &words);
-    TIDE_TRY(say(answer, "assumed_count", &words));
     if (input->when == NULL) {
         tide_reserved_words_add(input->facts, input->causes, &words);
     }
