@@ -64,7 +64,7 @@ static void find(void *to, const char *name, const char *suffix) {
     memcpy(to, &found, sizeof(found));
 }
 
-static void told(const char *action, const char *function, size_t n_bytes) {
+static void expect(const char *action, const char *function, size_t n_bytes) {
     printf("%s %s %zu\n", action, function, n_bytes);
 }
 
@@ -119,18 +119,18 @@ static void use_addresses(void) {
     alloc = cuMemAlloc_v2;
 #endif
     check(alloc(&kept, 3 * MIB) == 0 && alloc(&other, 5 * MIB) == 0, "cuMemAlloc");
-    told("device_alloc", "cuMemAlloc_v2", 3 * MIB);
-    told("device_alloc", "cuMemAlloc_v2", 5 * MIB);
+    expect("device_alloc", "cuMemAlloc_v2", 3 * MIB);
+    expect("device_alloc", "cuMemAlloc_v2", 5 * MIB);
     check(alloc(&other, (size_t)100 << 30) == 2, "more than there is");
     check(release(other) == 0, "cuMemFree");
-    told("device_free", "cuMemFree_v2", 5 * MIB);
+    expect("device_free", "cuMemFree_v2", 5 * MIB);
     check(release(12345) == 1 && release(0) == 0, "nothing to release");
     check(alloc_pitch(&other, &pitch, 1000, 10, 4) == 0 && pitch == 1024, "cuMemAllocPitch");
-    told("device_alloc", "cuMemAllocPitch_v2", (size_t)1024 * 10);
+    expect("device_alloc", "cuMemAllocPitch_v2", (size_t)1024 * 10);
     check(alloc_managed(&managed, 7 * MIB, 1) == 0, "cuMemAllocManaged");
-    told("device_alloc", "cuMemAllocManaged", 7 * MIB);
+    expect("device_alloc", "cuMemAllocManaged", 7 * MIB);
     check(release(managed) == 0, "cuMemFree");
-    told("device_free", "cuMemFree_v2", 7 * MIB);
+    expect("device_free", "cuMemFree_v2", 7 * MIB);
 }
 
 static void use_streams(void) {
@@ -144,12 +144,12 @@ static void use_streams(void) {
     find(&release, "cuMemFreeAsync", "");
     find(&alloc_from, "cuMemAllocFromPoolAsync", "");
     check(alloc(&address, 11 * MIB, NULL) == 0, "cuMemAllocAsync");
-    told("device_alloc", is_thread ? "cuMemAllocAsync_ptsz" : "cuMemAllocAsync", 11 * MIB);
+    expect("device_alloc", is_thread ? "cuMemAllocAsync_ptsz" : "cuMemAllocAsync", 11 * MIB);
     check(alloc_from(&pooled, 2 * MIB, NULL, NULL) == 0, "cuMemAllocFromPoolAsync");
-    told("device_alloc", is_thread ? "cuMemAllocFromPoolAsync_ptsz" : "cuMemAllocFromPoolAsync",
-         2 * MIB);
+    expect("device_alloc", is_thread ? "cuMemAllocFromPoolAsync_ptsz" : "cuMemAllocFromPoolAsync",
+           2 * MIB);
     check(release(address, NULL) == 0, "cuMemFreeAsync");
-    told("device_free", is_thread ? "cuMemFreeAsync_ptsz" : "cuMemFreeAsync", 11 * MIB);
+    expect("device_free", is_thread ? "cuMemFreeAsync_ptsz" : "cuMemFreeAsync", 11 * MIB);
     if (cuda != NULL) {
         const int *n_per_thread = dlsym(cuda, "fake_n_per_thread");
         check(n_per_thread != NULL && *n_per_thread == (is_thread ? 2 : 0), "the thread's streams");
@@ -172,19 +172,19 @@ static void use_physical(void) {
     find(&map, "cuMemMap", "");
     find(&unmap, "cuMemUnmap", "");
     check(create(&handle, 20 * MIB, properties, 0) == 0, "cuMemCreate");
-    told("physical_alloc", "cuMemCreate", 20 * MIB);
+    expect("physical_alloc", "cuMemCreate", 20 * MIB);
     check(map(first, 20 * MIB, 0, handle, 0) == 0 && release(handle) == 0, "cuMemMap");
     check(create(&handle, 40 * MIB, properties, 0) == 0, "cuMemCreate");
-    told("physical_alloc", "cuMemCreate", 40 * MIB);
+    expect("physical_alloc", "cuMemCreate", 40 * MIB);
     check(map(second, 40 * MIB, 0, handle, 0) == 0, "cuMemMap");
     /* The first is no longer mapped, and its handle now belongs to the second. */
     check(unmap(first, 20 * MIB) == 0, "cuMemUnmap");
-    told("physical_free", "cuMemUnmap", 20 * MIB);
+    expect("physical_free", "cuMemUnmap", 20 * MIB);
     check(retain(&handle, (void *)(uintptr_t)second) == 0 && release(handle) == 0, "retain");
     check(unmap(second, 40 * MIB) == 0 && release(handle) == 0, "cuMemRelease");
-    told("physical_free", "cuMemRelease", 40 * MIB);
+    expect("physical_free", "cuMemRelease", 40 * MIB);
     check(create(&handle, 60 * MIB, properties, 0) == 0, "cuMemCreate");
-    told("physical_alloc", "cuMemCreate", 60 * MIB);
+    expect("physical_alloc", "cuMemCreate", 60 * MIB);
 }
 
 static void use_host(void) {
@@ -201,14 +201,14 @@ static void use_host(void) {
     find(&unpin, "cuMemHostUnregister", "");
     find(&release, "cuMemFreeHost", "");
     check(alloc_too(&address, MIB) == 0, "cuMemAllocHost");
-    told("host_alloc", "cuMemAllocHost_v2", MIB);
+    expect("host_alloc", "cuMemAllocHost_v2", MIB);
     check(alloc(&address, 2 * MIB, 0) == 0, "cuMemHostAlloc");
-    told("host_alloc", "cuMemHostAlloc", 2 * MIB);
+    expect("host_alloc", "cuMemHostAlloc", 2 * MIB);
     check(release(address) == 0, "cuMemFreeHost");
-    told("host_free", "cuMemFreeHost", 2 * MIB);
+    expect("host_free", "cuMemFreeHost", 2 * MIB);
     check(pin(page, sizeof(page), 0) == 0 && unpin(page) == 0, "cuMemHostRegister");
-    told("host_alloc", "cuMemHostRegister_v2", sizeof(page));
-    told("host_free", "cuMemHostUnregister", sizeof(page));
+    expect("host_alloc", "cuMemHostRegister_v2", sizeof(page));
+    expect("host_free", "cuMemHostUnregister", sizeof(page));
     if (find_by_name != NULL) {
         /* A version unknown here must stay unchanged. */
         int (*newer)(void *, int) = NULL;
@@ -235,13 +235,13 @@ static void use_objects(void) {
     find(&load, "cuLibraryLoadData", "");
     find(&unload, "cuLibraryUnload", "");
     check(create(&array, &floats) == 0, "cuArrayCreate");
-    told("device_alloc", "cuArrayCreate_v2", 8000);
+    expect("device_alloc", "cuArrayCreate_v2", 8000);
     check(destroy(array) == 0, "cuArrayDestroy");
-    told("device_free", "cuArrayDestroy", 8000);
+    expect("device_free", "cuArrayDestroy", 8000);
     check(load(&library, "", NULL, NULL, 5, NULL, NULL, 8) == 0, "cuLibraryLoadData");
-    told("device_alloc", "cuLibraryLoadData", 3 * MIB);
+    expect("device_alloc", "cuLibraryLoadData", 3 * MIB);
     check(unload(library) == 0, "cuLibraryUnload");
-    told("device_free", "cuLibraryUnload", 3 * MIB);
+    expect("device_free", "cuLibraryUnload", 3 * MIB);
 }
 
 struct ipc_handle {
@@ -266,12 +266,12 @@ static void use_graphs_and_others(void) {
     find(&open_other, "cuIpcOpenMemHandle", "_v2");
     find(&close_other, "cuIpcCloseMemHandle", "");
     check(add_alloc(&node, NULL, NULL, 0, &memory) == 0, "cuGraphAddMemAllocNode");
-    told("device_alloc", "cuGraphAddMemAllocNode", 4 * MIB);
+    expect("device_alloc", "cuGraphAddMemAllocNode", 4 * MIB);
     check(add_free(&node, NULL, NULL, 0, memory.address) == 0, "cuGraphAddMemFreeNode");
-    told("device_free", "cuGraphAddMemFreeNode", 4 * MIB);
+    expect("device_free", "cuGraphAddMemFreeNode", 4 * MIB);
     check(open_other(&address, handle, 1) == 0 && close_other(address) == 0, "cuIpcOpenMemHandle");
-    told("device_alloc", "cuIpcOpenMemHandle_v2", 0);
-    told("device_free", "cuIpcCloseMemHandle", 0);
+    expect("device_alloc", "cuIpcOpenMemHandle_v2", 0);
+    expect("device_free", "cuIpcCloseMemHandle", 0);
 }
 
 /* A child holds none of its parent's memory. */
@@ -305,9 +305,9 @@ static void use_resets(void) {
         uint64_t address = 0;
         find(&reset, NAMES[i], "");
         check(alloc(&address, (3 + i) * MIB) == 0, "cuMemAlloc");
-        told("device_alloc", "cuMemAlloc_v2", (3 + i) * MIB);
+        expect("device_alloc", "cuMemAlloc_v2", (3 + i) * MIB);
         check(reset(0) == 0, NAMES[i]);
-        told("device_free", NAMES[i], (3 + i) * MIB);
+        expect("device_free", NAMES[i], (3 + i) * MIB);
     }
 }
 
