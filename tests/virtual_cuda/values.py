@@ -4,6 +4,7 @@ Run with the virtual card preloaded (run.sh): values.py FOLDER ENGINE, where FOL
 "python" or "native". Each function runs on both devices, and what it returns is compared. No operator may have failed on the
 CPU unexpectedly: then its result would have been drawn.
 """
+import io
 import os
 import subprocess
 import sys
@@ -198,6 +199,18 @@ def named():
     print("named")
 
 
+def saved():
+    """What goes into a file decides nothing, so its lines are not named; a copy to the host beside it is."""
+    before = set(sites().by_place)
+    unknown = torch.randn(64, 64, device="cuda").mm(torch.randn(64, 64, device="cuda"))
+    for is_zip in (True, False):
+        torch.save({"weight": unknown}, io.BytesIO(), _use_new_zipfile_serialization=is_zip)
+    assert set(sites().by_place) == before, set(sites().by_place) - before
+    unknown.cpu()
+    assert {what for _, what in set(sites().by_place) - before} == {"values copied to the host"}
+    print("saved")
+
+
 TRANSFORMERS = {
     "transformers/__init__.py": "",
     "transformers/generation/__init__.py": "",
@@ -274,6 +287,7 @@ def main():
     typical()
     large_vectors()
     named()
+    saved()
     shared_rows()
     waiting()
     polling()
