@@ -119,6 +119,11 @@ static bool is_program_known(const tide_snapshot_xla *rows, size_t i) {
     return false;
 }
 
+/* A program that sees several cards may use one. */
+static bool is_unused(const tide_snapshot_xla *rows, size_t n, size_t i) {
+    return rows[i].peak_bytes == 0 && count_cards(rows, n) > 1;
+}
+
 static void add_count(const tide_snapshot_xla *row, bool has_several, tide_text *to) {
     char bytes[TIDE_BYTES_TEXT];
     if (has_several) {
@@ -135,7 +140,8 @@ void tide_serving_words_add_card(const tide_snapshot_xla *rows, size_t n, size_t
     const tide_snapshot_xla *row = &rows[i];
     char bytes[TIDE_BYTES_TEXT];
     bool has_program = row->program_bytes >= 0;
-    if (!is_card(row) || (!has_count(row) && (!has_program || is_program_known(rows, i)))) {
+    if (!is_card(row) || is_unused(rows, n, i) ||
+        (!has_count(row) && (!has_program || is_program_known(rows, i)))) {
         return;
     }
     if (has_count(row)) {

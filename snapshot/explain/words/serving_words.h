@@ -25,7 +25,8 @@ bool tide_serving_words_add_refusal(const tide_snapshot_kv_pool *pools, size_t n
 
 /* What XLA used of a card, by row i: "XLA used up to 2.72 GiB at once by its own count, of a pool
  * of up to 59.32 GiB; its largest compiled function needs 2.72 GiB." Nothing for a row of arrays,
- * and for a card without a count if an earlier row has the function. */
+ * one of several cards that was not used, and a card without a count if an earlier row has the
+ * function. */
 void tide_serving_words_add_card(const tide_snapshot_xla *rows, size_t n, size_t i, tide_text *to);
 
 /* "JAX held at the end: 1.00 GiB in 8 arrays of main (train.py:10)." Nothing without arrays. */

@@ -186,9 +186,12 @@ static void a_card_is_a_sentence(void **state) {
     rows[1].limit_bytes = -1;
     rows[1].program_bytes = -1;
     expect_card(rows, 3, 1, "Card 1: XLA used up to 3.00 GiB at once by its own count.");
+    rows[1].peak_bytes = 0; /* the program sees it, and does not use it */
+    expect_card(rows, 3, 1, "");
+    expect_card(rows + 1, 1, 0, "XLA used up to 0 B at once by its own count.");
 }
 
-/* XLA_PYTHON_CLIENT_ALLOCATOR=platform: memory_stats() is empty. */
+/* Of an allocator of XLA's whose memory_stats() are empty. */
 static void cards_without_a_count(void **state) {
     (void)state;
     tide_snapshot_xla rows[] = {CARD, CARD, CARD};
