@@ -289,7 +289,10 @@ static int copy_parts(const tide_vc_graph *graph, tide_vc_graph_parts *ret_parts
 TIDE_VC_EXPORT int cudaGraphInstantiateWithFlags(void **ret_executable, void *graph,
                                                  unsigned long long flags) {
     executable *made = malloc(sizeof(*made));
-    int status = made != NULL ? copy_parts(graph, &made->parts) : tide_vc_host_failed(GRAPH);
+    if (made == NULL) {
+        return tide_vc_fail(tide_vc_host_failed(GRAPH));
+    }
+    int status = copy_parts(graph, &made->parts);
     if (status != TIDE_VC_OK) {
         free(made);
         return tide_vc_fail(status);
@@ -328,7 +331,10 @@ TIDE_VC_EXPORT int cudaGraphExecGetFlags(void *which, unsigned long long *ret_fl
 
 TIDE_VC_EXPORT int cudaGraphClone(void **ret_clone, void *graph) {
     tide_vc_graph *made = calloc(1, sizeof(*made));
-    int status = made != NULL ? copy_parts(graph, &made->parts) : tide_vc_host_failed(GRAPH);
+    if (made == NULL) {
+        return tide_vc_fail(tide_vc_host_failed(GRAPH));
+    }
+    int status = copy_parts(graph, &made->parts);
     if (status != TIDE_VC_OK) {
         free(made);
         return tide_vc_fail(status);
