@@ -193,6 +193,96 @@ static void test_bytes_of_communicators(void **state) {
     unsetenv("TIDEMARK_NCCL_BYTES");
 }
 
+/* The bytes of the card that the communicator is charged, in MiB. */
+static size_t charged(const member *of, size_t n_free) {
+    size_t n_after = 0, n_total = 0;
+    CHECK(of, cudaMemGetInfo(&n_after, &n_total) == OK);
+    return (n_free - n_after) >> 20;
+}
+
+/* A model charges each part when a call first needs it, and not again. The parts of two H100 are
+ * those of test_nccl_buffers.c. */
+static void charge_by_model(member *of) {
+    size_t n_free = 0, n_total = 0;
+    void *comm = NULL;
+    unique_id id = of->job->id;
+    id.bytes[100] = 1;
+    CHECK(of, cudaMemGetInfo(&n_free, &n_total) == OK);
+    CHECK(of, ncclCommInitRank(&comm, 2, id, of->rank) == OK);
+    CHECK(of, charged(of, n_free) == 230);
+    for (int i = 0; i < 2; i++) {
+        CHECK(of, ncclAllReduce(of->from, of->to, 1, INT32, SUM, comm, NULL) == OK);
+        CHECK(of, charged(of, n_free) == 230 + 288);
+    }
+    CHECK(of, ncclSend(of->from, 1, INT32, of->rank, comm, NULL) == OK); /* to itself */
+    CHECK(of, charged(of, n_free) == 230 + 288);
+    for (int i = 0; i < 2; i++) {
+        CHECK(of, ncclSend(of->from, 1, INT32, 1 - of->rank, comm, NULL) == OK);
+        CHECK(of, charged(of, n_free) == 230 + 288 + 64);
+    }
+    CHECK(of, ncclRecv(of->to, 1, INT32, 1 - of->rank, comm, NULL) == OK);
+    CHECK(of, charged(of, n_free) == 230 + 288 + 64 + 320);
+    CHECK(of, ncclCommDestroy(comm) == OK);
+    CHECK(of, charged(of, n_free) == 0);
+}
+
+static void test_model_of_communicators(void **state) {
+    (void)state;
+    setenv("TIDEMARK_VIRTUAL_CARDS", "h100-80", 1);
+    run_some(1, 1, charge_by_model);
+}
+
+/* Members on several nodes: the model has no figures. */
+static void charge_between_nodes(member *of) {
+    size_t n_free = 0, n_total = 0;
+    const int64_t far[] = {0, 8};
+    void *comm = NULL;
+    unique_id id = of->job->id;
+    id.bytes[100] = 1;
+    config named = {.n_bytes = sizeof(named), .magic = 0xcafebeef, .name = "far:9"};
+    tidemark_ranks_group(far, 2, "9");
+    CHECK(of, cudaMemGetInfo(&n_free, &n_total) == OK);
+    CHECK(of, ncclCommInitRankConfig(&comm, 2, id, 0, &named) == OK);
+    CHECK(of, charged(of, n_free) == 0);
+    CHECK(of, ncclCommDestroy(comm) == OK);
+}
+
+static void test_nodes_are_not_modelled(void **state) {
+    (void)state;
+    setenv("TIDEMARK_WORLD", "16", 1);
+    setenv("TIDEMARK_PRESENT_RANKS", "0", 1);
+    run_some(1, 1, charge_between_nodes);
+    unsetenv("TIDEMARK_WORLD");
+    unsetenv("TIDEMARK_PRESENT_RANKS");
+}
+
+/* The card is full: the program continues, and the ledger has the bytes that found no room. */
+static void charge_full_card(member *of) {
+    static tide_run_communicators read;
+    char path[128];
+    void *comm = NULL, *most = NULL;
+    unique_id id = of->job->id;
+    size_t n_free = 0, n_total = 0;
+    id.bytes[100] = 1;
+    CHECK(of, cudaMemGetInfo(&n_free, &n_total) == OK);
+    CHECK(of, cudaMalloc(&most, n_free - ((size_t)240 << 20)) == OK);
+    CHECK(of, ncclCommInitRank(&comm, 2, id, of->rank) == OK);
+    CHECK(of, ncclAllReduce(of->from, of->to, 1, INT32, SUM, comm, NULL) == OK);
+    (void)snprintf(path, sizeof(path), "%s/%ld.communicators", folder, (long)getpid());
+    FILE *file = fopen(path, "rb");
+    CHECK(of, file != NULL && fread(&read, sizeof(read), 1, file) == 1 && fclose(file) == 0);
+    const tide_run_communicator *found = &read.made[1];
+    CHECK(of, found->is_modelled == 1 && found->charged_bytes == (uint64_t)230 << 20);
+    CHECK(of, found->missing_bytes == (uint64_t)288 << 20);
+    CHECK(of, found->least_bytes == (uint64_t)290 << 20);
+    CHECK(of, ncclCommDestroy(comm) == OK);
+}
+
+static void test_full_card(void **state) {
+    (void)state;
+    run_some(1, 1, charge_full_card);
+}
+
 /* ---- what remains for the answer ---- */
 
 static void leave_list(member *of) {
@@ -260,6 +350,9 @@ int main(void) {
         cmocka_unit_test(test_ranks_that_do_not_run),
         cmocka_unit_test(test_members_are_found),
         cmocka_unit_test(test_bytes_of_communicators),
+        cmocka_unit_test(test_model_of_communicators),
+        cmocka_unit_test(test_nodes_are_not_modelled),
+        cmocka_unit_test(test_full_card),
         cmocka_unit_test(test_a_list_is_left),
         cmocka_unit_test(test_bad_arguments),
     };
