@@ -32,7 +32,9 @@ static void add(const tide_run_communicator *of, use *to) {
     uint64_t n_calls = of->n_calls[TIDE_RUN_ALL_REDUCE];
     uint64_t n_bytes = of->n_bytes[TIDE_RUN_ALL_REDUCE];
     uint64_t likely = of->charged_bytes + of->missing_bytes;
-    to->reduced_large = to->reduced_large || (n_calls > 0 && n_bytes / n_calls >= BUCKET_BYTES);
+    /* Libraries that call NCCL themselves, such as vLLM, do not use PyTorch's shelf. */
+    to->reduced_large = to->reduced_large ||
+                        (of->is_configured && n_calls > 0 && n_bytes / n_calls >= BUCKET_BYTES);
     if (of->is_modelled) {
         bool is_single = of->n_ranks == 1 || likely > MOST_BYTES;
         to->n_modelled++;

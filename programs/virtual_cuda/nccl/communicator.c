@@ -54,6 +54,7 @@ tide_vc_communicator *tide_vc_communicator_create(const tide_vc_communicator_pla
     made->device = plan->device;
     made->key = plan->key;
     made->members = plan->members;
+    made->is_configured = plan->is_configured;
     atomic_init(&made->n_holders, 1);
     made->n_received = calloc((size_t)plan->n_ranks, sizeof(*made->n_received));
     if (made->n_received == NULL) {

@@ -66,6 +66,7 @@ typedef struct tide_vc_communicator {
     uint64_t n_splits;                                 /* how often it was split or shrunk */
     tide_vc_outbox small, large_posts, large_messages; /* most of their memory is never touched */
     tide_vc_charges charges;
+    bool is_configured;         /* made with an ncclConfig_t, or from such a one */
     struct tide_vc_seat *seats; /* n_ranks, mapped; NULL: nothing is shared */
     _Atomic uint64_t *n_sent;   /* after the seats: messages from i to j at [i * n_ranks + j] */
     _Atomic uint64_t
@@ -85,6 +86,7 @@ typedef struct tide_vc_communicator_plan {
     uint64_t key;
     int64_t *members;                  /* the communicator takes ownership; NULL: unknown */
     const char *name;                  /* given by the program; NULL if none */
+    bool is_configured;                /* made with an ncclConfig_t, or from such a one */
     int least_channels, most_channels; /* of its configuration; 0: not set */
 } tide_vc_communicator_plan;
 

@@ -118,6 +118,7 @@ static int join(const char *call, communicator **ret_comm, int n_ranks, int rank
                                                .key = tide_vc_key(0, id, sizeof(*id)),
                                                .members = tide_vc_job_members(n_ranks, rank, name),
                                                .name = name,
+                                               .is_configured = config != NULL,
                                                .least_channels = channels_of(config, LEAST_AT),
                                                .most_channels = channels_of(config, MOST_AT)});
 }
@@ -207,6 +208,7 @@ static int make_child(const communicator *comm, child of, int64_t *members,
     return create(ret_comm, &(tide_vc_communicator_plan){.rank = of.rank,
                                                          .n_ranks = of.n_ranks,
                                                          .device = comm->device,
+                                                         .is_configured = comm->is_configured,
                                                          .key = of.key,
                                                          .members = members,
                                                          .name = of.name});

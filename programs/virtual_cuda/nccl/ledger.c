@@ -66,6 +66,7 @@ void tide_vc_ledger_open(tide_vc_communicator *comm, const char *name) {
         to->rank = comm->rank;
         to->n_ranks = comm->n_ranks;
         to->device = comm->device;
+        to->is_configured = comm->is_configured;
         describe_members(comm, to);
         (void)snprintf(to->name, sizeof(to->name), "%s", name != NULL ? name : "");
     }

@@ -285,6 +285,28 @@ static void test_full_card(void **state) {
 
 /* ---- what remains for the answer ---- */
 
+/* PyTorch's communicators are made with a configuration, and so are their children. */
+static void leave_configured(member *of) {
+    static tide_run_communicators read;
+    char path[128];
+    void *comm = NULL, *child = NULL;
+    unique_id id = of->job->id;
+    config named = {.n_bytes = sizeof(named), .magic = 0xcafebeef, .name = "torch"};
+    id.bytes[100] = 1;
+    CHECK(of, ncclCommInitRankConfig(&comm, 1, id, 0, &named) == OK);
+    CHECK(of, ncclCommSplit(comm, 0, 0, &child, NULL) == OK);
+    (void)snprintf(path, sizeof(path), "%s/%ld.communicators", folder, (long)getpid());
+    FILE *file = fopen(path, "rb");
+    CHECK(of, file != NULL && fread(&read, sizeof(read), 1, file) == 1 && fclose(file) == 0);
+    CHECK(of, read.n_made == 3 && !read.made[0].is_configured);
+    CHECK(of, read.made[1].is_configured == 1 && read.made[2].is_configured == 1);
+}
+
+static void test_a_configuration_is_left(void **state) {
+    (void)state;
+    run_some(1, 1, leave_configured);
+}
+
 static void leave_list(member *of) {
     static tide_run_communicators read;
     const int64_t odd[] = {1, 3};
@@ -308,7 +330,7 @@ static void leave_list(member *of) {
     const tide_run_communicator *world = &read.made[0];
     const tide_run_communicator *child = &read.made[1];
     CHECK(of, read.magic == TIDE_RUN_COMMUNICATORS_MAGIC);
-    CHECK(of, read.rank == of->rank && read.n_made == 2);
+    CHECK(of, read.rank == of->rank && read.n_made == 2 && !world->is_configured);
     CHECK(of, world->rank == of->rank && world->n_ranks == N_RANKS && world->is_destroyed == 0);
     CHECK(of, world->n_calls[TIDE_RUN_ALL_GATHER] == 2 && world->n_calls[TIDE_RUN_SEND] == 1);
     CHECK(of, world->n_bytes[TIDE_RUN_ALL_GATHER] == 3 * N_RANKS * sizeof(given));
@@ -354,6 +376,7 @@ int main(void) {
         cmocka_unit_test(test_nodes_are_not_modelled),
         cmocka_unit_test(test_full_card),
         cmocka_unit_test(test_a_list_is_left),
+        cmocka_unit_test(test_a_configuration_is_left),
         cmocka_unit_test(test_bad_arguments),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
