@@ -11,7 +11,8 @@
 /* ncclSendMem and ncclRecvMem of comm.h: counters in front of the buffers of a connection. */
 #define COUNTER_BYTES UINT64_C(4096)
 
-enum { STEPS = 8, MAX_CHANNELS = 64 }; /* NCCL_STEPS, MAXCHANNELS */
+enum { MAX_CHANNELS = 64 }; /* MAXCHANNELS of device.h */
+#define STEPS UINT64_C(8)   /* NCCL_STEPS */
 /* Cards that are not connected by NVLink: one channel, which connect.cc doubles. */
 enum { PCIE_CHANNELS = 2 };
 /* Allocations for each channel (channel.cc), and for each communicator (devCommSetup of init.cc).
@@ -73,7 +74,7 @@ static settings read_settings(void) {
         .others_bytes = bytes_of("NCCL_LL_BUFFSIZE", STEPS * 512 * 8 * 16) +
                         bytes_of("NCCL_LL128_BUFFSIZE", STEPS * 640 * 120 * 8),
         .simple_bytes = bytes_of("NCCL_BUFFSIZE", 4 * MIB),
-        .multicast_chunk_bytes = bytes_of("NCCL_NVLS_CHUNKSIZE", 128 * 1024),
+        .multicast_chunk_bytes = bytes_of("NCCL_NVLS_CHUNKSIZE", 128 * UINT64_C(1024)),
         .least_channels =
             clamp(number("NCCL_MIN_NCHANNELS", number("NCCL_MIN_CTAS", 0)), 0, MAX_CHANNELS),
         .most_channels = clamp(number("NCCL_MAX_NCHANNELS", number("NCCL_MAX_CTAS", MAX_CHANNELS)),
@@ -132,7 +133,7 @@ static int ring_channels(const tide_vc_nccl_place *place, double *ret_total) {
         }
     }
     bool is_doubled = best >= 25 && !(place->capability > 80 && best < 50 && n_best > 4);
-    return is_doubled ? clamp(2 * n_best, 1, most) : n_best;
+    return is_doubled ? clamp((int64_t)2 * n_best, 1, most) : n_best;
 }
 
 /* Whether NVLink SHARP is faster than the ring for an all-reduce (ncclTopoTuneModel of tuning.cc);

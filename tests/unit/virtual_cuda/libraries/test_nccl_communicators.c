@@ -283,6 +283,24 @@ static void test_full_card(void **state) {
     run_some(1, 1, charge_full_card);
 }
 
+static void find_link(member *of) {
+    enum { BY_NVLINK = 2 };
+    void *handles[2] = {NULL, NULL};
+    int found = -1;
+    for (unsigned i = 0; i < 2; i++) {
+        CHECK(of, nvmlDeviceGetHandleByIndex_v2(i, &handles[i]) == OK);
+    }
+    CHECK(of, nvmlDeviceGetP2PStatus(handles[0], handles[1], BY_NVLINK, &found) == OK);
+    CHECK(of, found == 0);
+}
+
+static void test_links(void **state) {
+    (void)state;
+    setenv("TIDEMARK_VIRTUAL_CARDS", "h100-80+h100-80", 1);
+    run_some(1, 1, find_link);
+    setenv("TIDEMARK_VIRTUAL_CARDS", "h100-80", 1);
+}
+
 /* ---- what remains for the answer ---- */
 
 /* PyTorch's communicators are made with a configuration, and so are their children. */
@@ -375,6 +393,7 @@ int main(void) {
         cmocka_unit_test(test_model_of_communicators),
         cmocka_unit_test(test_nodes_are_not_modelled),
         cmocka_unit_test(test_full_card),
+        cmocka_unit_test(test_links),
         cmocka_unit_test(test_a_list_is_left),
         cmocka_unit_test(test_a_configuration_is_left),
         cmocka_unit_test(test_bad_arguments),
