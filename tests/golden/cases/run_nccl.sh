@@ -32,4 +32,7 @@ run --device virtual:h100-80x2 -- python3 program.py 2 ask 100
 run --device virtual:h100-80x2 -- python3 program.py 2 ask 2000
 run --device virtual:h100-80x2 --nccl-bytes 1GiB -- python3 program.py 2
 run --device virtual:h100-80x2 --nccl-bytes 0 -- python3 program.py 2
+# Cells of a sweep are not charged: what is left is the card's total, less the context and the program's block.
+tidemark sweep --device virtual:h100-80x2 --set n=2 -o rows.jsonl --format json -- python3 program.py '{n}' 2>/dev/null |
+    jq -c '.tables.cells.rows[] | [.outcome, .margin_bytes]'
 NCCL_MAX_NCHANNELS=4 run --device virtual:h100-80x2 -- python3 program.py 2
