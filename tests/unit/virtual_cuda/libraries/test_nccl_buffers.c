@@ -42,6 +42,7 @@ static void test_other_cards(void **state) {
     const tide_vc_nccl_place eight = of_ranks(H100, 8);
     const tide_vc_nccl_place a100 = {.capability = 80, .n_links = 12, .n_ranks = 8};
     const tide_vc_nccl_place v100 = {.capability = 70, .n_links = 6, .n_ranks = 2};
+    const tide_vc_nccl_place few = {.capability = 90, .n_links = 5, .n_ranks = 2};
     const tide_vc_nccl_place b200 = {.capability = 100, .n_links = 18, .n_ranks = 8};
     tide_vc_nccl_buffers found = tide_vc_nccl_buffers_of(&eight);
     assert_int_equal(found.trees, MIB(24 * 12));
@@ -50,10 +51,15 @@ static void test_other_cards(void **state) {
     assert_int_equal(found.n_channels, 24);
     assert_int_equal(found.start, MIB(2 * (2 + 3 * 32))); /* no NVLink SHARP */
     assert_int_equal(found.rings, MIB(24 * (6 + 6)));     /* it reads from the sender */
+    assert_int_equal(found.send, MIB(32 * 6));
+    assert_int_equal(found.receive, MIB(32 * 6));
     assert_int_equal(found.multicast, 0);
     found = tide_vc_nccl_buffers_of(&v100);
     assert_int_equal(found.n_channels, 12);
     assert_int_equal(found.start, MIB(2 * (2 + 3 * 16)));
+    /* 103 GB/s: 2 channels of 50, and not 17 of 6, which are slower than half of that. */
+    found = tide_vc_nccl_buffers_of(&few);
+    assert_int_equal(found.n_channels, 8);
     found = tide_vc_nccl_buffers_of(&b200);
     assert_int_equal(found.n_channels, 32);
     assert_int_equal(found.start, MIB(2 * (2 + 3 * 32 + 24 + 1)));
