@@ -129,15 +129,11 @@ void tide_run_tell_clock(const tide_run_answer *of);
 
 /* pools.c. Prints a line for each cache of keys and values of a server such as vLLM. */
 void tide_run_tell_pools(const tide_run_answer *of);
+/* Prints XLA's own figures of a JAX program. */
+void tide_run_tell_xla(const tide_run_answer *of);
 /* Whether a server or XLA had too little room of its own and ended the program, so the program does
  * not fit. Appends what was too small, unless `to` is NULL. */
 bool tide_run_add_refusal(const tide_run_answer *of, tide_text *to);
-
-/* xla.c. Prints XLA's own figures of a JAX program. */
-void tide_run_tell_xla(const tide_run_answer *of);
-/* The card on which XLA found no room, which ended the program; NULL if there is none. */
-const tide_left_xla *tide_run_xla_refusal(const tide_run_answer *of);
-void tide_run_add_xla_refusal(const tide_left_xla *row, tide_text *to);
 
 /* Prints a line for each card that had more bytes in use than its memory. */
 void tide_run_tell_spill(const tide_run_answer *of);
