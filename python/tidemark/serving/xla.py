@@ -71,7 +71,7 @@ def _report():
 
 
 def _row(device):
-    """The figures of a device; -1 if XLA does not have them, as with XLA_PYTHON_CLIENT_ALLOCATOR=platform."""
+    """The figures of a device; -1 if XLA does not have them."""
     stats = device.memory_stats() or {}
     numbers = (device.local_hardware_id or 0, stats.get("peak_bytes_in_use", -1), stats.get("bytes_limit", -1),
                _most[0], asked_bytes(_error()))
