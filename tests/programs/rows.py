@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 class Environment:
     """Packages of pip, or of npm, in a folder of their own.
 
-    with_pytorch: it sees the PyTorch of ./dev pytorch beside them. headers: what pip compiles finds the toolkit's.
+    with_pytorch: it sees the PyTorch of ./dev pytorch beside them.
+    libraries: another environment, whose libraries of NVIDIA its programs find.
     """
     packages: tuple
     tool: str = "pip"
     with_pytorch: bool = False
+    libraries: str = ""
 
 
 PYTORCH = "pytorch"  # the environment of ./dev pytorch itself
@@ -18,7 +20,8 @@ PYTORCH = "pytorch"  # the environment of ./dev pytorch itself
 ENVIRONMENTS = {
     "vllm": Environment(("vllm==0.33.0",)),
     "sglang": Environment(("sglang==0.5.23",), with_pytorch=True),
-    "llama": Environment(("@fugood/llama.node@1.7.15", "@fugood/node-llama-linux-x64-cuda@1.7.15"), tool="npm"),
+    "llama": Environment(("@fugood/llama.node@1.7.15", "@fugood/node-llama-linux-x64-cuda@1.7.15"), tool="npm",
+                         libraries="faiss"),
     "models": Environment(("transformers==5.24.0", "accelerate==1.15.0", "bitsandbytes==0.50.2", "diffusers==0.42.1", "deepspeed==0.19.8"),
                           with_pytorch=True),
     "jax": Environment(("jax[cuda13]==0.10.2",)),
@@ -27,7 +30,7 @@ ENVIRONMENTS = {
     "ctranslate2": Environment(("ctranslate2==4.8.5",)),
     "bindings": Environment(("numba-cuda[cu13]==0.30.4", "cuda-core==1.2.2", "cuda-bindings", "nvidia-cuda-nvrtc")),
     "onnx": Environment(("onnxruntime-gpu[cuda,cudnn]==1.31.1", "onnx")),
-    "faiss": Environment(("faiss-gpu-cu12==1.14.1.post1", "numpy")),
+    "faiss": Environment(("faiss-gpu-cu12==1.14.1.post1", "numpy", "nvidia-cuda-runtime-cu12", "nvidia-cublas-cu12", "nvidia-nccl-cu12")),
     "xgboost": Environment(("xgboost==3.2.0",)),
     "pycuda": Environment(("pycuda==2026.1",)),
     "tools": Environment(("gpustat==1.1.1", "nvitop==1.7.2")),
@@ -39,7 +42,7 @@ class Row:
     """A program, and what its end must be.
 
     command      words after the environment's interpreter: its script in this folder, or "-m" and a module, and arguments
-    settings     variables of its environment; {toolkit} is the folder of the CUDA toolkit
+    settings     variables of its environment; {toolkit} is the folder of the CUDA toolkit, {stub} one with a libcuda.so to link with
     printed      regular expressions that its output must have
     said         regular expressions that the answer of `tidemark run` must have
     never        texts that the answer must not have
@@ -66,7 +69,7 @@ GIB = 1 << 30
 V2 = {"VLLM_USE_FLASHINFER_SAMPLER": "0"}
 FITS = r"it fits virtual:h100-80\b"
 FAILS = r"it does not fit virtual:h100-80\b"
-TOOLKIT = {"CUDA_HOME": "{toolkit}", "CPATH": "{toolkit}/include", "LIBRARY_PATH": "{toolkit}/lib64:{toolkit}/lib64/stubs"}
+TOOLKIT = {"CUDA_HOME": "{toolkit}", "CPATH": "{toolkit}/include", "LIBRARY_PATH": "{toolkit}/lib64:{stub}"}
 LLAMA8B = ("vllm_request.py", "llama8b", "gpu_memory_utilization=0.95")
 POOL = r"the KV cache of vLLM has ([\d.]+) (\w+)"
 
@@ -79,7 +82,8 @@ ROWS = (
         figures=((POOL, 64.61 * GIB, 0.01, "published for vLLM 0.19"),), seconds=2400),
     Row("vllm too long", "vllm", ("vllm_request.py", "llama8b", "max_model_len=65536", "enforce_eager=true"), "virtual:rtx4090-24", V2,
         said=(r"it does not fit virtual:rtx4090-24",), status=1, seconds=1800),
-    Row("sglang tiny", "sglang", ("sglang_request.py", "tiny", "disable_cuda_graph=true"), "virtual:rtx4090-24",
+    Row("sglang tiny", "sglang", ("sglang_request.py", "tiny", "disable_cuda_graph=true", "attention_backend=triton", "sampling_backend=pytorch",
+                                    "watchdog_timeout=3000"), "virtual:rtx4090-24",
         printed=(r"tokens 8",), said=(r"it fits virtual:rtx4090-24",), seconds=1800),
     Row("llama.cpp", "llama", ("llama_cpp.js", "{folder}/tiny.gguf"), printed=(r"tokens [78]",), said=(FITS, r"By kind: .*KV cache")),
     Row("transformers generate", "models", ("transformers_generate.py",),

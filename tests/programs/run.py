@@ -74,10 +74,18 @@ def environment_of(name: str, caches: Path, pytorch: Path) -> Path:
 
 
 def toolkit() -> str:
-    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-    if not os.path.exists(nvcc):
-        raise Missing("the CUDA toolkit is absent (nvcc)")
-    return str(Path(os.path.realpath(nvcc)).parent.parent)
+    nvcc = shutil.which("nvcc")
+    folders = ["/usr/local/cuda"] + ([str(Path(os.path.realpath(nvcc)).parent.parent)] if nvcc else [])
+    for folder in folders:
+        if os.path.exists(f"{folder}/include/cuda.h") and os.path.exists(f"{folder}/bin/nvcc"):
+            return folder
+    raise Missing("the CUDA toolkit is absent")
+
+
+def stub(scratch: Path) -> str:
+    """As the toolkit's folder of stubs, which not every installation has."""
+    subprocess.run(["cc", "-shared", "-x", "c", os.devnull, "-Wl,-soname,libcuda.so.1", "-o", str(scratch / "libcuda.so")], check=True)
+    return str(scratch)
 
 
 # ---- a row ----
@@ -93,9 +101,18 @@ def command_of(row: Row, folder: Path, scratch: Path) -> list:
     return [str(folder / "bin/python"), *words]
 
 
-def settings_of(row: Row, folder: Path) -> dict:
+def libraries_of(row: Row, chosen: argparse.Namespace) -> dict:
+    """LD_LIBRARY_PATH for a program that finds no library of pip's by itself."""
+    other = ENVIRONMENTS[row.environment].libraries if row.environment != PYTORCH else ""
+    if not other:
+        return {}
+    found = environment_of(other, chosen.pytorch.parent, chosen.pytorch).glob("lib/python3*/site-packages/nvidia/*/lib")
+    return {"LD_LIBRARY_PATH": ":".join(map(str, found))}
+
+
+def settings_of(row: Row, folder: Path, scratch: Path) -> dict:
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("TIDEMARK_", "PYTORCH_", "TORCH_", "CUDA_", "XLA_", "VLLM_"))}
-    own = {k: v.replace("{toolkit}", toolkit()) if "{toolkit}" in v else v for k, v in row.settings.items()}
+    own = {k: v.replace("{toolkit}", toolkit()).replace("{stub}", stub(scratch)) if "{toolkit}" in v else v for k, v in row.settings.items()}
     return kept | {"PYTHONDONTWRITEBYTECODE": "1", "NODE_PATH": str(folder / "node_modules"), "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"} | own
 
 
@@ -103,7 +120,7 @@ def run_row(row: Row, chosen: argparse.Namespace, folder: Path, scratch: Path) -
     """Exit status, output, what `tidemark run` and the program said on stderr. A program that takes too long is ended."""
     command = [str(chosen.tidemark), "run", "--device", row.device, "-o", "out.json.gz", *row.options, "--", *command_of(row, folder, scratch)]
     with open(scratch / "out", "wb") as out, open(scratch / "err", "wb") as err:
-        program = subprocess.Popen(command, cwd=scratch, env=settings_of(row, folder), stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+        program = subprocess.Popen(command, cwd=scratch, env=settings_of(row, folder, scratch) | libraries_of(row, chosen), stdin=subprocess.DEVNULL, stdout=out, stderr=err,
                                    start_new_session=True)
         try:
             status = program.wait(row.seconds)
