@@ -71,7 +71,7 @@ FITS = r"it fits virtual:h100-80\b"
 FAILS = r"it does not fit virtual:h100-80\b"
 TOOLKIT = {"CUDA_HOME": "{toolkit}", "CPATH": "{toolkit}/include", "LIBRARY_PATH": "{toolkit}/lib64:{stub}"}
 LLAMA8B = ("vllm_request.py", "llama8b", "gpu_memory_utilization=0.95")
-POOL = r"the KV cache of vLLM has ([\d.]+) (\w+)"
+POOL = r"The KV cache of vLLM has ([\d.]+) (\w+)"
 
 ROWS = (
     Row("vllm tiny", "vllm", ("vllm_request.py", "tiny"), "virtual:rtx4090-24", V2, printed=(r"tokens \[8\]",),
@@ -102,7 +102,7 @@ ROWS = (
     Row("jax out of memory", "jax", ("jax_training.py", "oom"), printed=(r"steps done",), said=(FAILS, r"128\.00 GiB"), status=1,
         never=("PyTorch",)),
     Row("jax two cards", "jax", ("jax_training.py", "cards"), "virtual:h100-80x2", printed=(r"CudaDevice\(id=1\)", r"steps done"),
-        said=(r"card 1 \(virtual:h100-80\)", r"card 1: XLA used up to"), never=("PyTorch",)),
+        said=(r"card 1 \(virtual:h100-80\)", r"Card 1: XLA used up to"), never=("PyTorch",)),
     Row("jax platform allocator", "jax", ("jax_training.py", "oom"), settings={"XLA_PYTHON_CLIENT_ALLOCATOR": "platform"},
         printed=(r"steps done",), said=(FAILS,), status=1, never=("PyTorch",)),
     Row("cupy", "cupy", ("cupy_arrays.py",), printed=(r"sorted \(16777216,\)", r"out of memory"),
