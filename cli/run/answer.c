@@ -73,15 +73,18 @@ static void add_limit(const tide_run_answer *of, tide_text *to) {
     }
 }
 
+/* Its total is 0 if no process made a context on the card. */
+static const tide_run_device *account_of(const tide_run_answer *of, tide_run_place at) {
+    return &of->processes[at.process].left->account[at.device % TIDE_RUN_DEVICES];
+}
+
 int64_t tide_run_left_of(const tide_run_answer *of, tide_run_place at) {
-    const tide_run_device *device =
-        &of->processes[at.process].left->account[at.device % TIDE_RUN_DEVICES];
+    const tide_run_device *device = account_of(of, at);
     return (int64_t)(device->total_bytes + device->spill_bytes - device->peak_bytes);
 }
 
 void tide_run_add_together(const tide_run_answer *of, tide_run_place at, tide_text *to) {
-    const tide_run_device *device =
-        &of->processes[at.process].left->account[at.device % TIDE_RUN_DEVICES];
+    const tide_run_device *device = account_of(of, at);
     char bytes[TIDE_BYTES_TEXT];
     if (device->n_contexts > 1) {
         tide_text_add(to, "; %llu processes took up to %s of the card together",
@@ -156,6 +159,10 @@ static bool tell_failure(const tide_run_answer *of, size_t i, tide_run_place at)
             tide_bytes_format((int64_t)row.requested_bytes, asked),
             free_bytes >= 0 ? tide_bytes_format(free_bytes, free_text) : "unlimited bytes",
             tide_bytes_format(totals.reserved_bytes, reserved), tide_run_who(process->snapshot));
+        if (of->config->cards != NULL && free_bytes >= 0) {
+            tide_run_add_nccl(of, (tide_run_place){i, row.device},
+                              (int64_t)row.requested_bytes - free_bytes, &text);
+        }
     }
     tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
     return is_at_peak;
@@ -247,16 +254,19 @@ static void tell_fit(const tide_run_answer *of, tide_run_place at) {
     char reserved[TIDE_BYTES_TEXT];
     char left[TIDE_BYTES_TEXT];
     int64_t reserved_bytes = tide_run_reserved_peak(of, at);
+    bool has_context = account_of(of, at)->total_bytes > 0;
     int64_t n_oom = of->processes[at.process].left->peaks[at.device].n_oom;
     tide_text text = tide_text_in(line, sizeof(line));
     add_verdict(of, at, &text);
-    tide_text_add(&text, "%s allocated %s and reserved %s at their peaks; %s %s left",
+    tide_text_add(&text, "%s allocated %s and reserved %s at their peaks",
                   tide_run_who(of->processes[at.process].snapshot),
                   tide_bytes_format(tide_run_allocated_peak(of, at), allocated),
-                  tide_bytes_format(reserved_bytes, reserved),
-                  tide_bytes_format(tide_run_left_of(of, at), left),
-                  tide_run_has_failed(of) ? "were" : "are");
-    add_margin(of, at, &text);
+                  tide_bytes_format(reserved_bytes, reserved));
+    if (has_context) {
+        tide_text_add(&text, "; %s %s left", tide_bytes_format(tide_run_left_of(of, at), left),
+                      tide_run_has_failed(of) ? "were" : "are");
+        add_margin(of, at, &text);
+    }
     tide_run_add_together(of, at, &text);
     if (n_oom > 0) {
         tide_text_add(&text, "; the program caught %lld out-of-memory %s", (long long)n_oom,

@@ -8,6 +8,22 @@
 
 enum { LINE_BYTES = 1024, NAME_BYTES = 128, MOST_NAMES = 4 };
 
+/* Folders of packages that pip knows by another name. */
+static const struct {
+    const char *folder, *package;
+} PACKAGES[] = {{"cupy_backends", "cupy"}, {"cuda", "cuda-bindings"}};
+
+static void add_package(tide_text *to, const char *folder, size_t n_bytes) {
+    for (size_t i = 0; i < sizeof(PACKAGES) / sizeof(PACKAGES[0]); i++) {
+        if (strlen(PACKAGES[i].folder) == n_bytes &&
+            strncmp(PACKAGES[i].folder, folder, n_bytes) == 0) {
+            tide_text_add(to, "the package %s", PACKAGES[i].package);
+            return;
+        }
+    }
+    tide_text_add(to, "the package %.*s", (int)n_bytes, folder);
+}
+
 /* "the package cupy" for a file in a package of Python, and otherwise the name of the file. */
 static void name_file(const char *path, char ret[NAME_BYTES]) {
     static const char *const FOLDERS[] = {"/site-packages/", "/dist-packages/"};
@@ -17,7 +33,7 @@ static void name_file(const char *path, char ret[NAME_BYTES]) {
         const char *at = strstr(path, FOLDERS[i]);
         if (at != NULL) {
             const char *name = at + strlen(FOLDERS[i]);
-            tide_text_add(&text, "the package %.*s", (int)strcspn(name, "/."), name);
+            add_package(&text, name, strcspn(name, "/."));
             return;
         }
     }
@@ -37,11 +53,6 @@ static bool is_named(const tide_left_list *list, size_t row, const char *name) {
     return false;
 }
 
-/* PyTorch imports cuda.bindings, and allocates nothing by it. */
-static bool is_imported_by_pytorch(const tide_run_answer *of, const char *path) {
-    return tide_run_has_pytorch(of) && strstr(path, "/cuda/bindings/") != NULL;
-}
-
 void tide_run_tell_linked(const tide_run_answer *of) {
     char line[LINE_BYTES];
     char name[NAME_BYTES];
@@ -50,8 +61,7 @@ void tide_run_tell_linked(const tide_run_answer *of) {
     size_t n = 0;
     for (size_t i = 0; i < list->n_linked; i++) {
         name_file(list->linked[i].path, name);
-        if (!is_imported_by_pytorch(of, list->linked[i].path) && !is_named(list, i, name) &&
-            n++ < MOST_NAMES) {
+        if (!is_named(list, i, name) && n++ < MOST_NAMES) {
             tide_text_add_item(&text, ", ", "%s (CUDA %s)", name, list->linked[i].version);
         }
     }

@@ -9,7 +9,7 @@ PROGRAM = """
 import importlib.machinery, json
 before = importlib.machinery.ExtensionFileLoader.exec_module
 from cuda.bindings._internal import runtime
-print(runtime.work())
+print(runtime.work() if WORKS else "idle")
 import _json, array
 print(before is importlib.machinery.ExtensionFileLoader.exec_module)
 """
@@ -33,11 +33,17 @@ def main():
     subprocess.run([compiler, "-O2", "-s", "-shared", "-fPIC", "-isystem", include, "module.c", "runtime.c", "-o",
                     os.path.join(inner, "runtime" + sysconfig.get_config_var("EXT_SUFFIX"))], cwd=HERE, check=True)
     environment = dict(os.environ, XDG_STATE_HOME=folder, PYTHONPATH=os.path.join(folder, "site-packages"))
-    done = subprocess.run([tidemark, "run", "--device", "virtual:h100-80", "-o", "out.json.gz", "--", sys.executable, "-c", PROGRAM],
-                          cwd=folder, env=environment, capture_output=True, text=True)
+
+    def run(works):
+        return subprocess.run([tidemark, "run", "--device", "virtual:h100-80", "-o", "out.json.gz", "--", sys.executable, "-c",
+                               PROGRAM.replace("WORKS", str(works))], cwd=folder, env=environment, capture_output=True, text=True)
+
+    done = run(False)
+    need(done.returncode == 0 and done.stdout == "idle\nTrue\n" and "linked into" not in done.stderr, done.stdout, done.stderr)
+    done = run(True)
     need(done.returncode == 0 and done.stdout == "(0, 1, 0)\nTrue\n", done.stdout, done.stderr)
     need("the program allocated 48.00 MiB" in done.stderr, done.stderr)
-    need("linked into the package cuda (CUDA 13.0)\n" in done.stderr, done.stderr)
+    need("linked into the package cuda-bindings (CUDA 13.0)\n" in done.stderr, done.stderr)
     need("not simulated" not in done.stderr, done.stderr)
 
 

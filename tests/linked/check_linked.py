@@ -77,11 +77,19 @@ def check_versions(at):
     out, said = at.run(at.linked("both"), old)
     need("properties 801" in out and "cudaMalloc 0" in out and "library cudaMalloc 0" in out, out)
     need("two versions of CUDA are in this process, 12 and 13" in said, said)
-    need(f"{DONE}both (CUDA 13.0), libold.so (CUDA 12.9)" in said, said)
+    need(f"{DONE}libold.so (CUDA 12.9), both (CUDA 13.0)" in said, said)  # in the order of their first calls
     older = at.library("libolder.so", "-DVERSION=11080")
     out, said = at.run(at.linked("both"), older)
     need("library cudaMalloc 500" in out and "cudaMalloc 0" in out, out)
     need("it is of CUDA 11, and the process also has a runtime of CUDA 13" in said, said)
+
+
+def check_packages(at):
+    """A package has the name that pip knows."""
+    for folder, name in (("cupy_backends", "cupy"), ("cupy_backend", "cupy_backend")):
+        os.makedirs(at.path(f"site-packages/{folder}/cuda"), exist_ok=True)
+        out, said = at.run(at.program("opens"), at.library(f"site-packages/{folder}/cuda/runtime.so"))
+        need(f"{DONE}the package {name} (CUDA 13.0)\n" in said, out, said)
 
 
 def check_refusals(at):
@@ -122,7 +130,7 @@ def main():
     tidemark, compiler, folder = sys.argv[1], sys.argv[2], os.path.abspath(sys.argv[3])
     os.makedirs(folder, exist_ok=True)
     at = Builder(os.path.abspath(tidemark), compiler, folder)
-    for check in (check_program, check_libraries, check_versions, check_refusals, check_pages,
+    for check in (check_program, check_libraries, check_versions, check_packages, check_refusals, check_pages,
                   check_names_only):
         check(at)
 

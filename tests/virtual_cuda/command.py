@@ -426,6 +426,8 @@ def check_backward(runner):
     done = runner.run([], FAILS_IN_BACKWARD)
     need("out of memory in step 1, in the backward pass, at Wide.backward (program.py:9): 90.00 GiB" in done.stderr, done.stderr)
     need("Traceback" in done.stderr and "steps.py" not in done.stderr, done.stderr)
+    done = runner.run([], "import torch\ntorch.cuda.get_device_name()\n")  # without a context, what is left is not known
+    need("reserved 0 B at their peaks\n" in done.stderr and "left" not in done.stderr, done.stderr)
 
 
 def check_compiled(runner):

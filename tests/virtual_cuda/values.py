@@ -8,6 +8,7 @@ import io
 import os
 import subprocess
 import sys
+import threading
 
 import torch
 import torch.nn.functional as functional
@@ -211,6 +212,17 @@ def saved():
     print("saved")
 
 
+def in_a_thread():
+    """A library's own thread that reads a value is no backward pass. Its code has no file here, as a library's that is not named."""
+    before = set(sites().by_place)
+    unknown = torch.randn(64, 64, device="cuda").mm(torch.randn(64, 64, device="cuda"))
+    worker = threading.Thread(target=exec, args=("unknown.cpu()", {"unknown": unknown}))
+    worker.start()
+    worker.join()
+    assert [place for place, _ in set(sites().by_place) - before] == ["a library"], set(sites().by_place) - before
+    print("in a thread")
+
+
 TRANSFORMERS = {
     "transformers/__init__.py": "",
     "transformers/generation/__init__.py": "",
@@ -232,6 +244,18 @@ class GenerationMixin:
             long = torch.full((len(tokens),), tokens.shape[1] >= n, device=tokens.device)
             unfinished = unfinished & ~(long | EosTokenCriteria()(tokens, None)).long()
         return tokens
+    @staticmethod
+    def _beam_search_has_unfinished_sequences(is_better_possible, is_complete, has_ended, early_stopping):
+        return is_better_possible.any() & ~(is_complete.all() & early_stopping) & ~has_ended.all()
+    def search(self, tokens, n):
+        length = tokens.shape[1]
+        while True:
+            scores = torch.randn(len(tokens), 5, device=tokens.device)
+            ended = torch.full((len(tokens),), length + 1 >= n, device=tokens.device)
+            ended = ended | EosTokenCriteria()(scores.argmax(-1)[:, None], None)
+            length += 1
+            if not self._beam_search_has_unfinished_sequences(scores > 0, scores > 1, ended, True):
+                return length
 """,
 }
 
@@ -246,6 +270,7 @@ def generation(folder):
     from transformers.generation.utils import GenerationMixin
 
     assert GenerationMixin().generate(torch.tensor([[1, 2]]).cuda(), 20).shape == (1, 20)
+    assert GenerationMixin().search(torch.tensor([[1, 2], [1, 2]]).cuda(), 20) == 20
     print("generation")
 
 
@@ -288,6 +313,7 @@ def main():
     large_vectors()
     named()
     saved()
+    in_a_thread()
     shared_rows()
     waiting()
     polling()

@@ -6,6 +6,7 @@
 #ifndef TIDE_VIRTUAL_CUDA_LINKED_CODE_H
 #define TIDE_VIRTUAL_CUDA_LINKED_CODE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,7 @@ enum { TIDE_VC_JUMP_BYTES = 14 };
 typedef struct tide_vc_replacement {
     uint64_t at; /* in the object, before it is moved to where it is loaded */
     const void *function;
+    bool is_for_loading; /* nvcc's own code calls it, also when an object is loaded */
 } tide_vc_replacement;
 
 /* Replaces all n functions, whose code is at least TIDE_VC_JUMP_BYTES long, in the object whose

@@ -79,7 +79,8 @@ size_t tide_vc_functions_find(const tide_vc_named *all, size_t n, uintptr_t base
             memcpy(&function, &refusing, sizeof(function));
         }
         if (function != NULL) {
-            ret[n_found++] = (tide_vc_replacement){all[i].at - base, function};
+            ret[n_found++] =
+                (tide_vc_replacement){all[i].at - base, function, begins(all[i].name, "__cuda")};
         }
     }
     return n_found;

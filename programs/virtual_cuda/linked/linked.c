@@ -13,6 +13,7 @@
 
 #include "common/assert.h"
 #include "programs/virtual_cuda/card/machine.h"
+#include "programs/virtual_cuda/linked/called.h"
 #include "programs/virtual_cuda/linked/capsules.h"
 #include "programs/virtual_cuda/doors/files.h"
 #include "programs/virtual_cuda/linked/code.h"
@@ -35,9 +36,16 @@ enum {
 #define BINDINGS "/cuda/bindings/_"
 
 /* What happened to a runtime. Above these: an errno. */
-enum { REPLACED = 0, OTHER_VERSION = -1, NO_VERSION = -2, NO_FUNCTIONS = -3 };
+enum {
+    REPLACED = 0,
+    OTHER_VERSION = -1,
+    NO_VERSION = -2,
+    NO_FUNCTIONS = -3,
+    NOT_TRIED = -4 /* while it is replaced */
+};
 
 typedef struct runtime {
+    tide_vc_calls calls; /* the first member */
     uintptr_t base;
     char path[PATH_BYTES];
     int version; /* such as 13000 */
@@ -53,20 +61,6 @@ TIDE_VC_LOCK(lock, NULL);
 
 /* ---- the runtime in an object ---- */
 
-static void add(uintptr_t base, const char *path, int version, int outcome) {
-    pthread_mutex_lock(&lock);
-    size_t i = 0;
-    while (i < found.n && found.all[i].base != base) {
-        i++;
-    }
-    if (i < MAX_RUNTIMES) { /* the object that was there before was closed */
-        found.all[i] = (runtime){.base = base, .version = version, .outcome = outcome};
-        (void)snprintf(found.all[i].path, PATH_BYTES, "%s", path);
-        found.n += i == found.n;
-    }
-    pthread_mutex_unlock(&lock);
-}
-
 /* For the answer of `tidemark run`. */
 static void report(const char *path, int version) {
     char named[PATH_BYTES];
@@ -80,8 +74,33 @@ static void report(const char *path, int version) {
     tide_vc_linked_runtime(text, n > 0 ? named : path);
 }
 
+static void report_called(tide_vc_calls *calls) {
+    const runtime *of = (const runtime *)calls;
+    report(of->path, of->version);
+}
+
+/* NULL: too many. */
+static runtime *add(uintptr_t base, const char *path, int version) {
+    runtime *added = NULL;
+    pthread_mutex_lock(&lock);
+    size_t i = 0;
+    while (i < found.n && found.all[i].base != base) {
+        i++;
+    }
+    if (i < MAX_RUNTIMES) { /* the object that was there before was closed */
+        added = &found.all[i];
+        *added = (runtime){
+            .calls.begin = report_called, .base = base, .version = version, .outcome = NOT_TRIED};
+        (void)snprintf(added->path, PATH_BYTES, "%s", path);
+        found.n += i == found.n;
+    }
+    pthread_mutex_unlock(&lock);
+    return added;
+}
+
+/* `calls`: where they are noted; NULL: nowhere. */
 static int replace_in(const tide_vc_objects *in, const tide_vc_object_file *file,
-                      const tide_vc_named *all, size_t n, int version) {
+                      const tide_vc_named *all, size_t n, int version, tide_vc_calls *calls) {
     tide_vc_replacement wanted[TIDE_VC_MAX_FUNCTIONS];
     int major = version / VERSIONS_A_MAJOR;
     if (version == 0) {
@@ -96,11 +115,15 @@ static int replace_in(const tide_vc_objects *in, const tide_vc_object_file *file
     if (n_wanted == 0) {
         return NO_FUNCTIONS;
     }
+    bool is_watched = calls != NULL && tide_vc_calls_watch(wanted, n_wanted, calls);
     int failed = tide_vc_code_replace(file, in->object.base, wanted, n_wanted);
     if (failed == ENOTRECOVERABLE) {
         tide_vc_say("the system does not execute pages of the program that were changed, and did "
                     "not map them again; the program cannot continue");
         _exit(125);
+    }
+    if (failed == 0 && !is_watched) {
+        report(in->object.path, version);
     }
     return failed;
 }
@@ -108,10 +131,12 @@ static int replace_in(const tide_vc_objects *in, const tide_vc_object_file *file
 static void replace(const tide_vc_objects *in, const tide_vc_object_file *file,
                     const tide_vc_named *all, size_t n) {
     int version = tide_vc_functions_version(all, n);
-    int outcome = replace_in(in, file, all, n, version);
-    add(in->object.base, in->object.path, version, outcome);
-    if (outcome == REPLACED) {
-        report(in->object.path, version);
+    runtime *of = add(in->object.base, in->object.path, version);
+    int outcome = replace_in(in, file, all, n, version, of != NULL ? &of->calls : NULL);
+    if (of != NULL) {
+        pthread_mutex_lock(&lock);
+        of->outcome = outcome;
+        pthread_mutex_unlock(&lock);
     }
 }
 

@@ -199,13 +199,18 @@ def place():
             library = frame
         frame = frame.f_back
     if own is None and library is None:
-        return "the backward pass" if threading.current_thread() is not threading.main_thread() else "a library"
+        return "the backward pass" if _is_foreign(threading.current_thread()) else "a library"
     key = tuple(part for frame in (own, library) for part in ((id(frame.f_code), frame.f_lasti) if frame is not None else ()))
     found = _places.get((own is None, key))
     if found is None:
         lines = [f"{os.path.basename(f.f_code.co_filename)}:{f.f_lineno}" for f in (own, library) if f is not None]
         found = _places[own is None, key] = lines[0] if len(lines) == 1 else f"{lines[0]} ({lines[1]})"
     return found
+
+
+def _is_foreign(thread):
+    """Whether Python did not start the thread, as with the threads of autograd."""
+    return isinstance(thread, threading._DummyThread)
 
 
 _OURS = os.path.dirname(os.path.dirname(__file__))

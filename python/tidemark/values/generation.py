@@ -26,7 +26,7 @@ def watch(engine):
     def change_beams(module):
         has_more = getattr(module.GenerationMixin, _BEAMS, None)
         if has_more is not None:
-            setattr(module.GenerationMixin, _BEAMS, staticmethod(_answered(engine, has_more, True)))
+            setattr(module.GenerationMixin, _BEAMS, staticmethod(_answered(engine, has_more, True, until=_have_ended)))
 
     def change_vllm(module):
         kind = getattr(module, "Sampler", None)
@@ -62,8 +62,14 @@ def _n_sampled(input_batch):
     return (lengths[:n] >= torch.from_numpy(prompts).to(lengths.dtype)).to(torch.int64)
 
 
-def _answered(engine, function, answer):
-    """The function's result where something was drawn: the answer."""
+def _have_ended(engine, is_better_possible, is_complete, has_ended, *rest):
+    """Whether every beam has reached its longest length, which no drawn token decides."""
+    values, is_assumed = engine.read(has_ended)
+    return values is not None and not is_assumed and bool(values.all())
+
+
+def _answered(engine, function, answer, until=None):
+    """The function's result where something was drawn: the answer, or its opposite where `until` is true of its arguments."""
 
     def call(*args, **kwargs):
         made = function(*args, **kwargs)
@@ -72,7 +78,8 @@ def _answered(engine, function, answer):
         with Quiet():
             values, is_assumed = engine.read(made)
             if is_assumed or values is None:
-                engine.put(made, torch.full(made.shape, answer, dtype=made.dtype, device="cpu"))
+                is_over = until is not None and until(engine, *args, **kwargs)
+                engine.put(made, torch.full(made.shape, answer != is_over, dtype=made.dtype, device="cpu"))
         if is_assumed:
             card.inexact("generate", "the tokens are drawn on the card: generation runs to its full length, and may end earlier there")
         return made

@@ -1,6 +1,6 @@
 """generate() of transformers: greedy, sampled, by beams, with a static cache, compiled or not, of a Llama and of GPT-2.
 
-No word ends a text here, so that each has its prompt and all new tokens: 64 + 16, and 16 + 8.
+No word ends a text here, or the tokens that may end it are drawn: each has its prompt and all new tokens, 64 + 16, and 16 + 8.
 """
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
@@ -14,6 +14,8 @@ ways = {
     "greedy": {"do_sample": False},
     "sampled": {"do_sample": True, "top_k": 50, "top_p": 0.9, "temperature": 0.7},
     "beams": {"num_beams": 3, "do_sample": False},
+    "beams with an end": {"num_beams": 3, "do_sample": False, "eos_token_id": 2},
+    "beams that end early": {"num_beams": 3, "do_sample": False, "eos_token_id": 2, "early_stopping": True},
     "static cache": {"cache_implementation": "static", "do_sample": False, "disable_compile": True},
     "compiled": {"cache_implementation": "static", "do_sample": False},
 }
