@@ -159,6 +159,10 @@ static bool tell_failure(const tide_run_answer *of, size_t i, tide_run_place at)
             tide_bytes_format((int64_t)row.requested_bytes, asked),
             free_bytes >= 0 ? tide_bytes_format(free_bytes, free_text) : "unlimited bytes",
             tide_bytes_format(totals.reserved_bytes, reserved), tide_run_who(process->snapshot));
+        if (of->config->cards != NULL && free_bytes >= 0) {
+            tide_run_add_nccl(of, (tide_run_place){i, row.device},
+                              (int64_t)row.requested_bytes - free_bytes, &text);
+        }
     }
     tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
     return is_at_peak;

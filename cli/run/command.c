@@ -39,8 +39,8 @@ static const tide_option OPTIONS[] = {
                 "those that run, such as 0,7,500-511; auto: rank 0, then those that its process "
                 "groups show to differ"),
     TIDE_OPTION(SIZE, "nccl-bytes", "SIZE", AT(nccl_bytes),
-                "bytes that each communicator of NCCL takes of its card; default none "
-                "(docs/guide/ranks.md)"),
+                "bytes of its card that each communicator of NCCL is charged, instead of the model "
+                "of its buffers (docs/guide/ranks.md)"),
     {.kind = TIDE_OPTION_HEADING, .help = "Program"},
     TIDE_OPTION(COUNT, "steps", "N", AT(n_steps),
                 "end the program with status 0 after N steps of its first optimizer"),
@@ -330,6 +330,7 @@ static int run_program(const tide_run_command_options *options, char *const *arg
 
 static int run(int argc, char **argv) {
     tide_run_command_options options = {.clock = "real",
+                                        .nccl_bytes = TIDE_LAUNCH_NCCL_MODEL,
                                         .program = TIDE_PROGRAM_OPTIONS_DEFAULT,
                                         .live = TIDE_LIVE_OPTIONS_DEFAULT};
     tide_error error = {""};

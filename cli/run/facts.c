@@ -11,10 +11,15 @@
 enum { MOST_SENTENCES = 8, SENTENCE_BYTES = 8192 };
 
 /* Whether the answer of a run has other lines for a sentence: it knows the card, PyTorch's own
- * counters, and the values that all processes assumed (assumed.c). A caught failure has none. */
+ * counters, and what all processes assumed (assumed.c) or reported (pools.c). A caught failure has
+ * none. */
 static bool has_other_words(const char *key, bool is_out) {
-    return (strcmp(key, "oom") == 0 && is_out) || strcmp(key, "retries") == 0 ||
-           strncmp(key, "assumed", strlen("assumed")) == 0;
+    static const char *const BEGINNINGS[] = {"retries", "assumed", "refusal", "kv_pool", "xla"};
+    bool has_line = strcmp(key, "oom") == 0 && is_out;
+    for (size_t i = 0; i < sizeof(BEGINNINGS) / sizeof(BEGINNINGS[0]); i++) {
+        has_line = has_line || strncmp(key, BEGINNINGS[i], strlen(BEGINNINGS[i])) == 0;
+    }
+    return has_line;
 }
 
 /* Of a device of a process; is_known stays false without a history or without memory. */

@@ -34,7 +34,7 @@ typedef struct tide_run_command_options {
     tide_live_options live;
     uint64_t world;          /* size of a larger world; 0: the program starts its own ranks */
     const char *ranks;       /* the ranks that run: a list, or "auto"; NULL with world 0 */
-    uint64_t nccl_bytes;     /* of each communicator; 0: none */
+    uint64_t nccl_bytes;     /* of each communicator; TIDE_LAUNCH_NCCL_MODEL: the model's */
     const char *keep_writes; /* NULL: the program's writes are discarded */
     bool wants_need;         /* --need */
     bool wants_verify;       /* --verify */
@@ -129,15 +129,11 @@ void tide_run_tell_clock(const tide_run_answer *of);
 
 /* pools.c. Prints a line for each cache of keys and values of a server such as vLLM. */
 void tide_run_tell_pools(const tide_run_answer *of);
+/* Prints XLA's own figures of a JAX program. */
+void tide_run_tell_xla(const tide_run_answer *of);
 /* Whether a server or XLA had too little room of its own and ended the program, so the program does
  * not fit. Appends what was too small, unless `to` is NULL. */
 bool tide_run_add_refusal(const tide_run_answer *of, tide_text *to);
-
-/* xla.c. Prints XLA's own figures of a JAX program. */
-void tide_run_tell_xla(const tide_run_answer *of);
-/* The card on which XLA found no room, which ended the program; NULL if there is none. */
-const tide_left_xla *tide_run_xla_refusal(const tide_run_answer *of);
-void tide_run_add_xla_refusal(const tide_left_xla *row, tide_text *to);
 
 /* Prints a line for each card that had more bytes in use than its memory. */
 void tide_run_tell_spill(const tide_run_answer *of);
@@ -170,6 +166,11 @@ void tide_run_tell_linked(const tide_run_answer *of);
 /* nccl.c. Prints the memory of NCCL itself, and whether a peak depends on when its work ends;
  * nothing if no process made a communicator. */
 void tide_run_tell_nccl(const tide_run_answer *of);
+/* Appends what the model of NCCL's buffers took of a card whose request found too little room, and
+ * whether the request would fit without that; nothing if it took none. `lacking_bytes`: more than
+ * was free. */
+void tide_run_add_nccl(const tide_run_answer *of, tide_run_place at, int64_t lacking_bytes,
+                       tide_text *to);
 
 /* others.c. Prints a line for each further card that was used, after the first one. */
 void tide_run_tell_other_cards(const tide_run_answer *of, tide_run_place first);

@@ -1,5 +1,5 @@
-/* The parts of `tidemark summary` about the software of the run, and about values that are not
- * exact or are assumed. */
+/* The parts of `tidemark summary` about the software of the run and what it reported, and about
+ * values that are not exact or are assumed. */
 #include "cli/summary/view.h"
 #include "common/text/text.h"
 #include "snapshot/explain/assumed.h"
@@ -59,5 +59,55 @@ void tide_summary_assumed(const tide_summary_view *of) {
             tide_assumed_limit_of(of->snapshot->assumed, of->snapshot->n_assumed, left_bytes);
         tide_report_figure_text(of->report, "fits_with_all_rows",
                                 limit.fits_with_all ? "yes" : "no");
+    }
+}
+
+static tide_cell as_bytes(int64_t bytes) {
+    return bytes >= 0 ? tide_as_bytes(bytes) : tide_as_none();
+}
+
+static tide_cell as_count(int64_t n) {
+    return n >= 0 ? tide_as_count(n) : tide_as_none();
+}
+
+static void add_kv_pools(const tide_summary_view *of) {
+    tide_table *table = tide_report_table(of->report, "kv_pools", "Caches of keys and values");
+    TIDE_COLUMNS(table, TIDE_TEXT("library", "library"), TIDE_NUMBER("card", "card"),
+                 TIDE_NUMBER("bytes", "bytes"), TIDE_NUMBER("tokens", "tokens"),
+                 TIDE_NUMBER("request_tokens", "longest request"),
+                 TIDE_NUMBER("requests_percent", "requests"),
+                 TIDE_NUMBER("asked_tokens", "asked tokens"),
+                 TIDE_NUMBER("asked_bytes", "asked bytes"));
+    for (size_t i = 0; i < of->snapshot->n_kv_pools; i++) {
+        const tide_snapshot_kv_pool *row = &of->snapshot->kv_pools[i];
+        TIDE_ROW(table, tide_as_words(row->library), as_count(row->card), as_bytes(row->bytes),
+                 as_count(row->n_tokens), as_count(row->n_request_tokens),
+                 row->n_requests_percent >= 0 ? tide_as_percent((double)row->n_requests_percent)
+                                              : tide_as_none(),
+                 as_count(row->n_asked_tokens), as_bytes(row->asked_bytes));
+    }
+}
+
+static void add_xla(const tide_summary_view *of) {
+    tide_table *table = tide_report_table(of->report, "xla", "XLA's own figures");
+    TIDE_COLUMNS(table, TIDE_NUMBER("card", "card"), TIDE_NUMBER("peak_bytes", "peak"),
+                 TIDE_NUMBER("limit_bytes", "pool"),
+                 TIDE_NUMBER("program_bytes", "largest function"),
+                 TIDE_NUMBER("asked_bytes", "asked"), TIDE_NUMBER("array_bytes", "arrays"),
+                 TIDE_NUMBER("arrays", "number"), TIDE_TEXT("place", "line"));
+    for (size_t i = 0; i < of->snapshot->n_xla; i++) {
+        const tide_snapshot_xla *row = &of->snapshot->xla[i];
+        TIDE_ROW(table, as_count(row->card), as_bytes(row->peak_bytes), as_bytes(row->limit_bytes),
+                 as_bytes(row->program_bytes), as_bytes(row->asked_bytes),
+                 as_bytes(row->array_bytes), as_count(row->n_arrays), tide_as_words(row->place));
+    }
+}
+
+void tide_summary_serving(const tide_summary_view *of) {
+    if (of->snapshot->n_kv_pools > 0) {
+        add_kv_pools(of);
+    }
+    if (of->snapshot->n_xla > 0) {
+        add_xla(of);
     }
 }

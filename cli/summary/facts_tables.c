@@ -225,4 +225,5 @@ void tide_add_facts(const tide_summary_view *of, const tide_verdict *verdict) {
     add_reserved(of, &verdict->facts);
     add_loops(of, &verdict->facts);
     tide_summary_assumed(of);
+    tide_summary_serving(of);
 }

@@ -152,6 +152,7 @@ static tide_status build_with(const tide_summary_view *of, const tide_verdict *v
     }
     tide_summary_inexact(of);
     tide_summary_assumed(of);
+    tide_summary_serving(of);
     tide_summary_timing(of);
     return tide_add_clocks(of->report, of->snapshot);
 }

@@ -23,8 +23,7 @@ TIDE_NODISCARD tide_status tide_verdict_init(tide_verdict *verdict, const tide_s
 void tide_verdict_fini(tide_verdict *verdict);
 
 /* Adds the sentences that follow only from the recording, the most urgent first: `no_history`,
- * `not_recorded`, `cut`, `oom`, `cause`, `oom_cause`, `assumed_limit`, `assumed`,
- * `assumed_count`, `retries`, `filled`, `kinds`, `reserved`. */
+ * `not_recorded`, `cut`, and those of snapshot/explain/words/answer.h. */
 TIDE_NODISCARD tide_status tide_say_verdict(const tide_summary_view *of,
                                             const tide_verdict *verdict);
 

@@ -199,12 +199,16 @@ static void add_xla(builder *to) {
 }
 
 static void add_card(builder *to, const tide_launch *launch, const tide_launch_config *config) {
+    char bytes[NUMBER_BYTES];
     set(to, "TIDEMARK_VIRTUAL_CARDS", config->cards);
     set(to, "TIDEMARK_VALUES", config->values);
     set(to, "TIDEMARK_STREAMS", config->streams);
     set_number(to, "TIDEMARK_VIRTUAL_MEMORY", config->memory_bytes);
     set_number(to, "TIDEMARK_VIRTUAL_SPILL", config->spill_bytes);
-    set_number(to, "TIDEMARK_NCCL_BYTES", config->nccl_bytes);
+    if (config->nccl_bytes != TIDE_LAUNCH_NCCL_MODEL) {
+        (void)snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)config->nccl_bytes);
+        set(to, "TIDEMARK_NCCL_BYTES", bytes);
+    }
     set_number(to, "TIDEMARK_AT_FAILURE", config->asks_at_failure);
     set_number(to, TIDE_RUN_LAUNCHES_VARIABLE, config->logs_launches);
     /* A run within a run has its own clock, or none. */

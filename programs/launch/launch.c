@@ -17,6 +17,7 @@ void tide_launch_config_init(tide_launch_config *config) {
     *config = (tide_launch_config){.cards = "h100-80",
                                    .values = "auto",
                                    .streams = "now",
+                                   .nccl_bytes = TIDE_LAUNCH_NCCL_MODEL,
                                    .stacks = "python",
                                    .names = "kept",
                                    .full = "keep-newest"};

@@ -34,6 +34,9 @@ typedef enum tide_launch_method {
 
 struct tide_launch;
 
+/* The memory of NCCL's communicators is that of the model (virtual_cuda/nccl/buffers.h). */
+#define TIDE_LAUNCH_NCCL_MODEL UINT64_MAX
+
 /* Texts are borrowed during the calls. */
 typedef struct tide_launch_config {
     char *const *arguments; /* the command and its arguments, NULL-terminated */
@@ -46,7 +49,7 @@ typedef struct tide_launch_config {
     const char *streams; /* "now", "late": when work on streams completes */
     int64_t world;       /* ranks of a larger world, of which only some run; 0: no such run */
     const tide_ranks *ranks;   /* the ranks that run, one process each; only with world */
-    uint64_t nccl_bytes;       /* of the card, for each communicator of NCCL; 0: none */
+    uint64_t nccl_bytes;       /* of the card, for each communicator of NCCL, or the above */
     bool writes_are_real;      /* the program's writes reach the user's files */
     tide_launch_method method; /* what records its memory */
     const char *stacks; /* "python", "native", "both", "none": the frames recorded with events */

@@ -95,6 +95,7 @@ static tide_status launch(program_run *run, char **arguments, tide_error *error)
         run->launching.memory_bytes = limits->memory_limit_bytes;
     }
     run->launching.spill_bytes = limits->spill_bytes;
+    run->launching.nccl_bytes = 0; /* a failure of a cell would not name the model */
     take_options(&run->config->workload.of.program, &run->launching);
     run->launching.output = "/dev/null";
     run->launching.errors = path;

@@ -23,6 +23,7 @@ typedef struct card_link {
     double peer_bytes;  /* a second and direction, to the other cards of the node */
     double host_bytes;  /* a second and direction, to the host */
     const char *source; /* of both: the vendor states the sum of both directions */
+    int n_links;        /* of NVLink, to the other cards of the node; 0: none */
 } card_link;
 
 /* The network of the vendor's reference system with 8 such cards. */
@@ -58,41 +59,45 @@ static const node_network NETWORKS[] = {
 
 static const card_link LINKS[] = {
     {"b200", 900e9, PCIE_5,
-     "NVIDIA HGX B200 data sheet: fifth-generation NVLink, 1.8 TB/s a GPU; PCIe Gen5"},
+     "NVIDIA HGX B200 data sheet: fifth-generation NVLink, 1.8 TB/s a GPU; PCIe Gen5", 18},
     {"gb200", 900e9, 225e9,
      "NVIDIA GB200 NVL72 data sheet: NVLink 1.8 TB/s a GPU; NVLink-C2C 900 GB/s between the CPU "
-     "and its two GPUs, of which each is taken to have half"},
-    {"h200", 450e9, PCIE_5, "NVIDIA H200 data sheet, SXM: NVLink 900 GB/s; PCIe Gen5 128 GB/s"},
+     "and its two GPUs, of which each is taken to have half",
+     18},
+    {"h200", 450e9, PCIE_5, "NVIDIA H200 data sheet, SXM: NVLink 900 GB/s; PCIe Gen5 128 GB/s", 18},
     {"gh200-96", 450e9, 450e9,
-     "NVIDIA GH200 data sheet: NVLink 900 GB/s between superchips; NVLink-C2C 900 GB/s"},
+     "NVIDIA GH200 data sheet: NVLink 900 GB/s between superchips; NVLink-C2C 900 GB/s", 18},
     {"gh200-144", 450e9, 450e9,
-     "NVIDIA GH200 data sheet: NVLink 900 GB/s between superchips; NVLink-C2C 900 GB/s"},
-    {"h100-80", 450e9, PCIE_5, "NVIDIA H100 data sheet, SXM: NVLink 900 GB/s; PCIe Gen5 128 GB/s"},
+     "NVIDIA GH200 data sheet: NVLink 900 GB/s between superchips; NVLink-C2C 900 GB/s", 18},
+    {"h100-80", 450e9, PCIE_5, "NVIDIA H100 data sheet, SXM: NVLink 900 GB/s; PCIe Gen5 128 GB/s",
+     18},
     {"h100-pcie", PCIE_5, PCIE_5,
-     "NVIDIA H100 data sheet, PCIe: PCIe Gen5 128 GB/s; no bridge of NVLink between pairs"},
+     "NVIDIA H100 data sheet, PCIe: PCIe Gen5 128 GB/s; no bridge of NVLink between pairs", 0},
     {"h100-nvl", PCIE_5, PCIE_5,
-     "NVIDIA H100 data sheet, NVL: PCIe Gen5 128 GB/s; no bridge of NVLink between pairs"},
-    {"a100-80", 300e9, PCIE_4, "NVIDIA A100 data sheet, SXM: NVLink 600 GB/s; PCIe Gen4 64 GB/s"},
-    {"a100-40", 300e9, PCIE_4, "NVIDIA A100 data sheet, SXM: NVLink 600 GB/s; PCIe Gen4 64 GB/s"},
+     "NVIDIA H100 data sheet, NVL: PCIe Gen5 128 GB/s; no bridge of NVLink between pairs", 0},
+    {"a100-80", 300e9, PCIE_4, "NVIDIA A100 data sheet, SXM: NVLink 600 GB/s; PCIe Gen4 64 GB/s",
+     12},
+    {"a100-40", 300e9, PCIE_4, "NVIDIA A100 data sheet, SXM: NVLink 600 GB/s; PCIe Gen4 64 GB/s",
+     12},
     {"a100-80-pcie", PCIE_4, PCIE_4,
-     "NVIDIA A100 data sheet, PCIe: PCIe Gen4 64 GB/s; no bridge of NVLink between pairs"},
+     "NVIDIA A100 data sheet, PCIe: PCIe Gen4 64 GB/s; no bridge of NVLink between pairs", 0},
     {"a100-40-pcie", PCIE_4, PCIE_4,
-     "NVIDIA A100 data sheet, PCIe: PCIe Gen4 64 GB/s; no bridge of NVLink between pairs"},
+     "NVIDIA A100 data sheet, PCIe: PCIe Gen4 64 GB/s; no bridge of NVLink between pairs", 0},
     {"a30", PCIE_4, PCIE_4,
-     "NVIDIA A30 data sheet: PCIe Gen4 64 GB/s; no bridge of NVLink between pairs"},
+     "NVIDIA A30 data sheet: PCIe Gen4 64 GB/s; no bridge of NVLink between pairs", 0},
     {"rtxa6000", PCIE_4, PCIE_4,
-     "NVIDIA RTX A6000 data sheet: PCIe 4.0 x16; no bridge of NVLink between pairs"},
-    {"rtxpro6000", PCIE_5, PCIE_5, "NVIDIA RTX PRO 6000 Blackwell data sheet: PCIe 5.0 x16"},
-    {"rtx5090", PCIE_5, PCIE_5, "NVIDIA GeForce RTX 5090 specifications: PCIe Gen 5"},
+     "NVIDIA RTX A6000 data sheet: PCIe 4.0 x16; no bridge of NVLink between pairs", 0},
+    {"rtxpro6000", PCIE_5, PCIE_5, "NVIDIA RTX PRO 6000 Blackwell data sheet: PCIe 5.0 x16", 0},
+    {"rtx5090", PCIE_5, PCIE_5, "NVIDIA GeForce RTX 5090 specifications: PCIe Gen 5", 0},
     {"rtx4060", PCIE_4 / 2.0, PCIE_4 / 2.0,
-     "NVIDIA GeForce RTX 4060 specifications: PCIe Gen 4 with 8 lanes"},
-    {"v100-32", 150e9, PCIE_3, "NVIDIA V100 data sheet, SXM2: NVLink 300 GB/s; PCIe 32 GB/s"},
-    {"v100-16", 150e9, PCIE_3, "NVIDIA V100 data sheet, SXM2: NVLink 300 GB/s; PCIe 32 GB/s"},
-    {"t4-16", PCIE_3, PCIE_3, "NVIDIA T4 data sheet: PCIe Gen3 x16, 32 GB/s"},
+     "NVIDIA GeForce RTX 4060 specifications: PCIe Gen 4 with 8 lanes", 0},
+    {"v100-32", 150e9, PCIE_3, "NVIDIA V100 data sheet, SXM2: NVLink 300 GB/s; PCIe 32 GB/s", 6},
+    {"v100-16", 150e9, PCIE_3, "NVIDIA V100 data sheet, SXM2: NVLink 300 GB/s; PCIe 32 GB/s", 6},
+    {"t4-16", PCIE_3, PCIE_3, "NVIDIA T4 data sheet: PCIe Gen3 x16, 32 GB/s", 0},
 };
 static const card_link OTHER = {
     "", PCIE_4, PCIE_4,
-    "data sheets of cards since Ampere, but those above: PCIe Gen4 with 16 lanes"};
+    "data sheets of cards since Ampere, but those above: PCIe Gen4 with 16 lanes", 0};
 
 /* The share of a link that large messages reach, and the time of one step of a message. */
 #define LINK_SHARE 0.78
@@ -101,13 +106,21 @@ static const card_link OTHER = {
 #define COPY_US 4.0
 enum { NODE_RANKS = 8 }; /* of the reference systems, which have one network card for each */
 
-static const card_link *link_of(const tide_time_card *card) {
+static const card_link *link_named(const char *name) {
     for (size_t i = 0; i < sizeof(LINKS) / sizeof(LINKS[0]); i++) {
-        if (strcmp(LINKS[i].card, card->card->name) == 0) {
+        if (strcmp(LINKS[i].card, name) == 0) {
             return &LINKS[i];
         }
     }
     return &OTHER;
+}
+
+static const card_link *link_of(const tide_time_card *card) {
+    return link_named(card->card->name);
+}
+
+int tide_time_n_links(const char *card_name) {
+    return link_named(card_name)->n_links;
 }
 
 static const node_network *network_of(const tide_time_card *card) {

@@ -59,6 +59,8 @@ double tide_product_us(const tide_time_constants *constants, const tide_time_car
 /* The bytes of a number of that type. */
 double tide_time_type_bytes(tide_run_type type);
 
+/* The links of NVLink from a card, by its name in device/cards.h, to the others of its node. */
+int tide_time_n_links(const char *card_name);
 /* The source of the rates of a card's links. */
 const char *tide_time_link_source(const tide_time_card *card);
 /* The same for the network between nodes of 8 such cards; NULL if no source states one. */

@@ -46,7 +46,12 @@ typedef struct tide_run_communicator {
     int32_t is_destroyed;  /* 1: the program has destroyed it */
     int64_t first,
         stride; /* the members' ranks of the world, where known and regular; else -1, 0 */
-    uint64_t charged_bytes; /* of the card, as TIDEMARK_NCCL_BYTES states */
+    int32_t is_configured; /* 1: made with an ncclConfig_t, or from such a one: PyTorch's all are */
+    int32_t is_modelled; /* 1: the bytes below are of the model of NCCL's buffers; 0: stated by the
+                            user, or unknown and 0 */
+    uint64_t charged_bytes; /* of the card */
+    uint64_t missing_bytes; /* more, that found no room on the card */
+    uint64_t least_bytes;   /* charged at the least, by the model */
     uint64_t n_calls[TIDE_RUN_EXCHANGES];
     uint64_t n_bytes[TIDE_RUN_EXCHANGES];        /* of this member's larger buffer, added up */
     char name[TIDE_RUN_COMMUNICATOR_NAME_BYTES]; /* given by PyTorch; "": none */

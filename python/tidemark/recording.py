@@ -17,7 +17,7 @@ from . import (
     failure, generated, graph, groups, live, live_names, modules, names, operators, own_history, program, ranges, ranks, saving,
     settings, source, steps, telling, types_held
 )
-from .serving import caches, pools
+from .serving import caches, pools, weights
 
 MAX_ENTRIES = 1_000_000  # events that PyTorch keeps; older ones are dropped and counted in the answer
 
@@ -122,6 +122,7 @@ def _begin():
         steps.watch(_recording.marks, _recording.names, end_now)
         _watch_workspaces(torch)
         caches.watch(_name_caches)
+        weights.watch(_name_model)
         _begin_values()
     except Exception as error:  # the program must not see it
         _tell(f"the program is not recorded: {type(error).__name__}: {error}")
@@ -140,6 +141,11 @@ def _watch_workspaces(torch):
 def _name_caches(named_values, category):
     """Looked up at each call: a forked child has names of its own."""
     _recording.names.tell_values(named_values, category)
+
+
+def _name_model(module):
+    """As _name_caches."""
+    _recording.names.modules.look_at_moved(module)
 
 
 def _begin_values():

@@ -17,6 +17,7 @@
 #include "common/event.h"
 #include "common/status.h"
 #include "snapshot/document/assumed.h"
+#include "snapshot/document/serving.h"
 #include "snapshot/document/at_failure.h"
 #include "snapshot/document/event_table.h"
 
@@ -246,6 +247,10 @@ typedef struct tide_snapshot {
     size_t n_inexact;
     const tide_snapshot_assumed *assumed; /* those that may take most bytes more first */
     size_t n_assumed;
+    const tide_snapshot_kv_pool *kv_pools; /* of servers of language models */
+    size_t n_kv_pools;
+    const tide_snapshot_xla *xla; /* of a JAX program */
+    size_t n_xla;
     const tide_snapshot_owner *owners; /* of all devices; none if only the allocator was
                                           recorded */
     size_t n_owners;

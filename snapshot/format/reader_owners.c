@@ -10,6 +10,8 @@ enum {
     MAX_TYPES = 64,
     MAX_INEXACT = 1024,
     MAX_ASSUMED = 1024,
+    MAX_KV_POOLS = 256,
+    MAX_XLA = 1024,
     MAX_POOLS = UINT16_MAX,
     MAX_HOLDERS = 64,
     MAX_PROCESSES = 1024
@@ -110,6 +112,39 @@ void tide_read_document_assumed(tide_reader *reader, void *object) {
     tide_snapshot *snapshot = object;
     reader->json.text_limit = TIDE_SHORT_TEXT_BYTES;
     snapshot->assumed = tide_read_rows(reader, &RULE, &snapshot->n_assumed);
+    reader->json.text_limit = TIDE_JSON_TEXT_BYTES;
+}
+
+void tide_read_document_kv_pools(tide_reader *reader, void *object) {
+    static const tide_snapshot_kv_pool EMPTY = {.library = "",
+                                                .card = -1,
+                                                .bytes = -1,
+                                                .n_tokens = -1,
+                                                .n_request_tokens = -1,
+                                                .n_requests_percent = -1,
+                                                .n_asked_tokens = -1,
+                                                .asked_bytes = -1};
+    static const tide_row_rule RULE = {.limit = MAX_KV_POOLS,
+                                       .row_bytes = sizeof(EMPTY),
+                                       .empty = &EMPTY,
+                                       .of = &tide_readable_kv_pool,
+                                       .is_shown = true};
+    tide_snapshot *snapshot = object;
+    reader->json.text_limit = TIDE_SHORT_TEXT_BYTES;
+    snapshot->kv_pools = tide_read_rows(reader, &RULE, &snapshot->n_kv_pools);
+    reader->json.text_limit = TIDE_JSON_TEXT_BYTES;
+}
+
+void tide_read_document_xla(tide_reader *reader, void *object) {
+    static const tide_snapshot_xla EMPTY = {"", -1, -1, -1, -1, -1, -1, -1, false, false};
+    static const tide_row_rule RULE = {.limit = MAX_XLA,
+                                       .row_bytes = sizeof(EMPTY),
+                                       .empty = &EMPTY,
+                                       .of = &tide_readable_xla,
+                                       .is_shown = true};
+    tide_snapshot *snapshot = object;
+    reader->json.text_limit = TIDE_SHORT_TEXT_BYTES;
+    snapshot->xla = tide_read_rows(reader, &RULE, &snapshot->n_xla);
     reader->json.text_limit = TIDE_JSON_TEXT_BYTES;
 }
 

@@ -86,6 +86,25 @@ void tide_write_document_assumed(const tide_writer *writer, const char *key, con
     }
 }
 
+void tide_write_document_kv_pools(const tide_writer *writer, const char *key, const void *object) {
+    const tide_snapshot *snapshot = object;
+    const tide_row_list list = {snapshot->kv_pools, snapshot->n_kv_pools,
+                                sizeof(*snapshot->kv_pools)};
+    if (list.n_rows > 0) {
+        tide_write_rows(writer, key, &tide_writable_kv_pool, list);
+        tide_json_line(writer->json);
+    }
+}
+
+void tide_write_document_xla(const tide_writer *writer, const char *key, const void *object) {
+    const tide_snapshot *snapshot = object;
+    const tide_row_list list = {snapshot->xla, snapshot->n_xla, sizeof(*snapshot->xla)};
+    if (list.n_rows > 0) {
+        tide_write_rows(writer, key, &tide_writable_xla, list);
+        tide_json_line(writer->json);
+    }
+}
+
 void tide_write_document_pools(const tide_writer *writer, const char *key, const void *object) {
     const tide_snapshot *snapshot = object;
     tide_json_writer *json = writer->json;

@@ -61,8 +61,11 @@ typedef struct entry {
 } entry;
 
 int tide_rank_sentence_place(const char *key) {
-    static const char *const KEYS[] = {"oom",    "cause",    "oom_cause", "retries",
-                                       "filled", "reserved", "kinds"};
+    /* As in snapshot/explain/words/answer.h: each key has a place of its own. */
+    static const char *const KEYS[] = {
+        "refusal",   "oom",           "cause",         "oom_cause", "assumed_limit", "assumed",
+        "retries",   "filled",        "kinds",         "kv_pool",   "xla",           "xla_arrays",
+        "xla_flags", "assumed_value", "assumed_count", "reserved"};
     int n = (int)(sizeof(KEYS) / sizeof(KEYS[0]));
     int i = 0;
     while (i < n && strcmp(KEYS[i], key) != 0) {

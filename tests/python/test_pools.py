@@ -26,7 +26,7 @@ def planner():
     """vllm.v1.core.kv_cache_utils: the pool holds as many tokens as it has blocks of 16."""
     module = types.ModuleType("vllm.v1.core.kv_cache_utils")
     module.generate_scheduler_kv_cache_config = lambda configs: configs[0]
-    module.get_kv_cache_capacity = lambda vllm_config, plan: (16 * plan.num_blocks, 2.0)
+    module.get_kv_cache_capacity = lambda vllm_config, plan: (16 * plan.num_blocks, 1.953125)
     return module
 
 
@@ -47,11 +47,11 @@ class PoolsTest(unittest.TestCase):
         with open(path) as file:
             return file.read()
 
-    def begin(self, tensors):
+    def begin(self, tensors, **model):
         module = types.ModuleType("vllm.v1.worker.gpu_worker")
 
         class Worker:
-            vllm_config = types.SimpleNamespace(model_config=types.SimpleNamespace(max_model_len=4096))
+            vllm_config = types.SimpleNamespace(model_config=types.SimpleNamespace(max_model_len=4096, **model))
 
             def initialize_from_config(self, kv_cache_config):
                 return "begun"
@@ -62,13 +62,28 @@ class PoolsTest(unittest.TestCase):
 
     def test_a_pool_of_one_allocation(self):
         self.begin([tensor(1 << 30, layer_stride=4), tensor(1 << 30, layer_stride=4)])
-        self.assertEqual(self.lines(), "vLLM\t1073741824\t8000\t4096\t-1\t-1\n")
+        self.assertEqual(self.lines(), "vLLM\t1073741824\t8000\t4096\t-1\t-1\t195\t0\t-1\n")
+
+    def test_a_length_that_was_chosen_by_the_cache(self):
+        self.begin([tensor(1 << 30)], original_max_model_len=-1)
+        self.assertEqual(self.lines().split("\t")[7], "1")
+
+    def test_a_length_that_was_asked_for(self):
+        self.begin([tensor(1 << 30)], original_max_model_len=4096)
+        self.assertEqual(self.lines().split("\t")[7], "0")
+
+    def test_the_card_of_the_worker(self):
+        cuda = types.SimpleNamespace(is_initialized=lambda: True, current_device=lambda: 3)
+        sys.modules["torch"] = types.SimpleNamespace(cuda=cuda)
+        self.addCleanup(sys.modules.pop, "torch")
+        self.begin([tensor(1 << 30)])
+        self.assertEqual(self.lines().split("\t")[8], "3\n")
 
     def test_a_pool_of_one_allocation_for_each_layer(self):
         del self.planner.get_kv_cache_capacity  # an older version, which prints the tokens by the concurrency
         self.planner.get_max_concurrency_for_kv_cache_config = lambda vllm_config, plan: 1.5
         self.begin([tensor(1 << 30), tensor(1 << 30)])
-        self.assertEqual(self.lines(), "vLLM\t2147483648\t6144\t4096\t-1\t-1\n")
+        self.assertEqual(self.lines(), "vLLM\t2147483648\t6144\t4096\t-1\t-1\t150\t0\t-1\n")
 
     def check(self, text, name):
         module = types.ModuleType("planning")
@@ -88,11 +103,11 @@ class PoolsTest(unittest.TestCase):
     def test_a_pool_that_is_too_small(self):
         self.check(TOO_SMALL.format("Based on the available memory, the estimated maximum model length is 47744. "),
                    "_check_enough_kv_cache_memory")
-        self.assertEqual(self.lines(), "vLLM\t5905580032\t-1\t47744\t65536\t8589934592\n")
+        self.assertEqual(self.lines(), "vLLM\t5905580032\t-1\t47744\t65536\t8589934592\t-1\t0\t-1\n")
 
     def test_a_pool_without_an_estimate(self):
         self.check(TOO_SMALL.format(""), "check_enough_kv_cache_memory")
-        self.assertEqual(self.lines(), "vLLM\t5905580032\t-1\t-1\t65536\t8589934592\n")
+        self.assertEqual(self.lines(), "vLLM\t5905580032\t-1\t-1\t65536\t8589934592\t-1\t0\t-1\n")
 
     def test_other_failures_are_not_reported(self):
         self.check("No available memory for the cache blocks.", "_check_enough_kv_cache_memory")

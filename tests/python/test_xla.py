@@ -78,10 +78,35 @@ class XlaTest(unittest.TestCase):
         for executable in (Executable(10), Executable(30), Executable(20), Executable(40, "cpu"), object()):
             self.assertIs(compiler.backend_compile(executable), executable)
         text = self.report([Device({"peak_bytes_in_use": 700, "bytes_limit": 9000})])
-        self.assertEqual(text, "device\t0\t700\t9000\t30\t-1\t\n")
+        self.assertEqual(text, "device\t0\t700\t9000\t30\t-1\t1\t1\t\n")
 
     def test_an_allocator_without_figures(self):
-        self.assertEqual(self.report([Device(None)]), "device\t0\t-1\t-1\t-1\t-1\t\n")
+        self.assertEqual(self.report([Device(None)]), "device\t0\t-1\t-1\t-1\t-1\t1\t1\t\n")
+
+    def test_several_cards(self):
+        second = Device({"peak_bytes_in_use": 5})
+        second.local_hardware_id = 1
+        text = self.report([Device({"peak_bytes_in_use": 7}), second])
+        self.assertEqual(text, "device\t0\t7\t-1\t-1\t-1\t1\t1\t\ndevice\t1\t5\t-1\t-1\t-1\t1\t1\t\n")
+
+    def test_flags_that_switch_features_off(self):
+        for flags, expected in (("--xla_gpu_enable_command_buffer= --xla_gpu_autotune_level=0", ["0", "0"]),
+                                ("--xla_gpu_enable_command_buffer=FUSION --xla_gpu_autotune_level=4", ["1", "1"]),
+                                ("--xla_gpu_autotune_level=4 --xla_gpu_autotune_level=0", ["1", "0"])):
+            os.environ["XLA_FLAGS"] = flags
+            self.addCleanup(os.environ.pop, "XLA_FLAGS", None)
+            self.assertEqual(self.report([Device({})]).split("\t")[6:8], expected)
+
+    def test_the_line_that_failed(self):
+        error = RuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 16 bytes.")
+        try:
+            raise error
+        except RuntimeError:
+            sys.last_value = error
+            sys.last_traceback = error.__traceback__
+        self.addCleanup(sys.__dict__.pop, "last_traceback", None)
+        place = self.report([Device({})]).rstrip("\n").split("\t")[8]
+        self.assertRegex(place, r"test_the_line_that_failed \(test_xla.py:\d+\)")
 
     def test_arrays_by_line(self):
         arrays = [array(5, INSIDE, TRAIN), array(7, MODULE), array(6, INSIDE, TRAIN, MODULE), types.SimpleNamespace(nbytes=1, block_until_ready=lambda: None),
@@ -91,7 +116,7 @@ class XlaTest(unittest.TestCase):
 
     def test_a_request_without_room(self):
         sys.last_value = RuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 17179869184 bytes.")
-        self.assertEqual(self.report([Device({"peak_bytes_in_use": 1})]), "device\t0\t1\t-1\t-1\t17179869184\t\n")
+        self.assertEqual(self.report([Device({"peak_bytes_in_use": 1})]), "device\t0\t1\t-1\t-1\t17179869184\t1\t1\t\n")
 
     def test_messages(self):
         self.assertEqual(xla.asked_bytes("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 16.00GiB."), 16 << 30)

@@ -383,6 +383,9 @@ tide_status tide_launch_document(const tide_left *process, const tide_left_list 
     if (status == TIDE_OK) {
         status = set_assumed(snapshot, list, process->pid);
     }
+    if (status == TIDE_OK) {
+        status = tide_document_add_serving(snapshot, list, process->pid);
+    }
     if (status != TIDE_OK) {
         tide_snapshot_destroy(snapshot);
         return status;

@@ -97,6 +97,10 @@ TIDE_NODISCARD tide_status tide_document_add_owners(tide_snapshot *snapshot,
 TIDE_NODISCARD tide_status tide_document_add_failure(tide_snapshot *snapshot,
                                                      const tide_left *left);
 
+/* document_serving.c: what servers of language models and XLA report. */
+TIDE_NODISCARD tide_status tide_document_add_serving(tide_snapshot *snapshot,
+                                                     const tide_left_list *list, int64_t pid);
+
 /* document_source.c: the text of the program's lines. */
 TIDE_NODISCARD tide_status tide_document_add_source(tide_snapshot *snapshot,
                                                     const tide_recover_notes *notes);

@@ -284,6 +284,7 @@ tide_status tide_left_read(const tide_launch *launch, tide_left_list *ret, tide_
     DIR *folder = NULL;
     TIDE_TRY(tide_left_begin(launch, ret, &folder, error));
     tide_status status = read_folder(launch, folder, ret, error);
+    tide_left_drop_survived(launch, ret);
     if (status == TIDE_OK) {
         status = tide_left_read_accounts(launch, ret);
         tide_left_read_failed(launch, ret);

@@ -25,6 +25,7 @@
 #include "programs/launch/launch.h"
 #include "snapshot/document/assumed.h"
 #include "snapshot/document/at_failure.h"
+#include "snapshot/document/serving.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -84,33 +85,16 @@ typedef struct tide_left_assumed {
     tide_snapshot_assumed row;
 } tide_left_assumed;
 
-/* The cache of keys and values that a server of language models keeps on a card, by its own count:
- * PID.pool (python/tidemark/serving/pools.py). If it is too small for one request, the program
- * fails. */
+/* A cache of keys and values: PID.pool (python/tidemark/serving/pools.py). */
 typedef struct tide_left_pool {
     int64_t pid;
-    const char *library; /* "vLLM" */
-    int64_t bytes;       /* of the process's card */
-    int64_t n_tokens;    /* that it holds; -1 if it is too small */
-    int64_t
-        n_request_tokens;   /* the longest request; too small: the longest that would fit, or -1 */
-    int64_t n_asked_tokens; /* too small: the longest request that was asked for; else -1 */
-    int64_t asked_bytes;    /* too small: that such a request needs; else -1 */
+    tide_snapshot_kv_pool row;
 } tide_left_pool;
 
-/* A card of a JAX program by XLA's own count, and a line that made arrays: PID.xla
- * (python/tidemark/serving/xla.py). Unknown numbers are -1. */
+/* XLA's figures of a card, or a line that made arrays: PID.xla (python/tidemark/serving/xla.py). */
 typedef struct tide_left_xla {
     int64_t pid;
-    const char *place;   /* the program's line that failed, or the line of the arrays; "" */
-    int64_t array_bytes; /* of the arrays that this line made and that were alive at the end; else
-                            -1, and the numbers below are of a card */
-    int64_t n_arrays;
-    int64_t card;
-    int64_t peak_bytes;    /* in use at once: memory_stats() */
-    int64_t limit_bytes;   /* of the pool */
-    int64_t program_bytes; /* that the largest compiled function needs: memory_analysis() */
-    int64_t asked_bytes;   /* by a request that found no room and ended the program */
+    tide_snapshot_xla row;
 } tide_left_xla;
 
 /* A process group of torch.distributed that the process was a member of. Its members are the ranks
@@ -169,9 +153,9 @@ typedef struct tide_left_list {
     size_t n_assumed;
     tide_left_linked linked[TIDE_LEFT_MAX_LINKED]; /* each file once; further ones are dropped */
     size_t n_linked;
-    tide_left_pool *pools; /* by process id */
+    tide_left_pool *pools; /* by process id; one that is too small ended the program */
     size_t n_pools;
-    tide_left_xla *xla; /* in the order of the files */
+    tide_left_xla *xla; /* in the order of the files; a request without room ended the program */
     size_t n_xla;
     tide_run_device devices[TIDE_RUN_DEVICES]; /* totals of node 0 by card; zeros: unused */
     int64_t failed_rank;   /* the first that failed of a larger world's ranks; -1: none */

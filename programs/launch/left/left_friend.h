@@ -59,6 +59,9 @@ TIDE_NODISCARD tide_status tide_left_read_pools(const tide_launch *launch, int64
                                                 tide_error *error);
 /* left_pools.c. Sorts them as tide_left_list has them. */
 void tide_left_sort_pools(tide_left_list *list);
+/* left_pools.c. Drops the pools that were too small, and the requests of XLA without room, which
+ * did not end the program: it asked for less and went on. */
+void tide_left_drop_survived(const tide_launch *launch, tide_left_list *list);
 
 /* left_xla.c. Adds the rows of PID.xla to the list, whose array has room for *capacity. */
 TIDE_NODISCARD tide_status tide_left_read_xla(const tide_launch *launch, int64_t pid,

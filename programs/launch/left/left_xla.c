@@ -1,15 +1,16 @@
 /* XLA's own figures: PID.xla, whose lines are
- * device<TAB>CARD<TAB>PEAK<TAB>LIMIT<TAB>PROGRAM<TAB>ASKED<TAB>PLACE and
- * array<TAB>BYTES<TAB>NUMBER<TAB>PLACE, in the words of tide_left_xla. */
+ * device<TAB>CARD<TAB>PEAK<TAB>LIMIT<TAB>PROGRAM<TAB>ASKED<TAB>GRAPHS<TAB>AUTOTUNING<TAB>PLACE and
+ * array<TAB>BYTES<TAB>NUMBER<TAB>PLACE, in the words of tide_snapshot_xla. GRAPHS and AUTOTUNING
+ * are 0 if XLA_FLAGS switch them off. */
 #include <string.h>
 
 #include "common/hostmem.h"
 #include "programs/launch/left/left_friend.h"
 
-enum { N_OF_DEVICE = 5, N_OF_ARRAY = 2, MOST_BYTES = 1 << 20 };
+enum { N_OF_DEVICE = 7, N_OF_ARRAY = 2, MOST_BYTES = 1 << 20 };
 
 /* Reads the numbers of a line, and what follows them. False: the line is not complete. */
-static bool parse(const char *line, tide_left_xla *ret) {
+static bool parse(const char *line, tide_snapshot_xla *ret) {
     static const char DEVICE[] = "device\t";
     static const char ARRAY[] = "array\t";
     int64_t numbers[N_OF_DEVICE] = {0};
@@ -29,13 +30,22 @@ static bool parse(const char *line, tide_left_xla *ret) {
         }
         line++;
     }
-    *ret = (tide_left_xla){.place = line, .array_bytes = -1, .n_arrays = -1};
+    *ret = (tide_snapshot_xla){.place = line,
+                               .array_bytes = -1,
+                               .n_arrays = -1,
+                               .card = -1,
+                               .peak_bytes = -1,
+                               .limit_bytes = -1,
+                               .program_bytes = -1,
+                               .asked_bytes = -1};
     if (is_device) {
         ret->card = numbers[0];
         ret->peak_bytes = numbers[1];
         ret->limit_bytes = numbers[2];
         ret->program_bytes = numbers[3];
         ret->asked_bytes = numbers[4];
+        ret->lacks_graphs = numbers[5] == 0;
+        ret->lacks_autotuning = numbers[6] == 0;
     } else {
         ret->array_bytes = numbers[0];
         ret->n_arrays = numbers[1];
@@ -45,8 +55,8 @@ static bool parse(const char *line, tide_left_xla *ret) {
 
 /* Adds a row. Ignores one that a killed process did not complete. */
 static tide_status add_row(tide_left_list *list, size_t *capacity, int64_t pid, char *line) {
-    tide_left_xla row;
-    if (!parse(line, &row)) {
+    tide_left_xla row = {.pid = pid};
+    if (!parse(line, &row.row)) {
         return TIDE_OK;
     }
     tide_left_xla *rows = tide_hostmem_grow(tide_hostmem_default(), list->xla, capacity,
@@ -55,9 +65,8 @@ static tide_status add_row(tide_left_list *list, size_t *capacity, int64_t pid, 
         return TIDE_NO_MEMORY;
     }
     list->xla = rows;
-    row.pid = pid;
-    row.place = tide_arena_text(&list->arena, row.place);
-    if (row.place == NULL) {
+    row.row.place = tide_arena_text(&list->arena, row.row.place);
+    if (row.row.place == NULL) {
         return TIDE_NO_MEMORY;
     }
     rows[list->n_xla++] = row;

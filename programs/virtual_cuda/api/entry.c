@@ -17,7 +17,13 @@
 #include "programs/virtual_cuda/card/machine.h"
 #include "programs/virtual_cuda/api/status.h"
 
-enum { NAME_BYTES = 128, WHY_BYTES = 960, FOUND = 0, NOT_FOUND = 1 };
+enum { NAME_BYTES = 128, WHY_BYTES = 960 };
+
+/* CUdriverProcAddressQueryResult, and the same of the runtime. */
+enum { FOUND = 0, NOT_FOUND = 1, VERSION_NOT_SUFFICIENT = 2 };
+
+static const char *const SUFFIXES[] = {"_v4", "_v3", "_v2", ""}; /* the newest first */
+enum { N_SUFFIXES = sizeof(SUFFIXES) / sizeof(SUFFIXES[0]) };
 
 /* The driver's functions and the version of CUDA from which the plain name means each. */
 static const struct {
@@ -29,7 +35,8 @@ static const struct {
 #undef PROTOTYPE
 };
 
-/* Whether a program of that version of CUDA means this function by the name without its suffix. */
+/* Whether a program of that version of CUDA means this function by the name without its suffix.
+ * True for a name that the headers do not declare. */
 static bool is_meant(const char *name, int version) {
     for (size_t i = 0; i < sizeof(FUNCTIONS) / sizeof(FUNCTIONS[0]); i++) {
         if (strcmp(name, FUNCTIONS[i].name) == 0) {
@@ -73,29 +80,34 @@ typedef struct question {
 } question;
 
 /* The newest of a function's versions that the program knows: one that is served, or otherwise one
- * that refuses. */
-static void *find(const question *asked) {
-    static const char *const SUFFIXES[] = {"_v4", "_v3", "_v2", ""};
+ * that refuses. *ret_is_newer: a later version of CUDA has the function. */
+static void *find(const question *asked, bool *ret_is_newer) {
     void *refusing = NULL;
-    for (size_t i = 0; i < sizeof(SUFFIXES) / sizeof(SUFFIXES[0]); i++) {
+    *ret_is_newer = false;
+    for (size_t i = 0; i < N_SUFFIXES; i++) {
         char whole[NAME_BYTES];
-        if ((size_t)snprintf(whole, sizeof(whole), "%s%s", asked->name, SUFFIXES[i]) <
-                sizeof(whole) &&
-            (SUFFIXES[i][0] == '\0' || is_meant(whole, asked->version))) {
-            void *function = find_form(whole, asked->is_per_thread);
-            if (function != NULL && tide_vc_is_served(function)) {
-                return function;
-            }
-            refusing = refusing == NULL ? function : refusing;
+        if ((size_t)snprintf(whole, sizeof(whole), "%s%s", asked->name, SUFFIXES[i]) >=
+            sizeof(whole)) {
+            continue;
         }
+        if (!is_meant(whole, asked->version)) {
+            *ret_is_newer = true;
+            continue;
+        }
+        void *function = find_form(whole, asked->is_per_thread);
+        if (function != NULL && tide_vc_is_served(function)) {
+            return function;
+        }
+        refusing = refusing == NULL ? function : refusing;
     }
     return refusing;
 }
 
 static int look_up(const question *asked, void **ret_function, int *ret_found) {
-    *ret_function = find(asked);
+    bool is_newer = false;
+    *ret_function = find(asked, &is_newer);
     if (ret_found != NULL) {
-        *ret_found = *ret_function != NULL ? FOUND : NOT_FOUND;
+        *ret_found = *ret_function != NULL ? FOUND : is_newer ? VERSION_NOT_SUFFICIENT : NOT_FOUND;
     }
     return *ret_function != NULL || ret_found != NULL ? TIDE_VC_OK : TIDE_VC_NOT_FOUND;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "programs/step_time/work.h"
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/card/machine.h"
 
@@ -201,6 +202,25 @@ TIDE_VC_EXPORT int nvmlDeviceGetBAR1MemoryInfo(const void *handle, unsigned long
     }
     ret[0] = ret[1] = card->total_bytes;
     ret[2] = 0;
+    return OK;
+}
+
+/* ---- links ---- */
+
+/* Whether two cards reach each other: by NVLink (index 2) if both cards have it, and for reads,
+ * writes and atomics (0, 1, 3) as cudaDeviceCanAccessPeer answers. The status is 0 or 5, "not
+ * supported". */
+TIDE_VC_EXPORT int nvmlDeviceGetP2PStatus(const void *handle, const void *other, int index,
+                                          int *ret_status) {
+    enum { BY_NVLINK = 2, N_INDICES = 5, STATUS_OK = 0, STATUS_NOT_SUPPORTED = 5 };
+    const tide_vc_card *one = card_of(handle);
+    const tide_vc_card *two = card_of(other);
+    if (one == NULL || two == NULL || index < 0 || index >= N_INDICES || ret_status == NULL) {
+        return INVALID_ARGUMENT;
+    }
+    bool is_linked = one != two && (index != BY_NVLINK || (tide_time_n_links(one->card->name) > 0 &&
+                                                           tide_time_n_links(two->card->name) > 0));
+    *ret_status = is_linked ? STATUS_OK : STATUS_NOT_SUPPORTED;
     return OK;
 }
 

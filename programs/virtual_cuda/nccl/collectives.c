@@ -7,6 +7,7 @@
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/values/known.h"
 #include "programs/virtual_cuda/launches/launch_log.h"
+#include "programs/virtual_cuda/nccl/charges.h"
 #include "programs/virtual_cuda/nccl/communicator.h"
 #include "programs/virtual_cuda/nccl/ledger.h"
 #include "programs/virtual_cuda/nccl/reduce.h"
@@ -241,6 +242,8 @@ static int run(const call *of, communicator *comm, void *stream) {
     tide_vc_stream_work(stream);
     tide_vc_watchdog_has_work();
     uint64_t number = tide_vc_post(comm, own, given_bytes(of, comm));
+    tide_vc_charges_collective(comm, of->pattern,
+                               larger(given_bytes(of, comm), result_bytes(of, comm)));
     tide_vc_ledger_count(comm, of->pattern, larger(given_bytes(of, comm), result_bytes(of, comm)));
     if (result_bytes(of, comm) == 0) {
         free(own);
@@ -366,6 +369,7 @@ int ncclSend(const void *from, size_t n, int type, int peer, communicator *comm,
     tide_vc_stream_work(stream);
     tide_vc_watchdog_has_work();
     tide_vc_send(comm, peer, bytes, n_bytes);
+    tide_vc_charges_message(comm, TIDE_RUN_SEND, peer);
     tide_vc_ledger_count(comm, TIDE_RUN_SEND, n_bytes);
     free(bytes);
     log_exchange(entry, comm, TIDE_RUN_SEND, n_bytes, peer, stream);
@@ -380,6 +384,7 @@ int ncclRecv(void *to, size_t n, int type, int peer, communicator *comm, void *s
     size_t n_bytes = n * tide_vc_nccl_type_bytes(type);
     log_exchange(entry, comm, TIDE_RUN_RECEIVE, n_bytes, peer, stream);
     uint64_t number = tide_vc_expect(comm, peer);
+    tide_vc_charges_message(comm, TIDE_RUN_RECEIVE, peer);
     tide_vc_ledger_count(comm, TIDE_RUN_RECEIVE, n_bytes);
     bool is_small =
         n_bytes <= tide_vc_known_copy_bytes() && tide_vc_stream_of(stream)->capture == NULL;

@@ -3,13 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/text/setting.h"
-#include "programs/virtual_cuda/card/account.h"
+#include "programs/virtual_cuda/nccl/charges.h"
 #include "programs/virtual_cuda/nccl/folder.h"
 #include "programs/virtual_cuda/nccl/job.h"
 #include "programs/virtual_cuda/nccl/ledger.h"
 #include "programs/virtual_cuda/nccl/seats_internal.h"
-#include "programs/virtual_cuda/api/status.h"
 
 uint64_t tide_vc_key(uint64_t hash, const void *bytes, size_t n_bytes) {
     const unsigned char *from = bytes;
@@ -35,20 +33,11 @@ static void map_seats(tide_vc_communicator *comm) {
     }
 }
 
-/* NCCL's own memory for a communicator is unknown; the user may state it. If it does not fit, the
- * program continues: the account reports that the card is full. */
-static void charge(tide_vc_communicator *comm) {
-    const char *text = tide_setting("TIDEMARK_NCCL_BYTES");
-    uint64_t n_bytes = text != NULL ? strtoull(text, NULL, 10) : 0;
-    if (n_bytes > 0 && tide_vc_charge(comm->device, n_bytes) == TIDE_VC_OK) {
-        comm->n_charged_bytes = n_bytes;
-    }
-}
-
 static void release(tide_vc_communicator *comm) {
     if (comm->seats != NULL) {
         tide_vc_folder_unmap(comm->seats, comm->n_mapped_bytes);
     }
+    free(comm->charges.peers);
     free(comm->n_received);
     free(comm->members);
     free(comm);
@@ -65,6 +54,7 @@ tide_vc_communicator *tide_vc_communicator_create(const tide_vc_communicator_pla
     made->device = plan->device;
     made->key = plan->key;
     made->members = plan->members;
+    made->is_configured = plan->is_configured;
     atomic_init(&made->n_holders, 1);
     made->n_received = calloc((size_t)plan->n_ranks, sizeof(*made->n_received));
     if (made->n_received == NULL) {
@@ -74,8 +64,8 @@ tide_vc_communicator *tide_vc_communicator_create(const tide_vc_communicator_pla
     if (made->n_ranks > 1) {
         map_seats(made);
     }
-    charge(made);
     tide_vc_ledger_open(made, plan->name);
+    tide_vc_charges_begin(made, plan);
     return made;
 }
 

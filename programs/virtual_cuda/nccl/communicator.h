@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "programs/virtual_cuda/nccl/buffers.h"
+
 /* Of larger files, only the last few of their kind stay in the folder. */
 #define TIDE_VC_LARGE_POST_BYTES ((size_t)4 << 20)
 enum { TIDE_VC_LARGE_POSTS = 4, TIDE_VC_KEPT_FILES = 4096 };
@@ -41,6 +43,21 @@ typedef struct tide_vc_unique_id {
 
 struct tide_vc_seat;
 
+/* Bytes of the card, so far. */
+typedef struct tide_vc_charge_counts {
+    bool is_modelled; /* they are those of buffers.h */
+    uint64_t charged_bytes;
+    uint64_t missing_bytes; /* that found no room on the card */
+    uint64_t least_bytes;   /* by the model, at the least */
+} tide_vc_charge_counts;
+
+/* What the communicator is charged (charges.h). */
+typedef struct tide_vc_charges {
+    tide_vc_charge_counts counts;
+    tide_vc_nccl_buffers likely, least; /* parts that were charged are 0 */
+    unsigned char *peers; /* owned; for each member, 1: sent to, 2: received from; may be NULL */
+} tide_vc_charges;
+
 typedef struct tide_vc_communicator {
     int rank, n_ranks;
     int device;
@@ -48,7 +65,8 @@ typedef struct tide_vc_communicator {
     uint64_t n_calls;                                  /* collectives that this member has called */
     uint64_t n_splits;                                 /* how often it was split or shrunk */
     tide_vc_outbox small, large_posts, large_messages; /* most of their memory is never touched */
-    uint64_t n_charged_bytes;                          /* of the card, by TIDEMARK_NCCL_BYTES */
+    tide_vc_charges charges;
+    bool is_configured;         /* made with an ncclConfig_t, or from such a one */
     struct tide_vc_seat *seats; /* n_ranks, mapped; NULL: nothing is shared */
     _Atomic uint64_t *n_sent;   /* after the seats: messages from i to j at [i * n_ranks + j] */
     _Atomic uint64_t
@@ -66,8 +84,10 @@ typedef struct tide_vc_communicator {
 typedef struct tide_vc_communicator_plan {
     int rank, n_ranks, device;
     uint64_t key;
-    int64_t *members; /* the communicator takes ownership; NULL: unknown */
-    const char *name; /* given by the program; NULL if none */
+    int64_t *members;                  /* the communicator takes ownership; NULL: unknown */
+    const char *name;                  /* given by the program; NULL if none */
+    bool is_configured;                /* made with an ncclConfig_t, or from such a one */
+    int least_channels, most_channels; /* of its configuration; 0: not set */
 } tide_vc_communicator_plan;
 
 /* The caller holds it. NULL: there is no host memory. */

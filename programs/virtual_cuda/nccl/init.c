@@ -7,10 +7,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "programs/virtual_cuda/card/account.h"
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/process/inexact.h"
 #include "programs/virtual_cuda/card/machine.h"
+#include "programs/virtual_cuda/nccl/charges.h"
 #include "programs/virtual_cuda/nccl/communicator.h"
 #include "programs/virtual_cuda/nccl/job.h"
 #include "programs/virtual_cuda/nccl/ledger.h"
@@ -68,21 +68,35 @@ static int create(communicator **ret_comm, const tide_vc_communicator_plan *plan
     return OK;
 }
 
-/* The name in an ncclConfig_t, which contains its own length: older ones end before the name. */
-static const char *name_of(const void *config) {
-    enum { MAGIC_AT = 8, NAME_AT = 48 }; /* nccl.h, from 2.27 on */
-    const char *name = NULL;
-    size_t n_bytes = 0;
+/* An ncclConfig_t, which contains its own length; older ones end before the name. */
+enum { MAGIC_AT = 8, LEAST_AT = 24, MOST_AT = 28, NAME_AT = 48 }; /* nccl.h, from 2.27 on */
+
+static bool has_field(const void *config, size_t at, size_t n_bytes) {
+    size_t n_all = 0;
     uint32_t magic = 0;
     if (config == NULL) {
-        return NULL;
+        return false;
     }
-    memcpy(&n_bytes, config, sizeof(n_bytes));
+    memcpy(&n_all, config, sizeof(n_all));
     memcpy(&magic, (const char *)config + MAGIC_AT, sizeof(magic));
-    if (magic == UINT32_C(0xcafebeef) && n_bytes >= NAME_AT + sizeof(name)) {
+    return magic == UINT32_C(0xcafebeef) && n_all >= at + n_bytes;
+}
+
+static const char *name_of(const void *config) {
+    const char *name = NULL;
+    if (has_field(config, NAME_AT, sizeof(name))) {
         memcpy(&name, (const char *)config + NAME_AT, sizeof(name));
     }
     return name;
+}
+
+/* minCTAs or maxCTAs; 0: not set. */
+static int channels_of(const void *config, size_t at) {
+    int n = 0;
+    if (has_field(config, at, sizeof(n))) {
+        memcpy(&n, (const char *)config + at, sizeof(n));
+    }
+    return n > 0 ? n : 0;
 }
 
 /* Members in several processes find each other in the run's folder. */
@@ -103,7 +117,10 @@ static int join(const char *call, communicator **ret_comm, int n_ranks, int rank
                                                .device = tide_vc_device(),
                                                .key = tide_vc_key(0, id, sizeof(*id)),
                                                .members = tide_vc_job_members(n_ranks, rank, name),
-                                               .name = name});
+                                               .name = name,
+                                               .is_configured = config != NULL,
+                                               .least_channels = channels_of(config, LEAST_AT),
+                                               .most_channels = channels_of(config, MOST_AT)});
 }
 
 int ncclCommInitRank(communicator **ret_comm, int n_ranks, tide_vc_unique_id id, int rank) {
@@ -191,6 +208,7 @@ static int make_child(const communicator *comm, child of, int64_t *members,
     return create(ret_comm, &(tide_vc_communicator_plan){.rank = of.rank,
                                                          .n_ranks = of.n_ranks,
                                                          .device = comm->device,
+                                                         .is_configured = comm->is_configured,
                                                          .key = of.key,
                                                          .members = members,
                                                          .name = of.name});
@@ -278,7 +296,7 @@ int ncclCommShrink(communicator *comm, const int *excluded, int n_excluded, comm
 int ncclCommDestroy(communicator *comm) {
     if (comm != NULL) {
         tide_vc_ledger_close(comm);
-        tide_vc_refund(comm->device, comm->n_charged_bytes);
+        tide_vc_charges_end(comm);
         tide_vc_communicator_drop(comm);
     }
     return OK;

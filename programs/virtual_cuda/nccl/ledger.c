@@ -66,7 +66,7 @@ void tide_vc_ledger_open(tide_vc_communicator *comm, const char *name) {
         to->rank = comm->rank;
         to->n_ranks = comm->n_ranks;
         to->device = comm->device;
-        to->charged_bytes = comm->n_charged_bytes;
+        to->is_configured = comm->is_configured;
         describe_members(comm, to);
         (void)snprintf(to->name, sizeof(to->name), "%s", name != NULL ? name : "");
     }
@@ -86,6 +86,19 @@ void tide_vc_ledger_count(const tide_vc_communicator *comm, tide_run_exchange ki
     if (to != NULL) {
         to->n_calls[kind]++;
         to->n_bytes[kind] += n_bytes;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void tide_vc_ledger_charge(const tide_vc_communicator *comm) {
+    const tide_vc_charge_counts *counts = &comm->charges.counts;
+    pthread_mutex_lock(&lock);
+    tide_run_communicator *to = place_of(comm);
+    if (to != NULL) {
+        to->is_modelled = counts->is_modelled;
+        to->charged_bytes = counts->charged_bytes;
+        to->missing_bytes = counts->missing_bytes;
+        to->least_bytes = counts->least_bytes;
     }
     pthread_mutex_unlock(&lock);
 }

@@ -17,6 +17,9 @@ void tide_vc_ledger_open(tide_vc_communicator *comm, const char *name);
 /* Counts one call of this member; n_bytes of its larger buffer. */
 void tide_vc_ledger_count(const tide_vc_communicator *comm, tide_run_exchange kind, size_t n_bytes);
 
+/* Notes what the communicator is charged by now. */
+void tide_vc_ledger_charge(const tide_vc_communicator *comm);
+
 /* The program has released the communicator. */
 void tide_vc_ledger_close(const tide_vc_communicator *comm);
 

@@ -1,11 +1,13 @@
 """Reports the cache of keys and values that vLLM keeps on a card: PID.pool (programs/launch/left/left.h).
 
-All figures are vLLM's own: the bytes of the pool, the tokens that it holds, and the longest request. Its engine may run
-in a process of its own, and its workers in others.
+All figures are vLLM's own: the bytes of the pool, the tokens that it holds, the longest request, and how many such
+requests fit together ("Maximum concurrency"). vLLM estimates the longest request that fits only if the pool is too small, or
+if it chooses max_model_len (-1). Its engine may run in a process of its own, and its workers in others.
 """
 import functools
 import os
 import re
+import sys
 
 from .. import settings
 from ..imports import when_imported
@@ -65,8 +67,10 @@ def _watched(check):
 def _report_pool(vllm_config, kv_cache_config):
     from vllm.v1.core import kv_cache_utils
 
-    _write(bytes_of(kv_cache_config.kv_cache_tensors), _n_tokens(kv_cache_utils, vllm_config, kv_cache_config),
-           vllm_config.model_config.max_model_len, -1, -1)
+    model = vllm_config.model_config
+    n_tokens, n_requests = _capacity(kv_cache_utils, vllm_config, kv_cache_config)
+    is_fitted = getattr(model, "original_max_model_len", None) == -1
+    _write(bytes_of(kv_cache_config.kv_cache_tensors), n_tokens, model.max_model_len, -1, -1, round(100 * n_requests), int(is_fitted), _card())
 
 
 def bytes_of(tensors):
@@ -76,14 +80,21 @@ def bytes_of(tensors):
     return max(sizes) if is_shared else sum(sizes)
 
 
-def _n_tokens(kv_cache_utils, vllm_config, kv_cache_config):
-    """The figure that vLLM prints as "GPU KV cache size"."""
+def _capacity(kv_cache_utils, vllm_config, kv_cache_config):
+    """The figures that vLLM prints as "GPU KV cache size" and "Maximum concurrency"."""
     plan = kv_cache_utils.generate_scheduler_kv_cache_config([kv_cache_config])
     capacity = getattr(kv_cache_utils, "get_kv_cache_capacity", None)
     if capacity is not None:
-        return int(capacity(vllm_config, plan)[0])
-    concurrency = kv_cache_utils.get_max_concurrency_for_kv_cache_config(vllm_config, plan)
-    return int(concurrency * vllm_config.model_config.max_model_len)
+        n_tokens, n_requests = capacity(vllm_config, plan)
+        return int(n_tokens), n_requests
+    n_requests = kv_cache_utils.get_max_concurrency_for_kv_cache_config(vllm_config, plan)
+    return int(n_requests * vllm_config.model_config.max_model_len), n_requests
+
+
+def _card():
+    """The card of this worker; -1 if PyTorch uses none."""
+    torch = sys.modules.get("torch")
+    return torch.cuda.current_device() if torch is not None and torch.cuda.is_initialized() else -1
 
 
 @quietly
@@ -91,7 +102,7 @@ def _report_refusal(text):
     found, estimate = _TOO_SMALL.search(text), _ESTIMATE.search(text)
     if found is not None:
         n_asked, needed, left = found.groups()
-        _write(int(float(left) * _GIB), -1, int(estimate.group(1)) if estimate else -1, int(n_asked), int(float(needed) * _GIB))
+        _write(int(float(left) * _GIB), -1, int(estimate.group(1)) if estimate else -1, int(n_asked), int(float(needed) * _GIB), -1, 0, -1)
 
 
 def _write(*numbers):

@@ -70,11 +70,17 @@ def _report():
         file.write("\n".join(lines) + "\n")
 
 
+def _has(flag, off):
+    """1 unless the last value of a flag of XLA switches a feature off, else 0."""
+    values = [value for name, _, value in (word.partition("=") for word in os.environ.get("XLA_FLAGS", "").split()) if name == flag]
+    return int(values[-1:] != [off])
+
+
 def _row(device):
-    """The figures of a device; -1 if XLA does not have them."""
+    """The figures of a device; -1 if XLA's allocator does not count."""
     stats = device.memory_stats() or {}
     numbers = (device.local_hardware_id or 0, stats.get("peak_bytes_in_use", -1), stats.get("bytes_limit", -1),
-               _most[0], asked_bytes(_error()))
+               _most[0], asked_bytes(_error()), _has("--xla_gpu_enable_command_buffer", ""), _has("--xla_gpu_autotune_level", "0"))
     return "device\t" + "\t".join(map(str, numbers)) + "\t" + program._failing_line()
 
 

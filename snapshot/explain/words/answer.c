@@ -1,6 +1,7 @@
 #include "snapshot/explain/words/answer.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "common/assert.h"
 #include "common/text/plural.h"
@@ -9,8 +10,12 @@
 #include "snapshot/explain/words/failure_words.h"
 #include "snapshot/explain/words/peak_words.h"
 #include "snapshot/explain/words/reserved_words.h"
+#include "snapshot/explain/words/serving_words.h"
 
-enum { WORDS_BYTES = 4096 };
+enum {
+    WORDS_BYTES = 4096,
+    MOST_POOLS = 2 /* of a card: a server has one, and a second model may have another */
+};
 
 /* Adds a sentence unless it is empty, and empties the text. */
 static tide_status say(tide_answer *answer, const char *key, tide_text *words) {
@@ -61,16 +66,88 @@ static void add_limit(const tide_facts *facts, tide_text *words) {
     }
 }
 
-static tide_status say_assumed(tide_answer *answer, const tide_facts *facts, tide_text *words) {
+/* The first rows, those that may take memory or those that may only change what the program does.
+ * Each kind has a key of its own: reports group their sentences by key. */
+static tide_status say_assumed(tide_answer *answer, const tide_facts *facts, bool takes_memory,
+                               tide_text *words) {
     size_t n = facts->snapshot->n_assumed;
+    size_t last = n < TIDE_ASSUMED_SENTENCES ? n : TIDE_ASSUMED_SENTENCES;
+    for (size_t i = 0; i < last; i++) {
+        const tide_snapshot_assumed *row = &facts->snapshot->assumed[i];
+        if ((row->all_bytes > 0) == takes_memory) {
+            tide_assumed_words_add(row, words);
+            TIDE_TRY(say(answer, takes_memory ? "assumed" : "assumed_value", words));
+        }
+    }
+    /* The number of all follows the last of them. */
+    if (last > 0 && (facts->snapshot->assumed[last - 1].all_bytes > 0) == takes_memory) {
+        tide_assumed_words_add_all(n, words);
+    }
+    return say(answer, "assumed_count", words);
+}
+
+/* The verdict, and rows that may overturn it. */
+static tide_status say_limit(tide_answer *answer, const tide_facts *facts, tide_text *words) {
     add_limit(facts, words);
     TIDE_TRY(say(answer, "assumed_limit", words));
-    for (size_t i = 0; i < n && i < TIDE_ASSUMED_SENTENCES; i++) {
-        tide_assumed_words_add(&facts->snapshot->assumed[i], words);
-        TIDE_TRY(say(answer, "assumed", words));
+    return say_assumed(answer, facts, true, words);
+}
+
+/* ---- servers of language models, and XLA ---- */
+
+static bool is_of_device(const tide_facts *facts, int64_t card) {
+    return card < 0 || card == (int64_t)facts->device;
+}
+
+static tide_status say_refusal(tide_answer *answer, const tide_facts *facts, tide_text *words) {
+    const tide_snapshot *snapshot = facts->snapshot;
+    char what[WORDS_BYTES];
+    tide_text text = tide_text_in(what, sizeof(what));
+    if (tide_serving_words_add_refusal(snapshot->kv_pools, snapshot->n_kv_pools, snapshot->xla,
+                                       snapshot->n_xla, &text)) {
+        tide_text_add(words, "The program does not fit: %s.", what);
     }
-    tide_assumed_words_add_all(n, words);
-    return say(answer, "assumed_count", words);
+    return say(answer, "refusal", words);
+}
+
+static tide_status say_pools(tide_answer *answer, const tide_facts *facts, tide_text *words) {
+    size_t n = 0;
+    for (size_t i = 0; i < facts->snapshot->n_kv_pools && n < MOST_POOLS; i++) {
+        const tide_snapshot_kv_pool *row = &facts->snapshot->kv_pools[i];
+        if (is_of_device(facts, row->card)) {
+            tide_serving_words_add_pool(row, 1, words);
+            n += words->n_used > 0;
+            TIDE_TRY(say(answer, "kv_pool", words));
+        }
+    }
+    return TIDE_OK;
+}
+
+static tide_status say_xla(tide_answer *answer, const tide_facts *facts, tide_text *words) {
+    const tide_snapshot *snapshot = facts->snapshot;
+    bool is_said = false; /* a process has one row for each card */
+    for (size_t i = 0; i < snapshot->n_xla && !is_said; i++) {
+        if (is_of_device(facts, snapshot->xla[i].card)) {
+            tide_serving_words_add_card(snapshot->xla, snapshot->n_xla, i, words);
+            is_said = words->n_used > 0;
+        }
+    }
+    TIDE_TRY(say(answer, "xla", words));
+    tide_serving_words_add_arrays(snapshot->xla, snapshot->n_xla, words);
+    TIDE_TRY(say(answer, "xla_arrays", words));
+    if (strcmp(snapshot->devices[facts->device].kind, "virtual") == 0) {
+        tide_serving_words_add_flags(snapshot->xla, snapshot->n_xla, words);
+    }
+    return say(answer, "xla_flags", words);
+}
+
+static tide_status say_peak(tide_answer *answer, const tide_answer_input *input, tide_text *words) {
+    tide_peak_words_add(input->facts, input->lines, input->when, words);
+    TIDE_TRY(say(answer, "filled", words));
+    tide_peak_words_add_kinds(input->facts, input->lines, words);
+    TIDE_TRY(say(answer, "kinds", words));
+    TIDE_TRY(say_pools(answer, input->facts, words));
+    return say_xla(answer, input->facts, words);
 }
 
 tide_status tide_answer_init(tide_answer *answer, const tide_answer_input *input) {
@@ -78,14 +155,13 @@ tide_status tide_answer_init(tide_answer *answer, const tide_answer_input *input
     tide_text words = tide_text_in(bytes, sizeof(bytes));
     *answer = (tide_answer){.n_sentences = 0};
     tide_arena_init(&answer->arena, input->facts->mem);
+    TIDE_TRY(say_refusal(answer, input->facts, &words));
     TIDE_TRY(say_causes(answer, input, &words));
-    TIDE_TRY(say_assumed(answer, input->facts, &words));
+    TIDE_TRY(say_limit(answer, input->facts, &words));
     add_retries(input->facts, &words);
     TIDE_TRY(say(answer, "retries", &words));
-    tide_peak_words_add(input->facts, input->lines, input->when, &words);
-    TIDE_TRY(say(answer, "filled", &words));
-    tide_peak_words_add_kinds(input->facts, input->lines, &words);
-    TIDE_TRY(say(answer, "kinds", &words));
+    TIDE_TRY(say_peak(answer, input, &words));
+    TIDE_TRY(say_assumed(answer, input->facts, false, &words));
     if (input->when == NULL) {
         tide_reserved_words_add(input->facts, input->causes, &words);
     }

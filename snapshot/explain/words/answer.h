@@ -1,7 +1,7 @@
 /* answer.h - where the memory of a device goes, in a few sentences: the failure, its causes and
- * their cures, values that were assumed, the memory of an instant by line and by kind, and the
- * reserved memory. Every command
- * and the page print these.
+ * their cures, the memory of an instant by line and by kind, the figures of servers of language
+ * models and of XLA, values that were assumed, and the reserved memory. Every command and the page
+ * print these in this order.
  */
 #ifndef TIDE_SNAPSHOT_ANSWER_H
 #define TIDE_SNAPSHOT_ANSWER_H
@@ -19,12 +19,14 @@ extern "C" {
 #endif
 
 typedef struct tide_answer_sentence {
-    const char *key; /* "oom", "cause", "oom_cause", "assumed_limit", "assumed",
-                        "assumed_count", "retries", "filled", "kinds", "reserved" */
+    const char *key; /* "refusal", "oom", "cause", "oom_cause", "assumed_limit", "assumed",
+                        "retries", "filled", "kinds", "kv_pool", "xla", "xla_arrays", "xla_flags",
+                        "assumed_value", "assumed_count" (after the last value), "reserved"; equal
+                        keys are neighbours */
     const char *text;
 } tide_answer_sentence;
 
-enum { TIDE_ANSWER_SENTENCES = 16 };
+enum { TIDE_ANSWER_SENTENCES = 24 };
 
 typedef struct tide_answer {
     tide_arena arena;                                      /* holds the texts */

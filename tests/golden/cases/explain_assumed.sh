@@ -16,6 +16,7 @@ for name, assumed in {"fits": rows[:1] + [value], "together": rows + [value]}.it
     json.dump({**made, "assumed": assumed}, open(f"{name}.json", "w"))
 rows[0]["all_bytes"] = 21 << 30
 json.dump({**made, "assumed": rows[:1]}, open("alone.json", "w"))
+json.dump({**made, "assumed": [value]}, open("value.json", "w"))
 END
 for name in fits together alone; do
     tidemark explain $name.json | grep -i assumed
@@ -23,3 +24,8 @@ for name in fits together alone; do
 done
 tidemark explain fits.json --format json | jq -c '.tables.assumed.rows'
 tidemark summary fits.json --table assumed
+# What may overturn the verdict comes before the peak, what only may change the course of the program after it; in JSON, too.
+for name in value fits together alone; do
+    tidemark explain $name.json --format json | jq -c '.sentences | keys_unsorted'
+done
+tidemark explain value.json | cut -c 1-60

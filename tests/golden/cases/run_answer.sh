@@ -45,19 +45,19 @@ assumed_ranks)
     done ;;
 pools) # PID.pool: the caches of keys and values of two equal workers, and of another server
     leave 11 "" "$(card 10 20)"
-    for pid in 11 12; do printf 'vLLM\t62352261120\t475616\t131072\t-1\t-1\n' >"$TIDEMARK_RUN_FOLDER/$pid.pool"; done
-    printf 'vLLM\t1073741824\t8192\t4096\t-1\t-1\nhalf a row' >"$TIDEMARK_RUN_FOLDER/13.pool" ;;
+    for pid in 11 12; do printf 'vLLM\t62352261120\t475616\t131072\t-1\t-1\t363\t0\t0\n' >"$TIDEMARK_RUN_FOLDER/$pid.pool"; done
+    printf 'vLLM\t1073741824\t8192\t4096\t-1\t-1\t200\t1\t-1\nhalf a row' >"$TIDEMARK_RUN_FOLDER/13.pool" ;;
 small_pool)
     leave 11 "RuntimeError: Engine core initialization failed" "$(card 10 20)"
-    printf 'vLLM\t6259914997\t-1\t%d\t65536\t8589934592\n' "$2" >"$TIDEMARK_RUN_FOLDER/12.pool"
+    printf 'vLLM\t6259914997\t-1\t%d\t65536\t8589934592\t-1\t0\t-1\n' "$2" >"$TIDEMARK_RUN_FOLDER/12.pool"
     exit 1 ;;
 xla) # PID.xla: XLA's own figures, of one card or two
     leave 11 "" "$(card 60742 60742)"
-    printf 'device\t0\t2919238656\t63692865536\t2919235788\t-1\t\narray\t1073741824\t8\tmain (train.py:10)\narray\t64\t1\ttrain.py:3\n' >"$TIDEMARK_RUN_FOLDER/11.xla"
-    [ "$2" = 1 ] || printf 'device\t1\t-1\t-1\t2919235788\t-1\t\n' >>"$TIDEMARK_RUN_FOLDER/11.xla" ;;
+    printf 'device\t0\t2919238656\t63692865536\t2919235788\t-1\t0\t0\t\narray\t1073741824\t8\tmain (train.py:10)\narray\t64\t1\ttrain.py:3\n' >"$TIDEMARK_RUN_FOLDER/11.xla"
+    [ "$2" = 1 ] || printf 'device\t1\t-1\t-1\t2919235788\t-1\t0\t0\t\n' >>"$TIDEMARK_RUN_FOLDER/11.xla" ;;
 xla_full)
     leave 11 "" "$(card 1000 1000)"
-    printf 'device\t0\t2919238656\t3000000000\t-1\t17179869184\tmain (train.py:10)\n' >"$TIDEMARK_RUN_FOLDER/11.xla"
+    printf 'device\t0\t2919238656\t3000000000\t-1\t17179869184\t1\t0\tmain (train.py:10)\n' >"$TIDEMARK_RUN_FOLDER/11.xla"
     exit 1 ;;
 foreign)
     leave 11 "AcceleratorError: CUDA error: no kernel image is available for execution on the device" "$(card 10 20)"

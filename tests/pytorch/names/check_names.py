@@ -11,7 +11,8 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 SCENES = ["deleted", "without_optimizer", "evaluated", "teacher", "method", "coder_and_average", "copied_on_the_card",
           "list_of_tensors", "made_on_the_card", "assigned", "lists_of_inputs", "fixed_batch", "low_rank",
-          "moved_with_gradients", "swapped", "sparse_gradients", "of_a_subclass", "nvtx_ranges", "nvtx_in_training"]
+          "moved_with_gradients", "swapped", "sparse_gradients", "of_a_subclass", "nvtx_ranges", "nvtx_in_training",
+          "served"]
 
 
 def by_category(tidemark, snapshot):

@@ -7,6 +7,7 @@ import copy
 import json
 import sys
 import threading
+import types
 
 import torch
 from torch import nn
@@ -390,6 +391,51 @@ class Sized(nn.Module):
     def forward(self, x):
         self.kept = piece(self.n)
         return x
+
+
+class Loaded(nn.Parameter):
+    """A parameter that knows how it is loaded, as vLLM's do."""
+
+    def __new__(cls, data, loader=None):
+        return super().__new__(cls, data, requires_grad=False)
+
+    def __init__(self, data, loader=None):
+        self.loader = loader
+
+
+class Projection(nn.Module):
+    def __init__(self, width, n):
+        super().__init__()
+        self.register_parameter("weight", Loaded(torch.empty(n * width, width), loader=print))
+
+    def quantize(self):
+        """After it was loaded."""
+        self.weight = nn.Parameter(self.weight.data.to(torch.float8_e4m3fn).t(), requires_grad=False)
+        self.weight_scale = nn.Parameter(torch.ones(len(self.weight), device="cuda"), requires_grad=False)
+
+
+class BaseModelLoader:
+    """vLLM's: on the card, in fused layers, whose weights are replaced after they were loaded."""
+
+    def load_model(self, vllm_config, model_config, prefix=""):
+        with torch.device("cuda"):
+            layers = [nn.ModuleDict({"self_attn": nn.ModuleDict({"qkv_proj": Projection(WIDTH, 3 + i)})}) for i in range(2)]
+        for layer in layers:
+            layer["self_attn"]["qkv_proj"].quantize()
+        return nn.ModuleDict({"model": nn.ModuleDict({"layers": nn.ModuleList(layers)})})
+
+
+def served():
+    """A model that vLLM loads, and that ends before its first request."""
+    package = types.ModuleType("vllm.model_executor.model_loader.base_loader")
+    package.BaseModelLoader = BaseModelLoader
+    sys.modules[package.__name__] = package
+    torch.cuda.init()  # a worker does it before it loads
+    model = package.BaseModelLoader().load_model(None, None)
+    held = torch.empty(1 << 24, device="cuda")
+    names = {f"model.layers.{i}.self_attn.qkv_proj.{key}": ["parameter", n] for i in range(2)
+             for key, n in (("weight", (3 + i) * WIDTH * WIDTH), ("weight_scale", WIDTH * 4))}
+    return {"parameter": of(model), "names": names} if held is not None else {}
 
 
 def nvtx_in_training():

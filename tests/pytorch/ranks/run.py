@@ -141,8 +141,8 @@ def range_faults(case: Case, seen: Seen) -> list[str]:
 def says_faults(case: Case, seen: Seen) -> list[str]:
     """The expected answer, about NCCL and otherwise."""
     found = [] if case.says in seen.output else [f"the answer does not say: {case.says}"]
-    if "NCCL's own memory is not simulated" not in seen.output:
-        found.append("the answer does not say that NCCL's own memory is not simulated")
+    if "NCCL's own memory is a model: likely" not in seen.output:
+        found.append("the answer does not say that NCCL's own memory is a model")
     if case.says and not re.search(r"what differs most at the two peaks is held by \w+ \(ways\.py:", seen.output):
         found.append("the answer does not say what differs at the two peaks")
     end = "high" if case.streams == "late" else "low"

@@ -264,6 +264,21 @@ static void a_failure_is_asked_about_if_it_is_explained(void **state) {
     expect("TIDEMARK_AT_FAILURE", "1");
 }
 
+/* Without a number, the card has its model of NCCL's memory; 0 is a number. */
+static void memory_of_communicators(void **state) {
+    (void)state;
+    tide_launch_config config;
+    tide_launch_config_init(&config);
+    make(&config);
+    assert_null(value_of("TIDEMARK_NCCL_BYTES"));
+    config.nccl_bytes = 0;
+    make(&config);
+    expect("TIDEMARK_NCCL_BYTES", "0");
+    config.nccl_bytes = UINT64_C(5) << 32;
+    make(&config);
+    expect("TIDEMARK_NCCL_BYTES", "21474836480");
+}
+
 /* The user's settings stay, and the added ones count, because they are last, in the variable that
  * PyTorch reads. */
 static void settings_of_the_allocator(void **state) {
@@ -297,6 +312,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         PREPARED(the_library_is_preloaded_before_the_card),
         PREPARED(xla_gets_flags_on_a_virtual_card),
+        PREPARED(memory_of_communicators),
         PREPARED(on_real_cards_nothing_stands_for_them),
         PREPARED(python_opens_the_library_where_nothing_is_preloaded),
         PREPARED(pytorchs_history_needs_no_library),

@@ -82,24 +82,50 @@ static void test_assumed_values_are_sorted(void **state) {
     tide_left_fini(&list);
 }
 
-/* The pools of two ranks, one that is too small, and half a row. */
+/* A pool, and half a row. One that was too small did not end the program. */
 static void test_pools_are_read(void **state) {
     (void)state;
     tide_left_list list;
     tide_error error = {""};
-    write_card("9.pool", "vLLM\t5000000000\t-1\t47744\t65536\t8000000000\n");
-    write_card("7.pool", "vLLM\t60000000000\t475616\t131072\t-1\t-1\nvLLM\t6");
+    write_card("9.pool", "vLLM\t5000000000\t-1\t47744\t65536\t8000000000\t-1\t0\t-1\n");
+    write_card("7.pool", "vLLM\t60000000000\t475616\t131072\t-1\t-1\t363\t1\t2\nvLLM\t6");
+    for (int status = 0; status < 2; status++) {
+        launch.exit_status = status; /* it asked for less, and then failed for another reason */
+        assert_int_equal(tide_left_read(&launch, &list, &error), TIDE_OK);
+        assert_int_equal(list.n_pools, 1);
+        tide_left_fini(&list);
+    }
     assert_int_equal(tide_left_read(&launch, &list, &error), TIDE_OK);
-    assert_int_equal(list.n_pools, 2);
+    const tide_snapshot_kv_pool *row = &list.pools[0].row;
     assert_int_equal(list.pools[0].pid, 7);
-    assert_string_equal(list.pools[0].library, "vLLM");
-    assert_int_equal(list.pools[0].bytes, 60000000000);
-    assert_int_equal(list.pools[0].n_tokens, 475616);
-    assert_int_equal(list.pools[0].n_request_tokens, 131072);
-    assert_int_equal(list.pools[0].asked_bytes, -1);
-    assert_int_equal(list.pools[1].n_asked_tokens, 65536);
-    assert_int_equal(list.pools[1].n_request_tokens, 47744);
-    assert_int_equal(list.pools[1].asked_bytes, 8000000000);
+    assert_string_equal(row->library, "vLLM");
+    assert_int_equal(row->bytes, 60000000000);
+    assert_int_equal(row->n_tokens, 475616);
+    assert_int_equal(row->n_request_tokens, 131072);
+    assert_int_equal(row->asked_bytes, -1);
+    assert_int_equal(row->n_requests_percent, 363);
+    assert_true(row->is_fitted);
+    assert_int_equal(row->card, 2);
+    tide_left_fini(&list);
+}
+
+/* A pool that was too small counts if it ended the program. */
+static void test_small_pools_are_read(void **state) {
+    (void)state;
+    tide_left_list list;
+    tide_error error = {""};
+    write_card("9.pool", "vLLM\t5000000000\t-1\t47744\t65536\t8000000000\t-1\t0\t-1\n");
+    launch.exit_status = 0;
+    assert_int_equal(tide_left_read(&launch, &list, &error), TIDE_OK);
+    assert_int_equal(list.n_pools, 0);
+    tide_left_fini(&list);
+    launch.exit_status = 1;
+    assert_int_equal(tide_left_read(&launch, &list, &error), TIDE_OK);
+    assert_int_equal(list.n_pools, 1);
+    assert_int_equal(list.pools[0].row.n_asked_tokens, 65536);
+    assert_int_equal(list.pools[0].row.n_request_tokens, 47744);
+    assert_int_equal(list.pools[0].row.asked_bytes, 8000000000);
+    assert_false(list.pools[0].row.is_fitted);
     tide_left_fini(&list);
 }
 
@@ -108,30 +134,42 @@ static void test_figures_of_xla_are_read(void **state) {
     (void)state;
     tide_left_list list;
     tide_error error = {""};
-    write_card("7.xla", "device\t1\t700\t9000\t-1\t16\ttrain (train.py:12)\n"
+    write_card("7.xla", "device\t1\t700\t9000\t-1\t16\t0\t1\ttrain (train.py:12)\n"
                         "array\t11\t2\t\n"
                         "array\t11\n"
                         "array\t11\t3\n"
                         "other\t1\t2\t3\n"
                         "device\t1\t700");
+    for (int status = 0; status < 2; status++) {
+        launch.exit_status = status;
+        assert_int_equal(tide_left_read(&launch, &list, &error), TIDE_OK);
+        assert_int_equal(list.n_xla, 2);
+        assert_int_equal(list.xla[0].row.asked_bytes, status == 0 ? -1 : 16);
+        tide_left_fini(&list);
+    }
     assert_int_equal(tide_left_read(&launch, &list, &error), TIDE_OK);
-    assert_int_equal(list.n_xla, 2);
+    const tide_snapshot_xla *card = &list.xla[0].row;
+    const tide_snapshot_xla *arrays = &list.xla[1].row;
     assert_int_equal(list.xla[0].pid, 7);
-    assert_int_equal(list.xla[0].card, 1);
-    assert_int_equal(list.xla[0].peak_bytes, 700);
-    assert_int_equal(list.xla[0].limit_bytes, 9000);
-    assert_int_equal(list.xla[0].program_bytes, -1);
-    assert_int_equal(list.xla[0].asked_bytes, 16);
-    assert_int_equal(list.xla[0].array_bytes, -1);
-    assert_string_equal(list.xla[0].place, "train (train.py:12)");
-    assert_int_equal(list.xla[1].array_bytes, 11);
-    assert_int_equal(list.xla[1].n_arrays, 2);
-    assert_string_equal(list.xla[1].place, "");
+    assert_int_equal(card->card, 1);
+    assert_int_equal(card->peak_bytes, 700);
+    assert_int_equal(card->limit_bytes, 9000);
+    assert_int_equal(card->program_bytes, -1);
+    assert_int_equal(card->array_bytes, -1);
+    assert_true(card->lacks_graphs);
+    assert_false(card->lacks_autotuning);
+    assert_string_equal(card->place, "train (train.py:12)");
+    assert_int_equal(arrays->array_bytes, 11);
+    assert_int_equal(arrays->n_arrays, 2);
+    assert_int_equal(arrays->card, -1);
+    assert_false(arrays->lacks_graphs);
+    assert_string_equal(arrays->place, "");
     tide_left_fini(&list);
 }
 
 static int make_folder(void **state) {
     (void)state;
+    launch.exit_status = 0;
     snprintf(launch.folder, sizeof(launch.folder), "/tmp/tidemark-left-XXXXXX");
     return mkdtemp(launch.folder) != NULL ? 0 : 1;
 }
@@ -153,6 +191,7 @@ int main(void) {
                                         remove_folder),
         cmocka_unit_test_setup_teardown(test_assumed_values_are_sorted, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_pools_are_read, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_small_pools_are_read, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_figures_of_xla_are_read, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

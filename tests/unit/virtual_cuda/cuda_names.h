@@ -47,6 +47,7 @@ int cuCtxSetLimit(int limit, size_t value);
 int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *ret_n, const void *kernel, int n_threads,
                                                   size_t shared_bytes);
 int nvmlDeviceGetHandleByIndex_v2(unsigned number, void **ret_handle);
+int nvmlDeviceGetP2PStatus(const void *handle, const void *other, int index, int *ret_status);
 int nvmlDeviceGetMemoryInfo(const void *handle, unsigned long long *ret);
 
 int cudaStreamCreateWithFlags(void **ret_stream, unsigned flags);

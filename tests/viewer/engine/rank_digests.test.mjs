@@ -78,19 +78,19 @@ test('the figures of a digest are those that the page draws', { skip: noEngine }
       sentences: [
         {
           key: 'oom',
-          place: 0,
+          place: 1,
           text: 'Out of memory at Block.forward (model.py:40).',
           fold: 'Out of memory at Block.forward (model.py:40).',
         },
         {
           key: 'filled',
-          place: 4,
+          place: 7,
           text: 'The peak, 79.00 GiB, is 8.00 GiB at Block.__init__ (model.py:12).',
           fold: 'The peak, #, is # at Block.__init__ (model.py:12).',
         },
         {
           key: 'kinds',
-          place: 6,
+          place: 8,
           text: 'By kind: 8.00 GiB of weights.',
           fold: 'By kind: # of weights.',
         },
@@ -267,6 +267,13 @@ test(
   { skip: noProgram },
   async () => {
     const digests = makeDigests(64, 20);
+    digests[2].devices[0].explained.sentences.push(
+      { key: 'kv_pool', text: 'The KV cache of vLLM has 1.00 GiB.' },
+      {
+        key: 'assumed_value',
+        text: 'A number at train.py:3 is assumed; what the program decides by it may differ.',
+      },
+    );
     const paths = digests.map((digest, i) => {
       const path = join(folder, `${i}.digest.json`);
       writeFileSync(path, JSON.stringify(digest));
@@ -274,7 +281,8 @@ test(
     });
     const { stdout } = spawnSync(CLI, ['ranks', '--format', 'json', ...paths], { encoding: 'utf8' });
     const { sentences, tables } = JSON.parse(stdout);
-    const said = ['oom', 'cause', 'filled'].flatMap((key) => sentences[key] ?? []);
+    const KEYS = ['oom', 'cause', 'filled', 'kv_pool', 'assumed_value'];
+    const said = KEYS.flatMap((key) => sentences[key] ?? []);
     const shown = ranksAnswer(await ranksOf(ranksDocument([...digests].reverse())));
     assert.deepEqual(
       shown,
@@ -284,8 +292,10 @@ test(
       'rank 11: Out of memory at Block.forward (model.py:40).',
       'rank 5: The loop at train (train.py:80-90) keeps 256.00 MiB on each iteration. Cure: `losses.append(loss.item())`.',
       'all 64 ranks (figures of rank 11): The peak, 79.00 GiB, is 8.00 GiB at Block.__init__ (model.py:12).',
+      'rank 2: The KV cache of vLLM has 1.00 GiB.',
+      'rank 2: A number at train.py:3 is assumed; what the program decides by it may differ.',
     ]);
-    assert.equal(tables.explained.rows.length, 4);
+    assert.equal(tables.explained.rows.length, 6);
   },
 );
 

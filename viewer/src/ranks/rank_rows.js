@@ -17,7 +17,7 @@ import { categoryText, formatBytes, formatCount, formatPlural, formatShare } fro
 
 const NAMED = 3; // ranks that a sentence names one by one
 const MOST_SENTENCES = 8; // of the answer
-const KINDS = 6; // place of the sentence about kinds of memory, which are in the tables
+const KINDS = 'kinds'; // key of the sentence about kinds of memory, which are in the tables
 
 /**
  * "0–62, 64": numbers in order, runs of three or more shortened.
@@ -181,13 +181,13 @@ function whoText(ranks, nAll) {
  * @returns {string[]}
  */
 export function ranksAnswer(given) {
-  /** @type {Map<string, {place: number, at: number, ranks: Rank[], fullest: Rank, text: string, isSame: boolean}>} */
+  /** @type {Map<string, {key: string, place: number, at: number, ranks: Rank[], fullest: Rank, text: string, isSame: boolean}>} */
   const found = new Map();
   for (const rank of [...given].sort(byNumber))
     for (const [at, { key, place, text, fold }] of (rank.explained?.sentences ?? []).entries()) {
       const row = found.get(`${key}\n${fold}`);
       if (row === undefined) {
-        found.set(`${key}\n${fold}`, { place, at, ranks: [rank], fullest: rank, text, isSame: true });
+        found.set(`${key}\n${fold}`, { key, place, at, ranks: [rank], fullest: rank, text, isSame: true });
         continue;
       }
       if (row.ranks[row.ranks.length - 1] !== rank) row.ranks.push(rank);
@@ -195,7 +195,7 @@ export function ranksAnswer(given) {
       if (rank.peakBytes > row.fullest.peakBytes) Object.assign(row, { fullest: rank, text });
     }
   return [...found.values()]
-    .filter(({ place }) => place < KINDS)
+    .filter(({ key }) => key !== KINDS)
     .sort((a, b) => a.place - b.place || b.ranks.length - a.ranks.length || a.at - b.at)
     .slice(0, MOST_SENTENCES)
     .map(({ ranks, fullest, text, isSame }) => {

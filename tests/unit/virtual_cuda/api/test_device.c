@@ -168,6 +168,24 @@ static void peers_have_one_answer(void **state) {
     assert_int_equal(cudaGetLastError(), INVALID_DEVICE);
 }
 
+/* NVML: an H100 and a T4 have no NVLink between them. test_nccl_communicators.c has two H100. */
+static void links_are_those_of_the_cards(void **state) {
+    (void)state;
+    enum { WRITES = 1, BY_NVLINK, UNKNOWN = 5, NOT_SUPPORTED = 5 };
+    void *one = NULL, *two = NULL;
+    int found = -1;
+    assert_int_equal(nvmlDeviceGetHandleByIndex_v2(0, &one), OK);
+    assert_int_equal(nvmlDeviceGetHandleByIndex_v2(1, &two), OK);
+    assert_int_equal(nvmlDeviceGetP2PStatus(one, two, BY_NVLINK, &found), OK);
+    assert_int_equal(found, NOT_SUPPORTED);
+    assert_int_equal(nvmlDeviceGetP2PStatus(one, two, WRITES, &found), OK);
+    assert_int_equal(found, 0);
+    assert_int_equal(nvmlDeviceGetP2PStatus(two, two, WRITES, &found), OK);
+    assert_int_equal(found, NOT_SUPPORTED);
+    assert_int_not_equal(nvmlDeviceGetP2PStatus(one, NULL, WRITES, &found), OK);
+    assert_int_not_equal(nvmlDeviceGetP2PStatus(one, two, UNKNOWN, &found), OK);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_cards_are_there),
@@ -177,6 +195,7 @@ int main(void) {
         cmocka_unit_test(one_account_serves_all),
         cmocka_unit_test(limits_are_what_the_program_set),
         cmocka_unit_test(peers_have_one_answer),
+        cmocka_unit_test(links_are_those_of_the_cards),
     };
     return cmocka_run_group_tests(tests, use_two_cards, NULL);
 }

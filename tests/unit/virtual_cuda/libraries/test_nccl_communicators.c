@@ -193,7 +193,137 @@ static void test_bytes_of_communicators(void **state) {
     unsetenv("TIDEMARK_NCCL_BYTES");
 }
 
+/* The bytes of the card that the communicator is charged, in MiB. */
+static size_t charged(const member *of, size_t n_free) {
+    size_t n_after = 0, n_total = 0;
+    CHECK(of, cudaMemGetInfo(&n_after, &n_total) == OK);
+    return (n_free - n_after) >> 20;
+}
+
+/* A model charges each part when a call first needs it, and not again. The parts of two H100 are
+ * those of test_nccl_buffers.c. */
+static void charge_by_model(member *of) {
+    size_t n_free = 0, n_total = 0;
+    void *comm = NULL;
+    unique_id id = of->job->id;
+    id.bytes[100] = 1;
+    CHECK(of, cudaMemGetInfo(&n_free, &n_total) == OK);
+    CHECK(of, ncclCommInitRank(&comm, 2, id, of->rank) == OK);
+    CHECK(of, charged(of, n_free) == 230);
+    for (int i = 0; i < 2; i++) {
+        CHECK(of, ncclAllReduce(of->from, of->to, 1, INT32, SUM, comm, NULL) == OK);
+        CHECK(of, charged(of, n_free) == 230 + 288);
+    }
+    CHECK(of, ncclSend(of->from, 1, INT32, of->rank, comm, NULL) == OK); /* to itself */
+    CHECK(of, charged(of, n_free) == 230 + 288);
+    for (int i = 0; i < 2; i++) {
+        CHECK(of, ncclSend(of->from, 1, INT32, 1 - of->rank, comm, NULL) == OK);
+        CHECK(of, charged(of, n_free) == 230 + 288 + 64);
+    }
+    CHECK(of, ncclRecv(of->to, 1, INT32, 1 - of->rank, comm, NULL) == OK);
+    CHECK(of, charged(of, n_free) == 230 + 288 + 64 + 320);
+    CHECK(of, ncclCommDestroy(comm) == OK);
+    CHECK(of, charged(of, n_free) == 0);
+}
+
+static void test_model_of_communicators(void **state) {
+    (void)state;
+    setenv("TIDEMARK_VIRTUAL_CARDS", "h100-80", 1);
+    run_some(1, 1, charge_by_model);
+}
+
+/* Members on several nodes: the model has no figures. */
+static void charge_between_nodes(member *of) {
+    size_t n_free = 0, n_total = 0;
+    const int64_t far[] = {0, 8};
+    void *comm = NULL;
+    unique_id id = of->job->id;
+    id.bytes[100] = 1;
+    config named = {.n_bytes = sizeof(named), .magic = 0xcafebeef, .name = "far:9"};
+    tidemark_ranks_group(far, 2, "9");
+    CHECK(of, cudaMemGetInfo(&n_free, &n_total) == OK);
+    CHECK(of, ncclCommInitRankConfig(&comm, 2, id, 0, &named) == OK);
+    CHECK(of, charged(of, n_free) == 0);
+    CHECK(of, ncclCommDestroy(comm) == OK);
+}
+
+static void test_nodes_are_not_modelled(void **state) {
+    (void)state;
+    setenv("TIDEMARK_WORLD", "16", 1);
+    setenv("TIDEMARK_PRESENT_RANKS", "0", 1);
+    run_some(1, 1, charge_between_nodes);
+    unsetenv("TIDEMARK_WORLD");
+    unsetenv("TIDEMARK_PRESENT_RANKS");
+}
+
+/* The card is full: the program continues, and the ledger has the bytes that found no room. */
+static void charge_full_card(member *of) {
+    static tide_run_communicators read;
+    char path[128];
+    void *comm = NULL, *most = NULL;
+    unique_id id = of->job->id;
+    size_t n_free = 0, n_total = 0;
+    id.bytes[100] = 1;
+    CHECK(of, cudaMemGetInfo(&n_free, &n_total) == OK);
+    CHECK(of, cudaMalloc(&most, n_free - ((size_t)240 << 20)) == OK);
+    CHECK(of, ncclCommInitRank(&comm, 2, id, of->rank) == OK);
+    CHECK(of, ncclAllReduce(of->from, of->to, 1, INT32, SUM, comm, NULL) == OK);
+    (void)snprintf(path, sizeof(path), "%s/%ld.communicators", folder, (long)getpid());
+    FILE *file = fopen(path, "rb");
+    CHECK(of, file != NULL && fread(&read, sizeof(read), 1, file) == 1 && fclose(file) == 0);
+    const tide_run_communicator *found = &read.made[1];
+    CHECK(of, found->is_modelled == 1 && found->charged_bytes == (uint64_t)230 << 20);
+    CHECK(of, found->missing_bytes == (uint64_t)288 << 20);
+    CHECK(of, found->least_bytes == (uint64_t)290 << 20);
+    CHECK(of, ncclCommDestroy(comm) == OK);
+}
+
+static void test_full_card(void **state) {
+    (void)state;
+    run_some(1, 1, charge_full_card);
+}
+
+static void find_link(member *of) {
+    enum { BY_NVLINK = 2 };
+    void *handles[2] = {NULL, NULL};
+    int found = -1;
+    for (unsigned i = 0; i < 2; i++) {
+        CHECK(of, nvmlDeviceGetHandleByIndex_v2(i, &handles[i]) == OK);
+    }
+    CHECK(of, nvmlDeviceGetP2PStatus(handles[0], handles[1], BY_NVLINK, &found) == OK);
+    CHECK(of, found == 0);
+}
+
+static void test_links(void **state) {
+    (void)state;
+    setenv("TIDEMARK_VIRTUAL_CARDS", "h100-80+h100-80", 1);
+    run_some(1, 1, find_link);
+    setenv("TIDEMARK_VIRTUAL_CARDS", "h100-80", 1);
+}
+
 /* ---- what remains for the answer ---- */
+
+/* PyTorch's communicators are made with a configuration, and so are their children. */
+static void leave_configured(member *of) {
+    static tide_run_communicators read;
+    char path[128];
+    void *comm = NULL, *child = NULL;
+    unique_id id = of->job->id;
+    config named = {.n_bytes = sizeof(named), .magic = 0xcafebeef, .name = "torch"};
+    id.bytes[100] = 1;
+    CHECK(of, ncclCommInitRankConfig(&comm, 1, id, 0, &named) == OK);
+    CHECK(of, ncclCommSplit(comm, 0, 0, &child, NULL) == OK);
+    (void)snprintf(path, sizeof(path), "%s/%ld.communicators", folder, (long)getpid());
+    FILE *file = fopen(path, "rb");
+    CHECK(of, file != NULL && fread(&read, sizeof(read), 1, file) == 1 && fclose(file) == 0);
+    CHECK(of, read.n_made == 3 && !read.made[0].is_configured);
+    CHECK(of, read.made[1].is_configured == 1 && read.made[2].is_configured == 1);
+}
+
+static void test_a_configuration_is_left(void **state) {
+    (void)state;
+    run_some(1, 1, leave_configured);
+}
 
 static void leave_list(member *of) {
     static tide_run_communicators read;
@@ -218,7 +348,7 @@ static void leave_list(member *of) {
     const tide_run_communicator *world = &read.made[0];
     const tide_run_communicator *child = &read.made[1];
     CHECK(of, read.magic == TIDE_RUN_COMMUNICATORS_MAGIC);
-    CHECK(of, read.rank == of->rank && read.n_made == 2);
+    CHECK(of, read.rank == of->rank && read.n_made == 2 && !world->is_configured);
     CHECK(of, world->rank == of->rank && world->n_ranks == N_RANKS && world->is_destroyed == 0);
     CHECK(of, world->n_calls[TIDE_RUN_ALL_GATHER] == 2 && world->n_calls[TIDE_RUN_SEND] == 1);
     CHECK(of, world->n_bytes[TIDE_RUN_ALL_GATHER] == 3 * N_RANKS * sizeof(given));
@@ -260,7 +390,12 @@ int main(void) {
         cmocka_unit_test(test_ranks_that_do_not_run),
         cmocka_unit_test(test_members_are_found),
         cmocka_unit_test(test_bytes_of_communicators),
+        cmocka_unit_test(test_model_of_communicators),
+        cmocka_unit_test(test_nodes_are_not_modelled),
+        cmocka_unit_test(test_full_card),
+        cmocka_unit_test(test_links),
         cmocka_unit_test(test_a_list_is_left),
+        cmocka_unit_test(test_a_configuration_is_left),
         cmocka_unit_test(test_bad_arguments),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);

@@ -1,7 +1,8 @@
 /* test_graph_update.c - an executable graph becomes another one of the same shape, and is refused
  * for one of another shape with the reason that CUDA documents; the driver's names do the same.
  */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 
 #include "unit/virtual_cuda/cuda_names.h"
 
+enum { VERSION_NOT_SUFFICIENT = 2, NO_SUCH_FUNCTION = 500 };
 enum { OK = 0, NOT_UPDATED = 910, TOPOLOGY_CHANGED = 2, NODE_TYPE_CHANGED = 3 };
 
 typedef struct update {
@@ -138,11 +140,38 @@ static void names_mean_the_form_of_the_programs_version(void **state) {
             cuGetProcAddress_v2(NAMES[i].name, &found[0], NAMES[i].since - 1, 0, &is_missing), OK);
         assert_int_equal(
             cuGetProcAddress_v2(NAMES[i].name, &found[1], NAMES[i].since, 0, &is_missing), OK);
-        assert_int_equal(cuGetProcAddress_v2(NAMES[i].older, &found[2], 11000, 0, &is_missing), OK);
-        assert_int_equal(cuGetProcAddress_v2(NAMES[i].newer, &found[3], 13000, 0, &is_missing), OK);
+        found[2] = dlsym(RTLD_DEFAULT, NAMES[i].older);
+        found[3] = dlsym(RTLD_DEFAULT, NAMES[i].newer);
+        assert_non_null(found[2]);
         assert_ptr_equal(found[0], found[2]);
         assert_ptr_equal(found[1], found[3]);
         assert_ptr_not_equal(found[0], found[1]);
+    }
+}
+
+/* A name that came later than the program's version is not there, as cudaTypedefs.h has it. */
+static void a_later_name_is_not_given(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        int since;
+    } NAMES[] = {{"cuMemAllocAsync", 11020},
+                 {"cuLibraryLoadData", 12000},
+                 {"cuCtxCreate_v4", 12050},
+                 {"cuInit", 2000}};
+    for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
+        void *found = NULL;
+        int status = 77;
+        assert_int_equal(cuGetProcAddress_v2(NAMES[i].name, &found, NAMES[i].since, 0, &status),
+                         OK);
+        assert_non_null(found);
+        assert_int_equal(status, 0);
+        assert_int_equal(cuGetProcAddress_v2(NAMES[i].name, &found, NAMES[i].since - 1, 0, &status),
+                         OK);
+        assert_null(found);
+        assert_int_equal(status, VERSION_NOT_SUFFICIENT);
+        assert_int_equal(cuGetProcAddress_v2(NAMES[i].name, &found, NAMES[i].since - 1, 0, NULL),
+                         NO_SUCH_FUNCTION);
     }
 }
 
@@ -214,6 +243,7 @@ int main(void) {
         cmocka_unit_test(the_driver_says_the_same),
         cmocka_unit_test(the_driver_instantiates_with_parameters),
         cmocka_unit_test(names_mean_the_form_of_the_programs_version),
+        cmocka_unit_test(a_later_name_is_not_given),
         cmocka_unit_test(a_version_that_is_served_comes_first),
     };
     return cmocka_run_group_tests(tests, begin, end);
