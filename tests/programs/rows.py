@@ -71,20 +71,20 @@ FITS = r"it fits virtual:h100-80\b"
 FAILS = r"it does not fit virtual:h100-80\b"
 TOOLKIT = {"CUDA_HOME": "{toolkit}", "CPATH": "{toolkit}/include", "LIBRARY_PATH": "{toolkit}/lib64:{stub}"}
 LLAMA8B = ("vllm_request.py", "llama8b", "gpu_memory_utilization=0.95")
-POOL = r"the KV cache of vLLM has ([\d.]+) (\w+)"
+POOL = r"[Tt]he KV cache of vLLM has ([\d.]+) (\w+)"
 
 ROWS = (
     Row("vllm tiny", "vllm", ("vllm_request.py", "tiny"), "virtual:rtx4090-24", V2, printed=(r"tokens \[8\]",),
-        said=(POOL, r"it fits virtual:rtx4090-24")),
+        said=(POOL, r"it fits virtual:rtx4090\b")),
     Row("vllm llama8b", "vllm", LLAMA8B, settings=V2, printed=(r"tokens \[8\]",), said=(FITS, r"tokens by its own count"),
         figures=((POOL, 58.11 * GIB, 0.01, "published for vLLM 0.19"),), seconds=2400),
     Row("vllm llama8b fp8", "vllm", (*LLAMA8B, "quantization=fp8"), settings=V2, printed=(r"tokens \[8\]",), said=(FITS,),
         figures=((POOL, 64.61 * GIB, 0.01, "published for vLLM 0.19"),), seconds=2400),
     Row("vllm too long", "vllm", ("vllm_request.py", "llama8b", "max_model_len=65536", "enforce_eager=true"), "virtual:rtx4090-24", V2,
-        said=(r"it does not fit virtual:rtx4090-24",), status=1, seconds=1800),
+        said=(r"it does not fit virtual:rtx4090\b",), status=1, seconds=1800),
     Row("sglang tiny", "sglang", ("sglang_request.py", "tiny", "disable_cuda_graph=true", "attention_backend=triton", "sampling_backend=pytorch",
                                     "watchdog_timeout=3000"), "virtual:rtx4090-24",
-        printed=(r"tokens 8",), said=(r"it fits virtual:rtx4090-24",), seconds=1800),
+        printed=(r"tokens 8",), said=(r"it fits virtual:rtx4090\b",), seconds=1800),
     Row("llama.cpp", "llama", ("llama_cpp.js", "{folder}/tiny.gguf"), printed=(r"tokens [78]",), said=(FITS, r"By kind: .*KV cache")),
     Row("transformers generate", "models", ("transformers_generate.py",),
         printed=(r"greedy: \(2, 80\)", r"beams: \(2, 80\)", r"early: \(4, 80\)", r"sampled beams: \(2, 80\)", r"static cache: \(2, 80\)",
