@@ -2,7 +2,12 @@
 const { loadModel } = require('@fugood/llama.node');
 
 (async () => {
-  const model = await loadModel({ model: process.argv[2], n_gpu_layers: 99, n_ctx: 4096, lib_variant: 'cuda' });
+  const model = await loadModel({
+    model: process.argv[2],
+    n_gpu_layers: 99,
+    n_ctx: 4096,
+    lib_variant: 'cuda',
+  });
   const made = await model.completion({ prompt: 'hello', n_predict: 8, temperature: 0 });
   console.log('tokens', made.tokens_predicted);
   await model.release();
