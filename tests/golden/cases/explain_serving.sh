@@ -38,3 +38,11 @@ python3 "$golden/snapshots/make_training.py" oom >made.pickle
 tidemark export --to tidemark made.pickle -o made.json >/dev/null
 jq -c --slurpfile small small.json '.kv_pools = $small[0].kv_pools' made.json >oom.json
 tidemark explain oom.json --format json | jq -c '.sentences | keys_unsorted'
+# Of an answer that is too long, the flags and then the arrays are left out, and figures of what ended the program stay.
+for words in "oom" "oom fragmented leak"; do
+    # shellcheck disable=SC2086 # several words
+    python3 "$golden/snapshots/make_training.py" $words >made.pickle
+    tidemark export --to tidemark made.pickle -o made.json >/dev/null
+    jq -c --slurpfile xla xla.json '.xla = $xla[0].xla' made.json >long.json
+    tidemark explain long.json --format json | jq -c '.sentences | keys_unsorted'
+done
