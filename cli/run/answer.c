@@ -160,8 +160,8 @@ static bool tell_failure(const tide_run_answer *of, size_t i, tide_run_place at)
             free_bytes >= 0 ? tide_bytes_format(free_bytes, free_text) : "unlimited bytes",
             tide_bytes_format(totals.reserved_bytes, reserved), tide_run_who(process->snapshot));
         if (of->config->cards != NULL && free_bytes >= 0) {
-            tide_run_add_nccl(of, (tide_run_place){i, row.device},
-                              (int64_t)row.requested_bytes - free_bytes, &text);
+            tide_run_add_nccl(of, (tide_run_place){i, row.device}, (int64_t)row.requested_bytes,
+                              free_bytes, &text);
         }
     }
     tide_cli_note(TIDE_COMMAND_RUN, "%s", line);
@@ -191,6 +191,25 @@ static void add_margin(const tide_run_answer *of, tide_run_place at, tide_text *
     }
 }
 
+/* NCCL fails where its buffers do not fit. False if they do. */
+static bool add_nccl_verdict(const tide_run_answer *of, tide_text *to) {
+    char bytes[TIDE_BYTES_TEXT];
+    tide_run_place at = {0, 0};
+    tide_run_nccl_use most = tide_run_most_nccl(of, &at);
+    if (most.missing_bytes == 0) {
+        return false;
+    }
+    tide_text_add(to, "it does not fit ");
+    add_card(of, at, to);
+    add_limit(of, to);
+    tide_text_add(to, ": NCCL's buffers (%s) do not fit", tide_run_nccl_source(of));
+    if (tide_run_is_job(of)) {
+        tide_text_add(to, " on rank %lld", (long long)of->processes[at.process].left->rank);
+    }
+    tide_text_add(to, ": %s are missing; ", tide_bytes_format((int64_t)most.missing_bytes, bytes));
+    return true;
+}
+
 /* A failed program might have allocated more later: whether it fits is unknown. */
 static void add_verdict(const tide_run_answer *of, tide_run_place at, tide_text *to) {
     char bytes[TIDE_BYTES_TEXT];
@@ -202,6 +221,9 @@ static void add_verdict(const tide_run_answer *of, tide_run_place at, tide_text 
         tide_text_add(to, ": ");
         (void)tide_run_add_refusal(of, to);
         tide_text_add(to, "; until then, ");
+        return;
+    }
+    if (!has_failed && add_nccl_verdict(of, to)) {
         return;
     }
     if (has_failed) {

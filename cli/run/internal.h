@@ -20,6 +20,7 @@
 #include "replay/remedy.h"
 #include "snapshot/explain/facts.h"
 #include "programs/step_time/pace.h"
+#include "programs/wire/run_communicators.h"
 
 #define TIDE_COMMAND_RUN "run"
 
@@ -166,11 +167,16 @@ void tide_run_tell_linked(const tide_run_answer *of);
 /* nccl.c. Prints the memory of NCCL itself, and whether a peak depends on when its work ends;
  * nothing if no process made a communicator. */
 void tide_run_tell_nccl(const tide_run_answer *of);
-/* Appends what the model of NCCL's buffers took of a card whose request found too little room, and
- * whether the request would fit without that; nothing if it took none. `lacking_bytes`: more than
- * was free. */
-void tide_run_add_nccl(const tide_run_answer *of, tide_run_place at, int64_t lacking_bytes,
-                       tide_text *to);
+/* Appends what NCCL's buffers are charged of a card on which a request failed, and whether the
+ * request would fit without that; nothing if they are charged nothing. */
+void tide_run_add_nccl(const tide_run_answer *of, tide_run_place at, int64_t asked_bytes,
+                       int64_t free_bytes, tide_text *to);
+/* Who states the bytes of NCCL's buffers: "a model", or "--nccl-bytes". */
+const char *tide_run_nccl_source(const tide_run_answer *of);
+/* Of all processes and cards, the highest peak of NCCL's buffers; first those that do not fit. Sets
+ * its place if there is one. */
+tide_run_nccl_use tide_run_most_nccl(const tide_run_answer *of, tide_run_place *ret_at);
+tide_run_nccl_use tide_run_nccl_of(const tide_run_answer *of, tide_run_place at);
 
 /* others.c. Prints a line for each further card that was used, after the first one. */
 void tide_run_tell_other_cards(const tide_run_answer *of, tide_run_place first);
@@ -269,13 +275,14 @@ typedef struct tide_run_end tide_run_end; /* ends.c */
 
 /* The figures of a run. tide_run_figures_fini releases what they own. */
 typedef struct tide_run_figures {
-    bool fits; /* no process ended out of memory */
+    bool fits; /* no process ended out of memory, and NCCL's buffers fit */
     size_t n_processes;
     int64_t allocated_bytes, reserved_bytes; /* peaks on the fullest card */
     tide_run_line lines[TIDE_RUN_MAX_LINES]; /* at the first of them; the largest */
     size_t n_lines;   /* 0: unknown, because the run was made only for its figures */
     uint64_t n_steps; /* of the fullest process */
     char growth[TIDE_RUN_GROWTH_BYTES]; /* "by 6.00 MiB a step at ..."; "": none, or unknown */
+    tide_run_nccl_use nccl;             /* the peak of NCCL's buffers on the fullest card */
     int64_t assumed_bytes;     /* that all rows of assumed values may take more, in a process */
     bool has_failed;           /* the program ended by a signal or with another status than 0 */
     int64_t n_failed_requests; /* of all processes */

@@ -25,6 +25,10 @@ static const tide_card *smallest_card(int64_t n_bytes) {
     return best;
 }
 
+static int64_t nccl_bytes(const tide_run_figures *figures) {
+    return (int64_t)(figures->nccl.charged_bytes + figures->nccl.missing_bytes);
+}
+
 /* " for 3 steps", if --steps or --calls ended the run. */
 static const char *for_steps(const tide_run_command_options *options, char *text, size_t n_room) {
     uint64_t n = options->n_steps > 0 ? options->n_steps : options->program.n_calls;
@@ -39,15 +43,15 @@ static const char *for_steps(const tide_run_command_options *options, char *text
 
 /* "; with all rows of the values that are assumed, up to 2.00 GiB more, it is virtual:l4". `card`:
  * the smallest without them. */
-static void add_assumed(const tide_card *card, int64_t reserved_bytes, int64_t assumed_bytes,
+static void add_assumed(const tide_card *card, int64_t needed_bytes, int64_t assumed_bytes,
                         tide_text *to) {
     static const char ALL[] = "all rows of the values that are assumed, up to";
     char bytes[TIDE_BYTES_TEXT];
     if (card == NULL || assumed_bytes <= 0) {
         return;
     }
-    bool is_possible = assumed_bytes < INT64_MAX - reserved_bytes;
-    const tide_card *other = is_possible ? smallest_card(reserved_bytes + assumed_bytes) : NULL;
+    bool is_possible = assumed_bytes < INT64_MAX - needed_bytes;
+    const tide_card *other = is_possible ? smallest_card(needed_bytes + assumed_bytes) : NULL;
     (void)tide_bytes_format(assumed_bytes, bytes);
     if (other == card) {
         tide_text_add(to, ", also with %s %s more", ALL, bytes);
@@ -58,29 +62,49 @@ static void add_assumed(const tide_card *card, int64_t reserved_bytes, int64_t a
     }
 }
 
+/* ", and 518.00 MiB for NCCL's buffers (a model)"; nothing if no communicator was made. */
+static void add_nccl(const tide_run_command_options *options, const tide_run_figures *figures,
+                     tide_text *to) {
+    char bytes[TIDE_BYTES_TEXT];
+    bool is_modelled = options->nccl_bytes == TIDE_LAUNCH_NCCL_MODEL;
+    if (nccl_bytes(figures) > 0) {
+        tide_text_add(to, ", and %s for NCCL's buffers (%s)",
+                      tide_bytes_format(nccl_bytes(figures), bytes),
+                      is_modelled ? "a model" : "--nccl-bytes");
+    }
+    if (is_modelled && figures->nccl.n_made > figures->nccl.n_modelled) {
+        tide_text_add(to, "%s", ", without NCCL's buffers that are unknown");
+    }
+}
+
 void tide_run_tell_need(const tide_run_command_options *options, const tide_run_figures *figures) {
     char allocated[TIDE_BYTES_TEXT];
     char reserved[TIDE_BYTES_TEXT];
     char steps[64];
     char more[256] = "";
     tide_text text = tide_text_in(more, sizeof(more));
-    const tide_card *card = smallest_card(figures->reserved_bytes);
+    char nccl[256] = "";
+    tide_text nccl_text = tide_text_in(nccl, sizeof(nccl));
+    int64_t needed_bytes = figures->reserved_bytes + nccl_bytes(figures);
+    const tide_card *card = smallest_card(needed_bytes);
     if (figures->n_processes == 0) {
         return;
     }
     (void)tide_bytes_format(figures->allocated_bytes, allocated);
     (void)tide_bytes_format(figures->reserved_bytes, reserved);
+    add_nccl(options, figures, &nccl_text);
     if (figures->growth[0] != '\0') {
         tide_cli_note(TIDE_COMMAND_RUN,
-                      "on a card without a limit it needs %s allocated and %s reserved for %llu "
+                      "on a card without a limit it needs %s allocated and %s reserved%s for %llu "
                       "steps; its need depends on the number of steps, because memory grows %s",
-                      allocated, reserved, (unsigned long long)figures->n_steps, figures->growth);
+                      allocated, reserved, nccl, (unsigned long long)figures->n_steps,
+                      figures->growth);
         return;
     }
-    add_assumed(card, figures->reserved_bytes, figures->assumed_bytes, &text);
+    add_assumed(card, needed_bytes, figures->assumed_bytes, &text);
     tide_cli_note(TIDE_COMMAND_RUN,
-                  "on a card without a limit it needs %s allocated and %s reserved%s: %s%s%s",
-                  allocated, reserved, for_steps(options, steps, sizeof(steps)),
+                  "on a card without a limit it needs %s allocated and %s reserved%s%s: %s%s%s",
+                  allocated, reserved, nccl, for_steps(options, steps, sizeof(steps)),
                   card != NULL ? "the smallest card that has it is "
                                : "no card of the table has it",
                   card != NULL ? card->spec : "", more);

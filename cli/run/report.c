@@ -97,8 +97,11 @@ static tide_run_figures figures_of(const tide_run_answer *of) {
     }
     if (figures.n_processes > 0) {
         tide_run_place at = tide_run_fullest(of);
+        tide_run_place at_most = {0, 0};
         figures.allocated_bytes = tide_run_allocated_peak(of, at);
         figures.reserved_bytes = tide_run_reserved_peak(of, at);
+        figures.nccl = tide_run_nccl_of(of, at);
+        figures.fits = figures.fits && tide_run_most_nccl(of, &at_most).missing_bytes == 0;
         figures.assumed_bytes = tide_run_assumed_bytes(of);
         const tide_run_saved *process = &of->processes[at.process];
         figures.n_steps = process->left->n_steps > 0 ? (uint64_t)process->left->n_steps : 0;

@@ -21,15 +21,18 @@ enum { CHANNEL_ALLOCATIONS = 3, COMMUNICATOR_ALLOCATIONS = 2 };
 
 /* The variables of NCCL that matter. */
 typedef struct settings {
-    uint64_t simple_bytes,
-        others_bytes; /* of the buffers of a connection: LL and LL128 are others */
-    uint64_t multicast_chunk_bytes;
-    int least_channels, most_channels, most_peer_channels;
-    bool has_virtual_memory;   /* NCCL_CUMEM_ENABLE */
-    bool connects_late;        /* NCCL_RUNTIME_CONNECT */
-    bool has_peer_access;      /* NCCL_P2P_DISABLE, NCCL_P2P_LEVEL */
-    bool has_multicast;        /* NCCL_NVLS_ENABLE, NCCL_ALGO */
-    bool has_rings, has_trees; /* NCCL_ALGO */
+    uint64_t simple_bytes;          /* NCCL_BUFFSIZE: of a connection, for the protocol Simple */
+    uint64_t others_bytes;          /* NCCL_LL_BUFFSIZE and NCCL_LL128_BUFFSIZE together */
+    uint64_t multicast_chunk_bytes; /* NCCL_NVLS_CHUNKSIZE */
+    int least_channels;             /* NCCL_MIN_NCHANNELS, NCCL_MIN_CTAS */
+    int most_channels;              /* NCCL_MAX_NCHANNELS, NCCL_MAX_CTAS */
+    int most_peer_channels;         /* NCCL_MAX_P2P_NCHANNELS */
+    bool has_virtual_memory;        /* NCCL_CUMEM_ENABLE */
+    bool connects_late;             /* NCCL_RUNTIME_CONNECT */
+    bool has_peer_access;           /* NCCL_P2P_DISABLE, NCCL_P2P_LEVEL */
+    bool has_multicast;             /* NCCL_NVLS_ENABLE, NCCL_ALGO */
+    bool has_rings;                 /* NCCL_ALGO */
+    bool has_trees;                 /* the same */
 } settings;
 
 /* As NCCL reads a number: any base; what is not one is ignored. */

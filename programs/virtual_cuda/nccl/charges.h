@@ -4,7 +4,7 @@
  *                        buffers.h, part by part as the program's calls need them
  *
  * The model has no figures for a communicator of several nodes, and charges nothing for it. If the
- * card is full, the program continues, and the ledger records the bytes that found no room. As with
+ * card is full, the program continues, and the ledger records the bytes that do not fit. As with
  * NCCL's own calls, one thread at a time uses a communicator.
  */
 #ifndef TIDE_VIRTUAL_CUDA_NCCL_CHARGES_H
@@ -15,11 +15,12 @@
 #include "programs/wire/run_communicators.h"
 #include "programs/virtual_cuda/nccl/communicator.h"
 
-/* The communicator is made; its ranks, device and members are known. */
-void tide_vc_charges_begin(tide_vc_communicator *comm, const tide_vc_communicator_plan *plan);
+/* The communicator is made; its ranks, device, members and channels are known. */
+void tide_vc_charges_begin(tide_vc_communicator *comm);
 
-/* The program calls a collective; n_bytes of its larger buffer. */
-void tide_vc_charges_collective(tide_vc_communicator *comm, tide_run_exchange kind, size_t n_bytes);
+/* The program calls a collective; n_bytes of its larger buffer. `root`: of those that have one. */
+void tide_vc_charges_collective(tide_vc_communicator *comm, tide_run_exchange kind, int root,
+                                size_t n_bytes);
 
 /* The program sends to a member, or receives from one. */
 void tide_vc_charges_message(tide_vc_communicator *comm, tide_run_exchange kind, int peer);

@@ -242,7 +242,7 @@ static int run(const call *of, communicator *comm, void *stream) {
     tide_vc_stream_work(stream);
     tide_vc_watchdog_has_work();
     uint64_t number = tide_vc_post(comm, own, given_bytes(of, comm));
-    tide_vc_charges_collective(comm, of->pattern,
+    tide_vc_charges_collective(comm, of->pattern, of->root,
                                larger(given_bytes(of, comm), result_bytes(of, comm)));
     tide_vc_ledger_count(comm, of->pattern, larger(given_bytes(of, comm), result_bytes(of, comm)));
     if (result_bytes(of, comm) == 0) {

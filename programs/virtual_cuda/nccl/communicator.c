@@ -55,6 +55,8 @@ tide_vc_communicator *tide_vc_communicator_create(const tide_vc_communicator_pla
     made->key = plan->key;
     made->members = plan->members;
     made->is_configured = plan->is_configured;
+    made->least_channels = plan->least_channels;
+    made->most_channels = plan->most_channels;
     atomic_init(&made->n_holders, 1);
     made->n_received = calloc((size_t)plan->n_ranks, sizeof(*made->n_received));
     if (made->n_received == NULL) {
@@ -65,7 +67,7 @@ tide_vc_communicator *tide_vc_communicator_create(const tide_vc_communicator_pla
         map_seats(made);
     }
     tide_vc_ledger_open(made, plan->name);
-    tide_vc_charges_begin(made, plan);
+    tide_vc_charges_begin(made);
     return made;
 }
 

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "programs/virtual_cuda/nccl/buffers.h"
+#include "programs/wire/run_communicators.h"
 
 /* Of larger files, only the last few of their kind stay in the folder. */
 #define TIDE_VC_LARGE_POST_BYTES ((size_t)4 << 20)
@@ -43,17 +44,9 @@ typedef struct tide_vc_unique_id {
 
 struct tide_vc_seat;
 
-/* Bytes of the card, so far. */
-typedef struct tide_vc_charge_counts {
-    bool is_modelled; /* they are those of buffers.h */
-    uint64_t charged_bytes;
-    uint64_t missing_bytes; /* that found no room on the card */
-    uint64_t least_bytes;   /* by the model, at the least */
-} tide_vc_charge_counts;
-
 /* What the communicator is charged (charges.h). */
 typedef struct tide_vc_charges {
-    tide_vc_charge_counts counts;
+    tide_run_nccl_use use;              /* so far; of this one */
     tide_vc_nccl_buffers likely, least; /* parts that were charged are 0 */
     unsigned char *peers; /* owned; for each member, 1: sent to, 2: received from; may be NULL */
 } tide_vc_charges;
@@ -66,9 +59,10 @@ typedef struct tide_vc_communicator {
     uint64_t n_splits;                                 /* how often it was split or shrunk */
     tide_vc_outbox small, large_posts, large_messages; /* most of their memory is never touched */
     tide_vc_charges charges;
-    bool is_configured;         /* made with an ncclConfig_t, or from such a one */
-    struct tide_vc_seat *seats; /* n_ranks, mapped; NULL: nothing is shared */
-    _Atomic uint64_t *n_sent;   /* after the seats: messages from i to j at [i * n_ranks + j] */
+    bool is_configured;                /* made with an ncclConfig_t, or from such a one */
+    int least_channels, most_channels; /* of its configuration; 0: not set */
+    struct tide_vc_seat *seats;        /* n_ranks, mapped; NULL: nothing is shared */
+    _Atomic uint64_t *n_sent; /* after the seats: messages from i to j at [i * n_ranks + j] */
     _Atomic uint64_t
         *n_dropped;       /* after those: the oldest of these, whose files are removed unread */
     uint64_t *n_received; /* owned; messages asked for from each member */

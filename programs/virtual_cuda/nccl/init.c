@@ -162,7 +162,7 @@ int ncclCommInitAll(communicator **ret_comms, int n_devices, const int *devices)
 
 /* A child of a communicator: the members that `is_in` names, in the order of their keys. */
 typedef struct child {
-    const char *name; /* NULL: none */
+    const void *config; /* an ncclConfig_t; NULL: that of the parent */
     uint64_t key;
     int rank, n_ranks;
 } child;
@@ -200,41 +200,50 @@ static bool place_announced(const tide_vc_wish *own, const char *name, child *re
     return true;
 }
 
+/* Without a configuration, the child has its parent's (ncclCommInitChildComm of init.cc). */
 static int make_child(const communicator *comm, child of, int64_t *members,
                       communicator **ret_comm) {
-    if (members == NULL && of.n_ranks > 1) {
-        members = tide_vc_job_members(of.n_ranks, of.rank, of.name);
+    const char *name = name_of(of.config);
+    tide_vc_communicator_plan plan = {.rank = of.rank,
+                                      .n_ranks = of.n_ranks,
+                                      .device = comm->device,
+                                      .is_configured = comm->is_configured,
+                                      .least_channels = comm->least_channels,
+                                      .most_channels = comm->most_channels,
+                                      .key = of.key,
+                                      .members = members,
+                                      .name = name};
+    if (of.config != NULL) {
+        plan.least_channels = channels_of(of.config, LEAST_AT);
+        plan.most_channels = channels_of(of.config, MOST_AT);
     }
-    return create(ret_comm, &(tide_vc_communicator_plan){.rank = of.rank,
-                                                         .n_ranks = of.n_ranks,
-                                                         .device = comm->device,
-                                                         .is_configured = comm->is_configured,
-                                                         .key = of.key,
-                                                         .members = members,
-                                                         .name = of.name});
+    if (members == NULL && of.n_ranks > 1) {
+        plan.members = tide_vc_job_members(of.n_ranks, of.rank, name);
+    }
+    return create(ret_comm, &plan);
 }
 
 static int split_among_absent(communicator *comm, uint64_t number, tide_vc_wish own,
-                              const char *name, communicator **ret_comm) {
+                              const void *config, communicator **ret_comm) {
     child of = {0};
     int64_t *members = NULL;
     if (own.color == NO_COLOR) {
         *ret_comm = NULL;
         return OK;
     }
-    if (!place_announced(&own, name, &of, &members)) {
+    if (!place_announced(&own, name_of(config), &of, &members)) {
         tide_vc_refused("ncclCommSplit",
                         "ranks that do not run should take part, and no process group says which; "
                         "run all ranks, or leave device_id out of init_process_group");
         return INVALID_USAGE;
     }
     of.key = child_key(comm, number, own.color);
-    of.name = name;
+    of.config = config;
     return make_child(comm, of, members, ret_comm);
 }
 
-static int split_among_all(communicator *comm, uint64_t number, tide_vc_wish own, const char *name,
-                           communicator **ret_comm) {
+static int split_among_all(communicator *comm, uint64_t number, tide_vc_wish own,
+                           const void *config, communicator **ret_comm) {
     tide_vc_wish *wishes = calloc((size_t)comm->n_ranks, sizeof(*wishes));
     if (wishes == NULL) {
         return SYSTEM_ERROR;
@@ -248,7 +257,7 @@ static int split_among_all(communicator *comm, uint64_t number, tide_vc_wish own
         return INVALID_USAGE;
     }
     of.key = child_key(comm, number, own.color);
-    of.name = name;
+    of.config = config;
     *ret_comm = NULL;
     return own.color == NO_COLOR ? OK : make_child(comm, of, NULL, ret_comm);
 }
@@ -260,8 +269,8 @@ int ncclCommSplit(communicator *comm, int color, int key, communicator **ret_com
     }
     uint64_t number = comm->n_splits++;
     return tide_vc_job_has_absent() && comm->n_ranks > 1
-               ? split_among_absent(comm, number, own, name_of(config), ret_comm)
-               : split_among_all(comm, number, own, name_of(config), ret_comm);
+               ? split_among_absent(comm, number, own, config, ret_comm)
+               : split_among_all(comm, number, own, config, ret_comm);
 }
 
 static bool is_among(int rank, const int *ranks, int n) {
@@ -281,7 +290,7 @@ int ncclCommShrink(communicator *comm, const int *excluded, int n_excluded, comm
         is_among(comm->rank, excluded, n_excluded)) {
         return INVALID_ARGUMENT;
     }
-    child of = {.name = name_of(config), .key = child_key(comm, comm->n_splits++, n_excluded)};
+    child of = {.config = config, .key = child_key(comm, comm->n_splits++, n_excluded)};
     for (int i = 0; i < comm->n_ranks; i++) {
         if (!is_among(i, excluded, n_excluded)) {
             of.rank += i < comm->rank;

@@ -1,6 +1,7 @@
 #define _POSIX_C_SOURCE 200809L /* getpid */
 #include "programs/virtual_cuda/nccl/ledger.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -90,24 +91,47 @@ void tide_vc_ledger_count(const tide_vc_communicator *comm, tide_run_exchange ki
     pthread_mutex_unlock(&lock);
 }
 
-void tide_vc_ledger_charge(const tide_vc_communicator *comm) {
-    const tide_vc_charge_counts *counts = &comm->charges.counts;
+static void add(const tide_run_nccl_use *of, tide_run_nccl_use *to) {
+    to->n_made += of->n_made;
+    to->n_modelled += of->n_modelled;
+    to->n_between_nodes += of->n_between_nodes;
+    to->charged_bytes += of->charged_bytes;
+    to->missing_bytes += of->missing_bytes;
+    to->least_bytes += of->least_bytes;
+    to->most_bytes += of->most_bytes;
+}
+
+static void subtract(const tide_run_nccl_use *of, tide_run_nccl_use *from) {
+    assert(from->n_made >= of->n_made && from->charged_bytes >= of->charged_bytes);
+    from->n_made -= of->n_made;
+    from->n_modelled -= of->n_modelled;
+    from->n_between_nodes -= of->n_between_nodes;
+    from->charged_bytes -= of->charged_bytes;
+    from->missing_bytes -= of->missing_bytes;
+    from->least_bytes -= of->least_bytes;
+    from->most_bytes -= of->most_bytes;
+}
+
+/* Replaces what the communicator uses, in the sum of its card, too. */
+static void set_use(const tide_vc_communicator *comm, const tide_run_nccl_use *use) {
     pthread_mutex_lock(&lock);
     tide_run_communicator *to = place_of(comm);
-    if (to != NULL) {
-        to->is_modelled = counts->is_modelled;
-        to->charged_bytes = counts->charged_bytes;
-        to->missing_bytes = counts->missing_bytes;
-        to->least_bytes = counts->least_bytes;
+    if (to != NULL && comm->device >= 0 && comm->device < TIDE_RUN_DEVICES) {
+        tide_run_nccl_use *live = &ledger.all->live[comm->device];
+        subtract(&to->use, live);
+        add(use, live);
+        to->use = *use;
+        if (tide_run_nccl_is_more(live, &ledger.all->peak[comm->device])) {
+            ledger.all->peak[comm->device] = *live;
+        }
     }
     pthread_mutex_unlock(&lock);
 }
 
+void tide_vc_ledger_charge(const tide_vc_communicator *comm) {
+    set_use(comm, &comm->charges.use);
+}
+
 void tide_vc_ledger_close(const tide_vc_communicator *comm) {
-    pthread_mutex_lock(&lock);
-    tide_run_communicator *to = place_of(comm);
-    if (to != NULL) {
-        to->is_destroyed = 1;
-    }
-    pthread_mutex_unlock(&lock);
+    set_use(comm, &(tide_run_nccl_use){.n_made = 0});
 }

@@ -20,7 +20,7 @@ void tide_vc_ledger_count(const tide_vc_communicator *comm, tide_run_exchange ki
 /* Notes what the communicator is charged by now. */
 void tide_vc_ledger_charge(const tide_vc_communicator *comm);
 
-/* The program has released the communicator. */
+/* The program has released the communicator: it is charged nothing any longer. */
 void tide_vc_ledger_close(const tide_vc_communicator *comm);
 
 #endif

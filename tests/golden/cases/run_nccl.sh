@@ -17,19 +17,36 @@ assert allocate(1 << 20) == 0
 values = address.value
 if "full" in sys.argv:
     assert cuda.cudaMemGetInfo(ctypes.byref(free), ctypes.byref(total)) == 0 and allocate(free.value - (240 << 20)) == 0
+if "second" in sys.argv:
+    assert cuda.cudaSetDevice(1) == 0 and cuda.cudaMemGetInfo(ctypes.byref(free), ctypes.byref(total)) == 0
+    assert allocate(free.value - (240 << 20)) == 0
 assert nccl.ncclCommInitAll(comms, int(sys.argv[1]), None) == 0
 assert nccl.ncclAllReduce(values, values, 4, 7, 0, comms[0], None) == 0
 assert cuda.cudaMemGetInfo(ctypes.byref(free), ctypes.byref(total)) == 0
+if "second" in sys.argv:
+    assert nccl.ncclAllReduce(values, values, 4, 7, 0, comms[1], None) == 0
+if "again" in sys.argv:
+    assert nccl.ncclCommDestroy(ctypes.c_void_p(comms[0])) == 0 and nccl.ncclCommInitAll(comms, 2, None) == 0
+    assert cuda.cudaMemGetInfo(ctypes.byref(free), ctypes.byref(total)) == 0
 if "ask" in sys.argv:
-    status = allocate(free.value + (int(sys.argv[3]) << 20))
+    status = allocate(free.value + (int(sys.argv[-1]) << 20))
     sys.exit(f"RuntimeError: out of memory ({status})")
 PY
 run() { tidemark run "$@" 2>&1 | grep -E 'NCCL' | sed -E 's/^tidemark run: //; s/, at .*: [0-9]/: 0/; s/[0-9.]+ GiB were asked for/X were asked for/'; echo; }
 run --device virtual:h100-80x2 -- python3 program.py 2
 run --device virtual:rtx4090x2 -- python3 program.py 2
 run --device virtual:h100-80x2 -- python3 program.py 2 full
+# Buffers that do not fit are named first, on whichever card they are.
+run --device virtual:h100-80x2 -- python3 program.py 2 second
 run --device virtual:h100-80x2 -- python3 program.py 2 ask 100
 run --device virtual:h100-80x2 -- python3 program.py 2 ask 2000
+# Without the buffers, the request's segment of PyTorch would be 1 MiB too large.
+run --device virtual:h100-80x2 -- python3 program.py 2 ask 518
+# A communicator that was destroyed is no longer charged.
+run --device virtual:h100-80x2 -- python3 program.py 2 again ask 100
+run --device virtual:h100-80x2 --nccl-bytes 200GiB -- python3 program.py 2
+run --device virtual:h100-80x2 --memory-limit 1GiB --need --nccl-bytes 80GiB -- python3 program.py 2
+run --device virtual:h100-80x2 --memory-limit 1GiB --need -- python3 program.py 2
 run --device virtual:h100-80x2 --nccl-bytes 1GiB -- python3 program.py 2
 run --device virtual:h100-80x2 --nccl-bytes 0 -- python3 program.py 2
 # The snapshot has it, for other commands.

@@ -16,6 +16,16 @@ typedef struct config {
     const char *name;
 } config;
 
+/* What this process has left for the answer. */
+static const tide_run_communicators *read_list(member *of) {
+    static tide_run_communicators read;
+    char path[128];
+    (void)snprintf(path, sizeof(path), "%s/%ld.communicators", folder, (long)getpid());
+    FILE *file = fopen(path, "rb");
+    CHECK(of, file != NULL && fread(&read, sizeof(read), 1, file) == 1 && fclose(file) == 0);
+    return &read;
+}
+
 static void split(member *of) {
     void *half = NULL;
     int rank = -1, n = 0;
@@ -232,6 +242,91 @@ static void test_model_of_communicators(void **state) {
     run_some(1, 1, charge_by_model);
 }
 
+/* A gather and a scatter are messages with the root only. */
+static void charge_by_root(member *of) {
+    size_t n_free = 0, n_total = 0;
+    void *comm = NULL;
+    unique_id id = of->job->id;
+    id.bytes[100] = 1;
+    CHECK(of, ncclCommInitRank(&comm, 4, id, of->rank) == OK);
+    CHECK(of, cudaMemGetInfo(&n_free, &n_total) == OK);
+    CHECK(of, ncclGather(of->from, of->to, 1, INT32, 1, comm, NULL) == OK);
+    CHECK(of, charged(of, n_free) == 64);
+    CHECK(of, ncclScatter(of->from, of->to, 1, INT32, 1, comm, NULL) == OK);
+    CHECK(of, charged(of, n_free) == 64 + 320);
+    CHECK(of, ncclGather(of->from, of->to, 1, INT32, 0, comm, NULL) == OK);
+    CHECK(of, charged(of, n_free) == 64 + 3 * 320);
+    CHECK(of, ncclScatter(of->from, of->to, 1, INT32, 0, comm, NULL) == OK);
+    CHECK(of, charged(of, n_free) == 3 * 64 + 3 * 320);
+}
+
+/* minCTAs and maxCTAs of a child: its own configuration's, or without one the parent's. */
+static void charge_children(member *of) {
+    size_t n_free = 0, n_total = 0;
+    const int gone[] = {1};
+    void *pair = NULL, *child = NULL;
+    unique_id id = of->job->id;
+    config of_pair = {.n_bytes = sizeof(of_pair), .magic = 0xcafebeef, .most = 4};
+    config own = of_pair;
+    own.most = 8;
+    id.bytes[100] = 1;
+    CHECK(of, ncclCommInitRankConfig(&pair, 2, id, 0, &of_pair) == OK);
+    CHECK(of, cudaMemGetInfo(&n_free, &n_total) == OK);
+    CHECK(of, ncclCommShrink(pair, gone, 1, &child, NULL, 0) == OK);
+    CHECK(of, charged(of, n_free) == (2 + 3 * 4) * 2);
+    CHECK(of, ncclCommShrink(pair, gone, 1, &child, &own, 0) == OK);
+    CHECK(of, charged(of, n_free) == (4 + 3 * (4 + 8)) * 2);
+    CHECK(of, ncclCommSplit(child, 0, 0, &child, NULL) == OK);
+    CHECK(of, charged(of, n_free) == (6 + 3 * (4 + 8 + 8)) * 2);
+    CHECK(of, ncclCommSplit(child, 0, 0, &child, &of_pair) == OK);
+    CHECK(of, charged(of, n_free) == (8 + 3 * (4 + 8 + 8 + 4)) * 2);
+}
+
+/* What is destroyed no longer counts, but the most at one time remains. */
+static void leave_peak(member *of) {
+    void *pair = NULL;
+    unique_id id = of->job->id;
+    const uint64_t own = (2 + 3 * 64) * (uint64_t)2 << 20;
+    const uint64_t both = own + ((uint64_t)230 << 20);
+    for (int i = 0; i < 2; i++) {
+        id.bytes[100]++;
+        CHECK(of, ncclCommInitRank(&pair, 2, id, of->rank) == OK);
+        const tide_run_communicators *read = read_list(of);
+        CHECK(of, read->live[0].n_made == 2 && read->live[0].charged_bytes == both);
+        CHECK(of, ncclCommDestroy(pair) == OK);
+    }
+    const tide_run_communicators *read = read_list(of);
+    CHECK(of, read->n_made == 3 && read->made[2].use.charged_bytes == 0);
+    CHECK(of, read->live[0].n_made == 1 && read->live[0].charged_bytes == own);
+    CHECK(of, read->peak[0].n_made == 2 && read->peak[0].charged_bytes == both);
+}
+
+/* CUDA does not work in the child of a process that used it: that is no full card. */
+static void charge_child_process(member *of) {
+    void *comm = NULL;
+    unique_id id = of->job->id;
+    int status = -1;
+    id.bytes[100] = 1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        CHECK(of, ncclCommInitRank(&comm, 1, id, 0) == OK);
+        const tide_run_communicators *read = read_list(of);
+        CHECK(of, read->n_made == 1 && read->made[0].use.charged_bytes == 0);
+        CHECK(of, read->made[0].use.missing_bytes == 0);
+        _exit(0);
+    }
+    CHECK(of, pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+static void test_parts_of_the_model(void **state) {
+    (void)state;
+    setenv("TIDEMARK_VIRTUAL_CARDS", "h100-80", 1);
+    run_some(1, 1, charge_by_root);
+    run_some(1, 1, charge_children);
+    run_some(1, 1, leave_peak);
+    run_some(1, 1, charge_child_process);
+}
+
 /* Members on several nodes: the model has no figures. */
 static void charge_between_nodes(member *of) {
     size_t n_free = 0, n_total = 0;
@@ -244,6 +339,12 @@ static void charge_between_nodes(member *of) {
     CHECK(of, cudaMemGetInfo(&n_free, &n_total) == OK);
     CHECK(of, ncclCommInitRankConfig(&comm, 2, id, 0, &named) == OK);
     CHECK(of, charged(of, n_free) == 0);
+    CHECK(of, read_list(of)->made[1].use.n_between_nodes == 1);
+    CHECK(of, ncclCommDestroy(comm) == OK);
+    id.bytes[100] = 2; /* of no group that was announced: its members are unknown */
+    CHECK(of, ncclCommInitRank(&comm, 3, id, 0) == OK);
+    const tide_run_nccl_use *use = &read_list(of)->made[2].use;
+    CHECK(of, use->n_made == 1 && use->n_modelled == 0 && use->n_between_nodes == 0);
     CHECK(of, ncclCommDestroy(comm) == OK);
 }
 
@@ -258,8 +359,6 @@ static void test_nodes_are_not_modelled(void **state) {
 
 /* The card is full: the program continues, and the ledger has the bytes that found no room. */
 static void charge_full_card(member *of) {
-    static tide_run_communicators read;
-    char path[128];
     void *comm = NULL, *most = NULL;
     unique_id id = of->job->id;
     size_t n_free = 0, n_total = 0;
@@ -268,13 +367,11 @@ static void charge_full_card(member *of) {
     CHECK(of, cudaMalloc(&most, n_free - ((size_t)240 << 20)) == OK);
     CHECK(of, ncclCommInitRank(&comm, 2, id, of->rank) == OK);
     CHECK(of, ncclAllReduce(of->from, of->to, 1, INT32, SUM, comm, NULL) == OK);
-    (void)snprintf(path, sizeof(path), "%s/%ld.communicators", folder, (long)getpid());
-    FILE *file = fopen(path, "rb");
-    CHECK(of, file != NULL && fread(&read, sizeof(read), 1, file) == 1 && fclose(file) == 0);
-    const tide_run_communicator *found = &read.made[1];
-    CHECK(of, found->is_modelled == 1 && found->charged_bytes == (uint64_t)230 << 20);
-    CHECK(of, found->missing_bytes == (uint64_t)288 << 20);
-    CHECK(of, found->least_bytes == (uint64_t)290 << 20);
+    const tide_run_communicators *read = read_list(of);
+    const tide_run_communicator *found = &read->made[1];
+    CHECK(of, found->use.n_modelled == 1 && found->use.charged_bytes == (uint64_t)230 << 20);
+    CHECK(of, found->use.missing_bytes == (uint64_t)288 << 20);
+    CHECK(of, found->use.least_bytes == (uint64_t)290 << 20);
     CHECK(of, ncclCommDestroy(comm) == OK);
 }
 
@@ -305,19 +402,15 @@ static void test_links(void **state) {
 
 /* PyTorch's communicators are made with a configuration, and so are their children. */
 static void leave_configured(member *of) {
-    static tide_run_communicators read;
-    char path[128];
     void *comm = NULL, *child = NULL;
     unique_id id = of->job->id;
     config named = {.n_bytes = sizeof(named), .magic = 0xcafebeef, .name = "torch"};
     id.bytes[100] = 1;
     CHECK(of, ncclCommInitRankConfig(&comm, 1, id, 0, &named) == OK);
     CHECK(of, ncclCommSplit(comm, 0, 0, &child, NULL) == OK);
-    (void)snprintf(path, sizeof(path), "%s/%ld.communicators", folder, (long)getpid());
-    FILE *file = fopen(path, "rb");
-    CHECK(of, file != NULL && fread(&read, sizeof(read), 1, file) == 1 && fclose(file) == 0);
-    CHECK(of, read.n_made == 3 && !read.made[0].is_configured);
-    CHECK(of, read.made[1].is_configured == 1 && read.made[2].is_configured == 1);
+    const tide_run_communicators *read = read_list(of);
+    CHECK(of, read->n_made == 3 && !read->made[0].is_configured);
+    CHECK(of, read->made[1].is_configured == 1 && read->made[2].is_configured == 1);
 }
 
 static void test_a_configuration_is_left(void **state) {
@@ -326,9 +419,7 @@ static void test_a_configuration_is_left(void **state) {
 }
 
 static void leave_list(member *of) {
-    static tide_run_communicators read;
     const int64_t odd[] = {1, 3};
-    char path[128];
     void *half = NULL;
     int32_t given = of->rank;
     config named = {.n_bytes = sizeof(named), .magic = 0xcafebeef, .name = "halves"};
@@ -342,18 +433,16 @@ static void leave_list(member *of) {
     CHECK(of, ncclAllGather(of->from, of->to, 2, INT32, of->comm, NULL) == OK);
     CHECK(of, ncclSend(of->from, 3, INT32, (of->rank + 1) % N_RANKS, of->comm, NULL) == OK);
     CHECK(of, ncclCommDestroy(half) == OK);
-    (void)snprintf(path, sizeof(path), "%s/%ld.communicators", folder, (long)getpid());
-    FILE *file = fopen(path, "rb");
-    CHECK(of, file != NULL && fread(&read, sizeof(read), 1, file) == 1 && fclose(file) == 0);
-    const tide_run_communicator *world = &read.made[0];
-    const tide_run_communicator *child = &read.made[1];
-    CHECK(of, read.magic == TIDE_RUN_COMMUNICATORS_MAGIC);
-    CHECK(of, read.rank == of->rank && read.n_made == 2 && !world->is_configured);
-    CHECK(of, world->rank == of->rank && world->n_ranks == N_RANKS && world->is_destroyed == 0);
+    const tide_run_communicators *read = read_list(of);
+    const tide_run_communicator *world = &read->made[0];
+    const tide_run_communicator *child = &read->made[1];
+    CHECK(of, read->magic == TIDE_RUN_COMMUNICATORS_MAGIC);
+    CHECK(of, read->rank == of->rank && read->n_made == 2 && !world->is_configured);
+    CHECK(of, world->rank == of->rank && world->n_ranks == N_RANKS && world->use.n_made == 1);
     CHECK(of, world->n_calls[TIDE_RUN_ALL_GATHER] == 2 && world->n_calls[TIDE_RUN_SEND] == 1);
     CHECK(of, world->n_bytes[TIDE_RUN_ALL_GATHER] == 3 * N_RANKS * sizeof(given));
     CHECK(of, world->n_bytes[TIDE_RUN_SEND] == 3 * sizeof(given) && world->name[0] == '\0');
-    CHECK(of, child->rank == of->rank / 2 && child->n_ranks == 2 && child->is_destroyed == 1);
+    CHECK(of, child->rank == of->rank / 2 && child->n_ranks == 2 && child->use.n_made == 0);
     CHECK(of, child->n_calls[TIDE_RUN_ALL_REDUCE] == 1 && strcmp(child->name, "halves") == 0);
     CHECK(of, child->first == (of->rank % 2 == 1 ? 1 : -1));
     CHECK(of, child->stride == (of->rank % 2 == 1 ? 2 : 0) && child->key != world->key);
@@ -391,6 +480,7 @@ int main(void) {
         cmocka_unit_test(test_members_are_found),
         cmocka_unit_test(test_bytes_of_communicators),
         cmocka_unit_test(test_model_of_communicators),
+        cmocka_unit_test(test_parts_of_the_model),
         cmocka_unit_test(test_nodes_are_not_modelled),
         cmocka_unit_test(test_full_card),
         cmocka_unit_test(test_links),
