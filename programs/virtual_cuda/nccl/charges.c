@@ -76,6 +76,9 @@ void tide_vc_charges_begin(tide_vc_communicator *comm) {
     charges->use.n_made = 1;
     if (text != NULL && text[0] != '\0') {
         uint64_t n_bytes = strtoull(text, NULL, 10);
+        if (n_bytes == 0) { /* cells of fit, sweep and plan count this line */
+            tide_vc_inexact("NCCL", "its buffers are not counted");
+        }
         charge(comm, n_bytes, n_bytes);
         return;
     }

@@ -273,13 +273,13 @@ static void charge_children(member *of) {
     CHECK(of, ncclCommInitRankConfig(&pair, 2, id, 0, &of_pair) == OK);
     CHECK(of, cudaMemGetInfo(&n_free, &n_total) == OK);
     CHECK(of, ncclCommShrink(pair, gone, 1, &child, NULL, 0) == OK);
-    CHECK(of, charged(of, n_free) == (2 + 3 * 4) * 2);
+    CHECK(of, charged(of, n_free) == (2 + (size_t)3 * 4) * 2);
     CHECK(of, ncclCommShrink(pair, gone, 1, &child, &own, 0) == OK);
-    CHECK(of, charged(of, n_free) == (4 + 3 * (4 + 8)) * 2);
+    CHECK(of, charged(of, n_free) == (4 + (size_t)3 * (4 + 8)) * 2);
     CHECK(of, ncclCommSplit(child, 0, 0, &child, NULL) == OK);
-    CHECK(of, charged(of, n_free) == (6 + 3 * (4 + 8 + 8)) * 2);
+    CHECK(of, charged(of, n_free) == (6 + (size_t)3 * (4 + 8 + 8)) * 2);
     CHECK(of, ncclCommSplit(child, 0, 0, &child, &of_pair) == OK);
-    CHECK(of, charged(of, n_free) == (8 + 3 * (4 + 8 + 8 + 4)) * 2);
+    CHECK(of, charged(of, n_free) == (8 + (size_t)3 * (4 + 8 + 8 + 4)) * 2);
 }
 
 /* What is destroyed no longer counts, but the most at one time remains. */
