@@ -85,6 +85,9 @@ static uint64_t ask_pools(const tide_live_questions *ask, int device) {
     return n_bytes + kept(is_known, reserved, used);
 }
 
+/* The owner of what a virtual card is charged for NCCL's buffers. */
+#define NCCL_CHARGE "NCCL (charged)"
+
 /* The same in bytes, for programs: a number and its name on each line. */
 static void describe_bytes(const char *key, const tide_live_account *account) {
     char long_key[PART_BYTES + 8];
@@ -100,6 +103,11 @@ static void describe_bytes(const char *key, const tide_live_account *account) {
     if (account->pool_bytes > 0 && n > 0 && n < (int)sizeof(text)) {
         (void)snprintf(text + n, sizeof(text) - (size_t)n, "\n%" PRIu64 " owner kept by pools",
                        account->pool_bytes);
+        n += (int)strlen(text + n);
+    }
+    if (account->nccl_bytes > 0 && n > 0 && n < (int)sizeof(text)) {
+        (void)snprintf(text + n, sizeof(text) - (size_t)n, "\n%" PRIu64 " owner " NCCL_CHARGE,
+                       account->nccl_bytes);
     }
     (void)snprintf(long_key, sizeof(long_key), "%s.bytes", key);
     tide_live_describe(long_key, text);
@@ -129,19 +137,22 @@ static void take(int device, tide_live_instant at, void *context) {
                                  .used_bytes = total_bytes - free_bytes,
                                  .held_bytes = sums.total_bytes,
                                  .pool_bytes = ask_pools(ask, device),
+                                 .nccl_bytes =
+                                     ask->nccl_bytes != NULL ? ask->nccl_bytes(device) : 0,
                                  .managed_bytes = sums.managed_bytes};
     memcpy(account.by_owner, sums.by_owner, sizeof(account.by_owner));
     account_of *of = &state.devices[device];
     tide_lock_acquire(&state.lock);
     if (at == TIDE_LIVE_BEGIN) {
-        uint64_t known = account.held_bytes + account.pool_bytes;
+        uint64_t known = account.held_bytes + account.pool_bytes + account.nccl_bytes;
         account.context_bytes = account.used_bytes > known ? account.used_bytes - known : 0;
         of->context = context;
     } else {
         account.context_bytes = of->at[TIDE_LIVE_BEGIN].context_bytes;
     }
-    account.unexplained_bytes = (int64_t)(account.used_bytes - account.held_bytes -
-                                          account.context_bytes - account.pool_bytes);
+    account.unexplained_bytes =
+        (int64_t)(account.used_bytes - account.held_bytes - account.context_bytes -
+                  account.pool_bytes - account.nccl_bytes);
     /* Of two threads at a peak, the one with more memory may get here first. */
     if (at != TIDE_LIVE_PEAK || account.held_bytes >= of->at[at].held_bytes) {
         of->at[at] = account;
@@ -286,6 +297,9 @@ void tide_live_account_text(const tide_live_account *account, char *text, size_t
     }
     if (account->pool_bytes >= MIB) {
         add_part(&to, "kept by pools", (int64_t)(account->pool_bytes / MIB));
+    }
+    if (account->nccl_bytes >= MIB) {
+        add_part(&to, NCCL_CHARGE, (int64_t)(account->nccl_bytes / MIB));
     }
     if (others >= MIB) {
         add_part(&to, "smaller owners", (int64_t)(others / MIB));

@@ -28,6 +28,8 @@ typedef struct tide_live_account {
     uint64_t held_bytes;    /* by all owners */
     uint64_t context_bytes; /* used at the beginning and not held: context, other processes */
     uint64_t pool_bytes;    /* reserve of the device's own pool and graphs beyond the held bytes */
+    uint64_t
+        nccl_bytes; /* of a virtual card: charged for NCCL's buffers, which no call allocates */
     int64_t unexplained_bytes; /* used less all of the above: CUDA's overhead over requests, code of
                                 * kernels, growth of the context, other processes since */
     uint64_t managed_bytes;    /* on the host or on any device; not in held_bytes */

@@ -32,6 +32,7 @@ static void find(void) {
         FIND(found.pool_attribute, "cudaMemPoolGetAttribute");
     }
     FIND(found.context_state, "cuDevicePrimaryCtxGetState");
+    FIND(found.nccl_bytes, "tidemark_nccl_bytes");
     if (found.get_info == NULL) {
         return;
     }

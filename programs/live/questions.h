@@ -5,6 +5,7 @@
 #define TIDE_LIVE_QUESTIONS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* Any of them may be NULL if the driver does not have the function. */
 typedef struct tide_live_questions {
@@ -19,6 +20,7 @@ typedef struct tide_live_questions {
                            void *ret_value); /* cuDeviceGetGraphMemAttribute */
     int (*context_state)(int device, unsigned *ret_flags,
                          int *ret_is_active); /* cuDevicePrimaryCtxGetState */
+    uint64_t (*nccl_bytes)(int device);       /* tidemark_nccl_bytes, of a virtual card only */
 } tide_live_questions;
 
 /* NULL: the driver is not loaded yet. Thread-safe; valid for ever. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/process/fork.h"
 #include "programs/virtual_cuda/nccl/folder.h"
 #include "programs/virtual_cuda/nccl/job.h"
@@ -134,4 +135,12 @@ void tide_vc_ledger_charge(const tide_vc_communicator *comm) {
 
 void tide_vc_ledger_close(const tide_vc_communicator *comm) {
     set_use(comm, &(tide_run_nccl_use){.n_made = 0});
+}
+
+TIDE_VC_EXPORT uint64_t tidemark_nccl_bytes(int device) {
+    pthread_mutex_lock(&lock);
+    bool is_known = ledger.all != NULL && device >= 0 && device < TIDE_RUN_DEVICES;
+    uint64_t n_bytes = is_known ? ledger.all->live[device].charged_bytes : 0;
+    pthread_mutex_unlock(&lock);
+    return n_bytes;
 }

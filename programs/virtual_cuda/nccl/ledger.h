@@ -20,6 +20,9 @@ void tide_vc_ledger_count(const tide_vc_communicator *comm, tide_run_exchange ki
 /* Notes what the communicator is charged by now. */
 void tide_vc_ledger_charge(const tide_vc_communicator *comm);
 
+/* What the process' communicators on the device are charged now, for the recording. */
+uint64_t tidemark_nccl_bytes(int device);
+
 /* The program has released the communicator: it is charged nothing any longer. */
 void tide_vc_ledger_close(const tide_vc_communicator *comm);
 

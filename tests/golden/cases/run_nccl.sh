@@ -28,6 +28,8 @@ if "second" in sys.argv:
 if "again" in sys.argv:
     assert nccl.ncclCommDestroy(ctypes.c_void_p(comms[0])) == 0 and nccl.ncclCommInitAll(comms, 2, None) == 0
     assert cuda.cudaMemGetInfo(ctypes.byref(free), ctypes.byref(total)) == 0
+if "more" in sys.argv:
+    assert allocate(64 << 20) == 0
 if "ask" in sys.argv:
     status = allocate(free.value + (int(sys.argv[-1]) << 20))
     sys.exit(f"RuntimeError: out of memory ({status})")
@@ -52,6 +54,9 @@ run --device virtual:h100-80x2 --nccl-bytes 0 -- python3 program.py 2
 # The snapshot has it, for other commands.
 tidemark run --device virtual:h100-80x2 -o failed.json.gz -- python3 program.py 2 ask 100 >/dev/null 2>&1
 tidemark explain failed.json.gz | grep NCCL
+# So has an account of the card, which no call to CUDA explains.
+tidemark run --device virtual:h100-80x2 -o more.json.gz -- python3 program.py 2 more >/dev/null 2>&1
+tidemark summary more.json.gz | grep -E 'device at its peak|NCCL|unexplained'
 # Cells of a sweep are not charged, which counts as inexact: what is left is the card's total, less the context and the program's block.
 tidemark sweep --device virtual:h100-80x2 --set n=2 -o rows.jsonl --format json -- python3 program.py '{n}' 2>/dev/null |
     jq -c '.tables.cells.rows[] | [.outcome, .margin_bytes, .inexact_calls]'

@@ -440,7 +440,7 @@ static void leave_list(member *of) {
     CHECK(of, read->rank == of->rank && read->n_made == 2 && !world->is_configured);
     CHECK(of, world->rank == of->rank && world->n_ranks == N_RANKS && world->use.n_made == 1);
     CHECK(of, world->n_calls[TIDE_RUN_ALL_GATHER] == 2 && world->n_calls[TIDE_RUN_SEND] == 1);
-    CHECK(of, world->n_bytes[TIDE_RUN_ALL_GATHER] == 3 * N_RANKS * sizeof(given));
+    CHECK(of, world->n_bytes[TIDE_RUN_ALL_GATHER] == (size_t)3 * N_RANKS * sizeof(given));
     CHECK(of, world->n_bytes[TIDE_RUN_SEND] == 3 * sizeof(given) && world->name[0] == '\0');
     CHECK(of, child->rank == of->rank / 2 && child->n_ranks == 2 && child->use.n_made == 0);
     CHECK(of, child->n_calls[TIDE_RUN_ALL_REDUCE] == 1 && strcmp(child->name, "halves") == 0);
