@@ -198,7 +198,8 @@ void tide_run_tell_nccl(const tide_run_answer *of) {
     if (most.n_made > 0) {
         tell_memory(of, &most);
     }
-    if (reduced_large && strcmp(of->options->program.streams, "both") != 0) {
+    if (reduced_large && tide_run_has_pytorch(of) &&
+        strcmp(of->options->program.streams, "both") != 0) {
         tell_range(strcmp(of->options->program.streams, "late") == 0);
     }
 }

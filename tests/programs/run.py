@@ -172,7 +172,7 @@ def key_of(row: Row, tidemark: str) -> str:
 
 
 def answer_lines(err: str) -> list:
-    return [line for line in err.splitlines() if line.startswith("tidemark")][:12]
+    return [line for line in err.splitlines() if line.startswith("tidemark run: ")][:12]
 
 
 def check(row: Row, chosen: argparse.Namespace) -> dict:
