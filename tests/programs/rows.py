@@ -71,7 +71,12 @@ FITS = r"it fits virtual:h100-80\b"
 FAILS = r"it does not fit virtual:h100-80\b"
 TOOLKIT = {"CUDA_HOME": "{toolkit}", "CPATH": "{toolkit}/include", "LIBRARY_PATH": "{toolkit}/lib64:{stub}"}
 LLAMA8B = ("vllm_request.py", "llama8b", "gpu_memory_utilization=0.95")
-POOL = r"[Tt]he KV cache of vLLM has ([\d.]+) (\w+)"
+# Without what FlashInfer would compile for many minutes.
+TWO = V2 | {"VLLM_ALLREDUCE_USE_FLASHINFER": "0"}
+UNFUSED = 'compilation_config={"pass_config": {"fuse_allreduce_rms": false}}'
+CARD_1 = r"card 1 \(virtual:h100-80\)"
+EACH = r"on each of 2 cards: [\d,]+ tokens by its own count"
+POOL = r"The KV cache of vLLM has ([\d.]+) (\w+)"
 
 ROWS = (
     Row("vllm tiny", "vllm", ("vllm_request.py", "tiny"), "virtual:rtx4090-24", V2, printed=(r"tokens \[8\]",),
@@ -82,6 +87,10 @@ ROWS = (
         figures=((POOL, 64.61 * GIB, 0.01, "published for vLLM 0.19"),), seconds=2400),
     Row("vllm too long", "vllm", ("vllm_request.py", "llama8b", "max_model_len=65536", "enforce_eager=true"), "virtual:rtx4090-24", V2,
         said=(r"it does not fit virtual:rtx4090\b",), status=1, seconds=1800),
+    Row("vllm two cards", "vllm", (*LLAMA8B, "tensor_parallel_size=2", "max_model_len=16384", "enforce_eager=true"), "virtual:h100-80x2", TWO,
+        printed=(r"tokens \[8\]",), said=(FITS, CARD_1, EACH, r"NCCL's own memory is a model: likely 518\.00 MiB"), seconds=2400),
+    Row("vllm two cards compiled", "vllm", ("vllm_request.py", "tiny", "tensor_parallel_size=2", UNFUSED), "virtual:h100-80x2", TWO,
+        printed=(r"tokens \[8\]",), said=(FITS, CARD_1, EACH), seconds=2400),
     Row("sglang tiny", "sglang", ("sglang_request.py", "tiny", "disable_cuda_graph=true", "attention_backend=triton", "sampling_backend=pytorch",
                                     "watchdog_timeout=3000"), "virtual:rtx4090-24",
         printed=(r"tokens 8",), said=(r"it fits virtual:rtx4090\b",), seconds=1800),

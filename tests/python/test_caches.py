@@ -69,6 +69,8 @@ class CachesTest(unittest.TestCase):
         cache = self.module.Cache()
         self.assertEqual(cache.update(Tensor(), Tensor(), 0), ("all keys", "all values"))
         cache.update(Tensor(), Tensor(), layer_idx=1)
+        cache.update(Tensor(), Tensor(), 0)
+        self.assertEqual(self.named.pop(), ("kv_cache", ["cache.layers.0.keys", "cache.layers.0.values"]))
         self.assertEqual(self.named, [("kv_cache", ["cache.layers.0.keys", "cache.layers.0.values"]),
                                      ("kv_cache", ["cache.layers.1.keys", "cache.layers.1.values"])])
 
@@ -78,6 +80,49 @@ class CachesTest(unittest.TestCase):
         self.named.clear()
         cache.reorder_cache(None)
         self.assertEqual(self.named, [("kv_cache", [f"cache.layers.{i}.{key}" for i in (0, 1) for key in ("keys", "values")])])
+
+    def test_transformers_is_watched(self):
+        module = cache_module()
+        sys.modules["transformers.cache_utils"] = module
+        self.addCleanup(sys.modules.pop, "transformers.cache_utils")
+        update = module.Cache.update
+        caches.watch(None)
+        self.assertIsNot(module.Cache.update, update)
+
+    def test_all_that_changes_a_cache_names_it(self):
+        names = ("early_initialization", "batch_repeat_interleave", "batch_select_indices")
+        module = cache_module()
+        for name in names:
+            setattr(module.Cache, name, module.Cache.reorder_cache)
+        held = dict.fromkeys(("_quantized_keys", "_quantized_values", "indexer_keys"))
+        module.Cache.reorder_cache = lambda cache, indices: None
+        for name in names:
+            def change(cache, indices):
+                vars(cache.layers[0]).update({key: Tensor() for key in held})
+
+            change.__name__ = name
+            setattr(module.Cache, name, change)
+        caches._change(lambda values, category: self.named.append([name for name, _ in values]), module)
+        for name in names:
+            cache = module.Cache()
+            cache.layers.append(types.SimpleNamespace())
+            getattr(cache, name)(None)
+        self.assertEqual(self.named, [[f"cache.layers.0.{key}" for key in held]] * 3)
+
+    def test_nothing_is_reported_of_an_empty_cache(self):
+        self.module.Cache().reorder_cache(None)
+        self.assertEqual(self.named, [])
+
+    def test_a_layer_that_is_not_there(self):
+        """Then all layers are named; old lists may differ in their lengths, and may be other objects."""
+        cache = self.module.OldCache()
+        cache.key_cache += [Tensor(), Tensor()]
+        cache.value_cache = "no list"
+        caches._look(lambda values, category: self.named.append([name for name, _ in values]), cache, 5)
+        self.assertEqual(self.named, [["cache.layers.0.keys", "cache.layers.1.keys"]])
+        cache.value_cache = [Tensor()]
+        caches._look(lambda values, category: self.named.append([name for name, _ in values]), cache, 1)
+        self.assertEqual(self.named[1:], [["cache.layers.1.keys"]])
 
     def test_lists_of_old_versions(self):
         cache = self.module.OldCache()

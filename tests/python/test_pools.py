@@ -64,6 +64,60 @@ class PoolsTest(unittest.TestCase):
         self.begin([tensor(1 << 30, layer_stride=4), tensor(1 << 30, layer_stride=4)])
         self.assertEqual(self.lines(), "vLLM\t1073741824\t8000\t4096\t-1\t-1\t195\t0\t-1\n")
 
+    def test_the_modules_of_vllm_are_watched(self):
+        worker = types.ModuleType("vllm.v1.worker.gpu_worker")
+        worker.Worker = type("Worker", (), {"initialize_from_config": lambda self, config, more=0, *, named=0: (config, more, named)})
+        old, others = worker.Worker.initialize_from_config, []
+        for name in ("vllm.v1.core.kv_cache_planning", "vllm.v1.core.kv_cache_utils"):
+            others.append(self.module_of_checks(name, "check_enough_kv_cache_memory"))
+        before = [other.check_enough_kv_cache_memory for other in others]
+        for module in (worker, *others):
+            sys.modules[module.__name__] = module
+            self.addCleanup(sys.modules.pop, module.__name__, None)
+        pools.watch()
+        self.assertIsNot(worker.Worker.initialize_from_config, old)
+        self.assertEqual(worker.Worker().initialize_from_config(1, 2, named=3), (1, 2, 3))
+        for other, check in zip(others, before):
+            self.assertIsNot(other.check_enough_kv_cache_memory, check)
+
+    def test_other_versions_are_left_as_they_are(self):
+        module = types.ModuleType("vllm.v1.worker.gpu_worker")
+        pools._change_worker(module)
+        module.Worker = type("Worker", (), {})
+        pools._change_worker(module)
+        self.assertFalse(hasattr(module.Worker, "initialize_from_config"))
+
+    def module_of_checks(self, module_name, *names):
+        module = types.ModuleType(module_name)
+        for name in names:
+            def check():
+                raise ValueError(TOO_SMALL.format(""))
+
+            check.__module__ = module_name
+            setattr(module, name, check)
+        return module
+
+    def test_a_refusal_is_reported_once(self):
+        """One of the functions calls the other, and modules import them from each other."""
+        module = self.module_of_checks("planning", "_check_enough_kv_cache_memory", "check_enough_kv_cache_memory")
+        inner, outer = module._check_enough_kv_cache_memory, module.check_enough_kv_cache_memory
+        pools._change_check(module)
+        self.assertIsNot(module._check_enough_kv_cache_memory, inner)
+        self.assertIs(module.check_enough_kv_cache_memory, outer)
+        importing = types.ModuleType("utils")
+        importing.check_enough_kv_cache_memory = outer
+        pools._change_check(importing)
+        self.assertIs(importing.check_enough_kv_cache_memory, outer)
+
+    def test_pools_of_two_models(self):
+        self.begin([tensor(1 << 30)])
+        self.begin([tensor(1 << 20)])
+        self.assertEqual([line.split("\t")[1] for line in self.lines().splitlines()], [str(1 << 30), str(1 << 20)])
+
+    def test_a_pool_without_tensors(self):
+        self.begin([])
+        self.assertEqual(self.lines().split("\t")[1], "0")
+
     def test_a_length_that_was_chosen_by_the_cache(self):
         self.begin([tensor(1 << 30)], original_max_model_len=-1)
         self.assertEqual(self.lines().split("\t")[7], "1")
@@ -78,6 +132,9 @@ class PoolsTest(unittest.TestCase):
         self.addCleanup(sys.modules.pop, "torch")
         self.begin([tensor(1 << 30)])
         self.assertEqual(self.lines().split("\t")[8], "3\n")
+        cuda.is_initialized = lambda: False  # the question would initialize it
+        self.begin([tensor(1 << 30)])
+        self.assertEqual(self.lines().split("\t")[-1], "-1\n")
 
     def test_a_pool_of_one_allocation_for_each_layer(self):
         del self.planner.get_kv_cache_capacity  # an older version, which prints the tokens by the concurrency

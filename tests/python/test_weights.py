@@ -49,8 +49,8 @@ class WeightsTest(unittest.TestCase):
         self.addCleanup(sys.modules.pop, weights.MODULE, None)
 
     def test_weights_have_their_paths(self):
-        told = {}
-        known = modules.Modules(lambda named, category: told.setdefault(category, []).extend(named))
+        named = {}
+        known = modules.Modules(lambda values, category: named.setdefault(category, []).extend(values))
         model = llama()
         projection = model._modules["model"]._modules["layers"]._modules["0"]._modules["self_attn"]._modules["qkv_proj"]
         replaced = Weight()
@@ -63,10 +63,10 @@ class WeightsTest(unittest.TestCase):
         weights.watch(known.look_at_moved)
         loader = sys.modules[weights.MODULE].BaseModelLoader()
         self.assertIs(loader.load_model(vllm_config=None, model_config=None), model)
-        self.assertEqual([name for name, _ in told["parameter"]], [
+        self.assertEqual([name for name, _ in named["parameter"]], [
             "model.embed_tokens.weight", "model.layers.0.self_attn.qkv_proj.weight",
             "model.layers.0.self_attn.qkv_proj.weight_scale", "model.layers.0.input_layernorm.weight"])
-        self.assertIs(dict(told["parameter"])["model.layers.0.self_attn.qkv_proj.weight"], replaced)
+        self.assertIs(dict(named["parameter"])["model.layers.0.self_attn.qkv_proj.weight"], replaced)
 
     def test_a_failure_is_the_programs(self):
         seen = []

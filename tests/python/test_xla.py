@@ -8,6 +8,7 @@ import sys
 import tempfile
 import types
 import unittest
+import unittest.mock
 
 sys.path.insert(0, sys.argv[1])
 from tidemark.serving import xla  # noqa: E402
@@ -80,6 +81,23 @@ class XlaTest(unittest.TestCase):
         text = self.report([Device({"peak_bytes_in_use": 700, "bytes_limit": 9000})])
         self.assertEqual(text, "device\t0\t700\t9000\t30\t-1\t1\t1\t\n")
 
+    def test_the_end_and_the_compiler_are_watched_once(self):
+        compiler = types.ModuleType("jax._src.compiler")
+        names = ("backend_compile_and_load", "backend_compile")  # by version
+        for name in names:
+            setattr(compiler, name, lambda executable: executable)
+        sys.modules["jax._src.compiler"] = compiler
+        self.addCleanup(sys.modules.pop, "jax._src.compiler")
+        ends = []
+        with unittest.mock.patch.object(xla.atexit, "register", ends.append):
+            xla.watch()
+            xla.watch()
+        self.addCleanup(xla._watched.clear)
+        self.assertEqual(ends, [xla._report])
+        for name, peak in zip(names, (10, 20)):
+            getattr(compiler, name)(Executable(peak))
+            self.assertEqual(xla._most, [peak])
+
     def test_an_allocator_without_figures(self):
         self.assertEqual(self.report([Device(None)]), "device\t0\t-1\t-1\t-1\t-1\t1\t1\t\n")
 
@@ -112,6 +130,8 @@ class XlaTest(unittest.TestCase):
         arrays = [array(5, INSIDE, TRAIN), array(7, MODULE), array(6, INSIDE, TRAIN, MODULE), types.SimpleNamespace(nbytes=1, block_until_ready=lambda: None),
                   array(99, MODULE, block_until_ready=fail)]
         text = self.report([Device({})], arrays)
+        arrays += [array(n, frame("other", "/home/me/other.py", n)) for n in (3, 4)]
+        self.assertEqual(len(self.report([Device({})], arrays).splitlines()), 4)
         self.assertEqual(text.splitlines()[1:], ["array\t11\t2\ttrain (train.py:12)", "array\t7\t1\ttrain.py:3", "array\t1\t1\t"])
 
     def test_a_request_without_room(self):
@@ -120,6 +140,8 @@ class XlaTest(unittest.TestCase):
 
     def test_messages(self):
         self.assertEqual(xla.asked_bytes("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 16.00GiB."), 16 << 30)
+        for unit, n_bytes in (("B", 1), ("KiB", 1 << 10), (" MiB", 1 << 20), ("TiB", 1 << 40)):
+            self.assertEqual(xla.asked_bytes(f"RESOURCE_EXHAUSTED: Failed to allocate 1.5{unit}"), int(1.5 * n_bytes))
         self.assertEqual(xla.asked_bytes("INVALID_ARGUMENT: allocate 16 bytes"), -1)
 
     def test_other_platforms_and_unused_devices(self):

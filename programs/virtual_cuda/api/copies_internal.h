@@ -1,9 +1,21 @@
-/* copies_internal.h - fills of lines, and the copies that other copies are made of. */
+/* copies_internal.h - boxes of memory, fills of lines, and the copies that other copies are made
+ * of. */
 #ifndef TIDE_VIRTUAL_CUDA_COPIES_INTERNAL_H
 #define TIDE_VIRTUAL_CUDA_COPIES_INTERNAL_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+/* cudaExtent: bytes, lines, layers. */
+typedef struct tide_vc_box {
+    size_t width, height, depth;
+} tide_vc_box;
+
+/* cudaPitchedPtr */
+typedef struct tide_vc_pitched {
+    void *address;
+    size_t pitch, x_bytes, y_rows;
+} tide_vc_pitched;
 
 /* n equal values of n_bytes each. */
 typedef struct tide_vc_pattern {

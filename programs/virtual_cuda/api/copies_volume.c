@@ -18,10 +18,6 @@ typedef struct volume {
     bool is_array;
 } volume;
 
-typedef struct box {
-    size_t width, height, depth; /* bytes, lines, layers */
-} box;
-
 enum { ANY_DIRECTION = 4 }; /* cudaMemcpyDefault */
 
 static char *layer_of(const volume *of, size_t z) {
@@ -29,19 +25,19 @@ static char *layer_of(const volume *of, size_t z) {
 }
 
 /* Layers follow each other without a gap, so the box is one rectangle. */
-static bool is_one(const volume *of, const box *size) {
+static bool is_one(const volume *of, const tide_vc_box *size) {
     return size->depth <= 1 || of->rows == size->height;
 }
 
 static int copy_lines(char *to, size_t to_pitch, const char *from, size_t from_pitch,
-                      const box *size, bool is_async, void *stream) {
+                      const tide_vc_box *size, bool is_async, void *stream) {
     return is_async ? cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, size->width, size->height,
                                         ANY_DIRECTION, stream)
                     : cudaMemcpy2D(to, to_pitch, from, from_pitch, size->width, size->height,
                                    ANY_DIRECTION);
 }
 
-static int copy(const char *call, const volume *to, const volume *from, const box *size,
+static int copy(const char *call, const volume *to, const volume *from, const tide_vc_box *size,
                 bool is_async, void *stream) {
     if (to->is_array || from->is_array) {
         tide_vc_refused(call, "arrays and textures are not simulated");
@@ -50,7 +46,7 @@ static int copy(const char *call, const volume *to, const volume *from, const bo
     if (to->base == NULL || from->base == NULL) {
         return TIDE_VC_INVALID_VALUE;
     }
-    box part = *size;
+    tide_vc_box part = *size;
     size_t n_parts = size->depth;
     if (is_one(to, size) && is_one(from, size)) {
         part.height = size->height * size->depth;
@@ -97,7 +93,7 @@ typedef struct side3 {
 
 typedef struct copy3 {
     side3 from, to;
-    box size;
+    tide_vc_box size;
 } copy3;
 _Static_assert(sizeof(copy3) == 200, "as in NVIDIA's header");
 
@@ -128,7 +124,7 @@ static volume of_side3(const side3 *from) {
 static int driver_copy2(const char *call, const copy2 *what, bool is_async, void *stream) {
     volume to = of_side2(&what->to);
     volume from = of_side2(&what->from);
-    box size = {what->width, what->height, 1};
+    tide_vc_box size = {what->width, what->height, 1};
     return copy(call, &to, &from, &size, is_async, stream);
 }
 
@@ -168,24 +164,20 @@ TIDE_VC_EXPORT int cuMemcpy3DPeerAsync(const copy3 *what, void *stream) {
 
 /* ---- the runtime ---- */
 
-/* cudaPos, cudaPitchedPtr */
+/* cudaPos */
 typedef struct place {
     size_t x, y, z;
 } place;
-typedef struct pitched {
-    void *address;
-    size_t pitch, x_bytes, y_rows;
-} pitched;
 
 /* cudaMemcpy3DParms. */
 typedef struct runtime_copy3 {
     const void *from_array;
     place from_at;
-    pitched from;
+    tide_vc_pitched from;
     const void *to_array;
     place to_at;
-    pitched to;
-    box size;
+    tide_vc_pitched to;
+    tide_vc_box size;
     int kind;
 } runtime_copy3;
 
@@ -193,16 +185,16 @@ typedef struct runtime_copy3 {
 typedef struct peer_copy3 {
     const void *from_array;
     place from_at;
-    pitched from;
+    tide_vc_pitched from;
     int from_device;
     const void *to_array;
     place to_at;
-    pitched to;
+    tide_vc_pitched to;
     int to_device;
-    box size;
+    tide_vc_box size;
 } peer_copy3;
 
-static volume of_pitched(const pitched *of, const place *at, const void *array) {
+static volume of_pitched(const tide_vc_pitched *of, const place *at, const void *array) {
     return (volume){of->address, of->pitch, of->y_rows, at->x, at->y, at->z, array != NULL};
 }
 
@@ -300,7 +292,8 @@ TIDE_VC_EXPORT int cudaMemset2D(void *to, size_t pitch, int value, size_t width,
     return cudaMemset2DAsync(to, pitch, value, width, height, NULL);
 }
 
-TIDE_VC_EXPORT int cudaMemset3DAsync(pitched to, int value, box size, void *stream) {
+TIDE_VC_EXPORT int cudaMemset3DAsync(tide_vc_pitched to, int value, tide_vc_box size,
+                                     void *stream) {
     volume of = of_pitched(&to, &(place){0, 0, 0}, NULL);
     int status = TIDE_VC_OK;
     for (size_t z = 0; z < size.depth && status == TIDE_VC_OK; z++) {
@@ -310,7 +303,7 @@ TIDE_VC_EXPORT int cudaMemset3DAsync(pitched to, int value, box size, void *stre
     return status;
 }
 
-TIDE_VC_EXPORT int cudaMemset3D(pitched to, int value, box size) {
+TIDE_VC_EXPORT int cudaMemset3D(tide_vc_pitched to, int value, tide_vc_box size) {
     return cudaMemset3DAsync(to, value, size, NULL);
 }
 

@@ -5,6 +5,7 @@
 #include "programs/virtual_cuda/card/account.h"
 #include "programs/wire/python_package.h"
 #include "programs/virtual_cuda/card/blocks.h"
+#include "programs/virtual_cuda/api/copies_internal.h"
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/launches/launch_log.h"
 #include "programs/virtual_cuda/card/machine.h"
@@ -82,21 +83,12 @@ TIDE_VC_EXPORT int cudaMallocPitch(void **ret_address, size_t *ret_pitch, size_t
     return allocate(ret_address, *ret_pitch * height);
 }
 
-/* cudaPitchedPtr and cudaExtent, which is passed by value. */
-typedef struct pitched {
-    void *address;
-    size_t pitch, x_bytes, y_rows;
-} pitched;
-typedef struct extent {
-    size_t width, height, depth;
-} extent;
-
-TIDE_VC_EXPORT int cudaMalloc3D(pitched *ret_pitched, extent size) {
+TIDE_VC_EXPORT int cudaMalloc3D(tide_vc_pitched *ret_pitched, tide_vc_box size) {
     size_t n_rows = size.height;
     if (size.depth > 0 && n_rows > SIZE_MAX / size.depth) {
         return tide_vc_fail(TIDE_VC_INVALID_VALUE);
     }
-    pitched made = {.x_bytes = size.width, .y_rows = size.height};
+    tide_vc_pitched made = {.x_bytes = size.width, .y_rows = size.height};
     int status = cudaMallocPitch(&made.address, &made.pitch, size.width, n_rows * size.depth);
     if (status == TIDE_VC_OK) {
         *ret_pitched = made;

@@ -9,6 +9,7 @@
 #include "programs/virtual_cuda/card/account.h"
 #include "programs/virtual_cuda/nccl/job.h"
 #include "programs/virtual_cuda/nccl/ledger.h"
+#include "programs/virtual_cuda/process/inexact.h"
 
 enum { NODE_RANKS = 8 }; /* of a larger world, as programs/step_time/link.c places them */
 
@@ -51,8 +52,10 @@ void tide_vc_charges_begin(tide_vc_communicator *comm, const tide_vc_communicato
     }
     charges->peers = calloc((size_t)comm->n_ranks, sizeof(*charges->peers));
     if (charges->peers == NULL || !is_in_one_node(comm)) {
+        tide_vc_inexact("NCCL", "its buffers between nodes are unknown and counted as 0");
         return;
     }
+    tide_vc_inexact("NCCL", "its buffers on the card are a model");
     const tide_vc_card *card = tide_vc_card_of(comm->device);
     tide_vc_nccl_place place = {.capability = 10 * card->major + card->minor,
                                 .n_links = tide_time_n_links(card->card->name),

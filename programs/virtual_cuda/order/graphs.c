@@ -279,20 +279,25 @@ typedef struct executable {
     unsigned long long flags; /* as the program passed them */
 } executable;
 
+static int copy_parts(const tide_vc_graph *graph, tide_vc_graph_parts *ret_parts) {
+    pthread_mutex_lock(&lock);
+    int status = tide_vc_graph_parts_copy(ret_parts, &graph->parts);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
 TIDE_VC_EXPORT int cudaGraphInstantiateWithFlags(void **ret_executable, void *graph,
                                                  unsigned long long flags) {
     executable *made = malloc(sizeof(*made));
     if (made == NULL) {
         return tide_vc_fail(tide_vc_host_failed(GRAPH));
     }
-    made->flags = flags;
-    pthread_mutex_lock(&lock);
-    int status = tide_vc_graph_parts_copy(&made->parts, &((const tide_vc_graph *)graph)->parts);
-    pthread_mutex_unlock(&lock);
+    int status = copy_parts(graph, &made->parts);
     if (status != TIDE_VC_OK) {
         free(made);
         return tide_vc_fail(status);
     }
+    made->flags = flags;
     *ret_executable = made;
     return TIDE_VC_OK;
 }
@@ -329,14 +334,12 @@ TIDE_VC_EXPORT int cudaGraphClone(void **ret_clone, void *graph) {
     if (made == NULL) {
         return tide_vc_fail(tide_vc_host_failed(GRAPH));
     }
-    made->id = tide_vc_graph_number();
-    pthread_mutex_lock(&lock);
-    int status = tide_vc_graph_parts_copy(&made->parts, &((const tide_vc_graph *)graph)->parts);
-    pthread_mutex_unlock(&lock);
+    int status = copy_parts(graph, &made->parts);
     if (status != TIDE_VC_OK) {
         free(made);
         return tide_vc_fail(status);
     }
+    made->id = tide_vc_graph_number();
     *ret_clone = made;
     return TIDE_VC_OK;
 }

@@ -36,7 +36,7 @@ def _change_worker(module):
     @functools.wraps(begin)
     def call(self, kv_cache_config, *arguments, **named):
         result = begin(self, kv_cache_config, *arguments, **named)
-        _report_pool(self.vllm_config, kv_cache_config)
+        _report_pool(self, kv_cache_config)
         return result
 
     worker.initialize_from_config = call
@@ -64,9 +64,10 @@ def _watched(check):
 
 
 @quietly
-def _report_pool(vllm_config, kv_cache_config):
+def _report_pool(worker, kv_cache_config):
     from vllm.v1.core import kv_cache_utils
 
+    vllm_config = worker.vllm_config
     model = vllm_config.model_config
     n_tokens, n_requests = _capacity(kv_cache_utils, vllm_config, kv_cache_config)
     is_fitted = getattr(model, "original_max_model_len", None) == -1

@@ -16,6 +16,7 @@ for name, facts in {
     "xla": {"xla": [card, {**card, "card": 1, "peak_bytes": 1 << 30}, arrays]},
     "xla_full": {"xla": [{**card, "asked_bytes": 16 << 30, "place": "main (train.py:10)"}]},
     "platform": {"xla": [{"card": 0, "program_bytes": 2919235788}]},
+    "unknown": {"kv_pools": [{**pool, "card": -1, "fitted": True}]},
     "none": {},
 }.items():
     json.dump({**made, **facts}, open(f"{name}.json", "w"))
@@ -23,7 +24,7 @@ made["devices"][0].update(kind="cuda")
 json.dump({**made, "xla": [card]}, open("gpu.json", "w"))
 END
 tidemark explain none.json >none.txt
-for name in pool small xla xla_full platform gpu; do
+for name in pool small unknown xla xla_full platform gpu; do
     tidemark explain $name.json | diff none.txt - | sed -n "s/^>/$name:/p"
     tidemark explain $name.json --format json | jq -c '.sentences | keys_unsorted'
 done
@@ -32,3 +33,8 @@ tidemark explain pool.json --format json | jq -c '.tables.kv_pools.rows'
 tidemark summary pool.json --table kv_pools
 tidemark explain xla.json --format json | jq -c '.tables.xla.rows'
 tidemark summary xla.json --table xla
+# What ended the program comes before a request that failed, which may have been an attempt.
+python3 "$golden/snapshots/make_training.py" oom >made.pickle
+tidemark export --to tidemark made.pickle -o made.json >/dev/null
+jq -c --slurpfile small small.json '.kv_pools = $small[0].kv_pools' made.json >oom.json
+tidemark explain oom.json --format json | jq -c '.sentences | keys_unsorted'

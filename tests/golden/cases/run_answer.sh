@@ -43,10 +43,12 @@ assumed_ranks)
         sed -i "s/\"rank\": -1/\"rank\": $((pid - 11)), \"world_size\": 2/" "$TIDEMARK_RUN_FOLDER/$pid.json"
         printf 'moe.py:9\tmask\t%d\t4216\t16384\t48\t2048\t%d\n' $((3985 + pid)) $((pid << 33)) >"$TIDEMARK_RUN_FOLDER/$pid.assumed"
     done ;;
-pools) # PID.pool: the caches of keys and values of two equal workers, and of another server
+pools) # PID.pool: the caches of keys and values of two equal workers, and of others that differ in one figure
     leave 11 "" "$(card 10 20)"
     for pid in 11 12; do printf 'vLLM\t62352261120\t475616\t131072\t-1\t-1\t363\t0\t0\n' >"$TIDEMARK_RUN_FOLDER/$pid.pool"; done
-    printf 'vLLM\t1073741824\t8192\t4096\t-1\t-1\t200\t1\t-1\nhalf a row' >"$TIDEMARK_RUN_FOLDER/13.pool" ;;
+    printf 'vLLM\t1073741824\t8192\t4096\t-1\t-1\t200\t1\t-1\nhalf a row' >"$TIDEMARK_RUN_FOLDER/13.pool"
+    printf 'vLLM\t62352261120\t475600\t131072\t-1\t-1\t363\t0\t0\nvLLM\t62352265216\t475616\t131072\t-1\t-1\t363\t0\t0\n' >"$TIDEMARK_RUN_FOLDER/14.pool"
+    printf 'vLLM\t62352261120\t475616\t65536\t-1\t-1\t725\t0\t0\n' >"$TIDEMARK_RUN_FOLDER/15.pool" ;;
 small_pool)
     leave 11 "RuntimeError: Engine core initialization failed" "$(card 10 20)"
     printf 'vLLM\t6259914997\t-1\t%d\t65536\t8589934592\t-1\t0\t-1\n' "$2" >"$TIDEMARK_RUN_FOLDER/12.pool"

@@ -32,6 +32,9 @@ run --device virtual:h100-80x2 -- python3 program.py 2 ask 100
 run --device virtual:h100-80x2 -- python3 program.py 2 ask 2000
 run --device virtual:h100-80x2 --nccl-bytes 1GiB -- python3 program.py 2
 run --device virtual:h100-80x2 --nccl-bytes 0 -- python3 program.py 2
+# The snapshot has it, for other commands.
+tidemark run --device virtual:h100-80x2 -o failed.json.gz -- python3 program.py 2 ask 100 >/dev/null 2>&1
+tidemark explain failed.json.gz | grep NCCL
 # Cells of a sweep are not charged: what is left is the card's total, less the context and the program's block.
 tidemark sweep --device virtual:h100-80x2 --set n=2 -o rows.jsonl --format json -- python3 program.py '{n}' 2>/dev/null |
     jq -c '.tables.cells.rows[] | [.outcome, .margin_bytes]'

@@ -50,10 +50,27 @@ static tide_status make(const tide_run_call *rows, size_t n_rows, size_t n_cut,
     tide_left_assumed assumed[] = {{7, {"loss.py:31", "mask", 1, 2, 8, 3, 4, 24}},
                                    {8, {"other.py:1", "mask", 1, 2, 8, 3, 4, 24}},
                                    {7, {"train.py:12", "truth value", 0, 1, 0, 3, 0, 0}}};
-    const tide_left_list list = {.assumed = assumed, .n_assumed = 3};
+    /* Process 8 has a document of its own, and process 9 has none. */
+    char library[] = "vLLM";
+    tide_left processes[] = {process, {.pid = 8, .calls_path = path}, {.pid = 9}};
+    tide_left_pool pools[] = {{7, {.library = library, .bytes = 70}},
+                              {8, {.library = "other", .bytes = 80}},
+                              {9, {.library = library, .bytes = 90, .asked_bytes = 99}}};
+    tide_left_xla xla[] = {{8, {.place = "other", .peak_bytes = 80}},
+                           {7, {.place = library, .peak_bytes = 70, .lacks_graphs = true}},
+                           {9, {.place = "engine", .peak_bytes = 90}}};
+    const tide_left_list list = {.assumed = assumed,
+                                 .n_assumed = 3,
+                                 .processes = processes,
+                                 .n_processes = 3,
+                                 .pools = pools,
+                                 .n_pools = 3,
+                                 .xla = xla,
+                                 .n_xla = 3};
     const tide_launch_config config = {.cards = "h100-80+a100-40"};
     tide_status status = tide_launch_document(&process, &list, &config, ret_snapshot, error);
     (void)unlink(path);
+    library[0] = '?'; /* the document has copies */
     return status;
 }
 
@@ -128,6 +145,26 @@ static void assumed_values_are_rows(void **state) {
     assert_int_equal(snapshot->assumed[0].all_bytes, 24);
     assert_string_equal(snapshot->assumed[1].place, "train.py:12");
     assert_int_equal(snapshot->assumed[1].given_most, 1);
+    tide_snapshot_destroy(snapshot);
+}
+
+/* Those of the process itself, and of a process without a document. */
+static void what_servers_report_are_rows(void **state) {
+    (void)state;
+    const tide_run_call row = {.time_ns = 60, .address = 4096, .n_bytes = 3, .action = 1};
+    tide_snapshot *snapshot = NULL;
+    tide_error error = {""};
+    assert_int_equal(make(&row, 1, 0, &snapshot, &error), TIDE_OK);
+    assert_int_equal(snapshot->n_kv_pools, 2);
+    assert_string_equal(snapshot->kv_pools[0].library, "vLLM");
+    assert_int_equal(snapshot->kv_pools[0].bytes, 70);
+    assert_int_equal(snapshot->kv_pools[1].bytes, 90);
+    assert_int_equal(snapshot->kv_pools[1].asked_bytes, 99);
+    assert_int_equal(snapshot->n_xla, 2);
+    assert_string_equal(snapshot->xla[0].place, "vLLM");
+    assert_int_equal(snapshot->xla[0].peak_bytes, 70);
+    assert_true(snapshot->xla[0].lacks_graphs);
+    assert_string_equal(snapshot->xla[1].place, "engine");
     tide_snapshot_destroy(snapshot);
 }
 
@@ -228,6 +265,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_block_is_a_segment),
         cmocka_unit_test(assumed_values_are_rows),
+        cmocka_unit_test(what_servers_report_are_rows),
         cmocka_unit_test(it_is_a_snapshot),
         cmocka_unit_test(more_streams_than_a_row_can_number),
         cmocka_unit_test(a_file_without_rows_or_with_half_a_row_is_read),

@@ -133,6 +133,10 @@ static void xla_gets_flags_on_a_virtual_card(void **state) {
     assert_int_equal(setenv("XLA_FLAGS", "--xla_gpu_autotune_level=4", 1), 0);
     make(&config);
     expect("XLA_FLAGS", "--xla_gpu_autotune_level=4 --xla_gpu_enable_command_buffer=");
+    static char flags[4 * TIDE_LAUNCH_PATH_BYTES];
+    memset(flags, 'x', sizeof(flags) - 1);
+    assert_int_equal(setenv("XLA_FLAGS", flags, 1), 0);
+    assert_null(tide_launch_environment(&launch, &config)); /* no room: nothing is cut off */
     assert_int_equal(unsetenv("XLA_FLAGS"), 0);
 }
 

@@ -82,17 +82,18 @@ static void test_assumed_values_are_sorted(void **state) {
     tide_left_fini(&list);
 }
 
-/* A pool, and half a row. One that was too small did not end the program. */
+/* Two pools, and half a row. One that was too small did not end the program. */
 static void test_pools_are_read(void **state) {
     (void)state;
     tide_left_list list;
     tide_error error = {""};
-    write_card("9.pool", "vLLM\t5000000000\t-1\t47744\t65536\t8000000000\t-1\t0\t-1\n");
+    write_card("9.pool", "vLLM\t5000000000\t-1\t47744\t65536\t8000000000\t-1\t0\t-1\n"
+                         "vLLM\t1\t2\t3\t-1\t-1\t-1\t-1\t-1\n");
     write_card("7.pool", "vLLM\t60000000000\t475616\t131072\t-1\t-1\t363\t1\t2\nvLLM\t6");
     for (int status = 0; status < 2; status++) {
         launch.exit_status = status; /* it asked for less, and then failed for another reason */
         assert_int_equal(tide_left_read(&launch, &list, &error), TIDE_OK);
-        assert_int_equal(list.n_pools, 1);
+        assert_int_equal(list.n_pools, 2);
         tide_left_fini(&list);
     }
     assert_int_equal(tide_left_read(&launch, &list, &error), TIDE_OK);
@@ -106,6 +107,9 @@ static void test_pools_are_read(void **state) {
     assert_int_equal(row->n_requests_percent, 363);
     assert_true(row->is_fitted);
     assert_int_equal(row->card, 2);
+    assert_int_equal(list.pools[1].pid, 9);
+    assert_int_equal(list.pools[1].row.bytes, 1);
+    assert_false(list.pools[1].row.is_fitted);
     tide_left_fini(&list);
 }
 

@@ -230,24 +230,30 @@ int cudnnSetPooling2dDescriptor(window *pooling, int mode, int nan, int h, int w
                                        (const int[]){pad_h, pad_w}, (const int[]){step_h, step_w});
 }
 
-/* The windows along one dimension: 1 + (length + 2 pad - window) / step. */
-static int n_windows(int length, int pad, int window_length, int step) {
-    return step > 0 ? 1 + (length + 2 * pad - window_length) / step : 0;
+/* The shape of an output of windows that reach that far along each dimension, the first two left
+ * out: 1 + (length + 2 pad - reach) / step windows. */
+static int find_output(const window *of, const shape *x, int n_channels, const int *reaches, int n,
+                       int *ret_lengths) {
+    ret_lengths[0] = x->lengths[0];
+    ret_lengths[1] = n_channels;
+    for (int i = 2; i < n; i++) {
+        int step = of->steps[i - 2];
+        int room = x->lengths[i] + 2 * of->pads[i - 2] - reaches[i - 2];
+        ret_lengths[i] = step > 0 ? 1 + room / step : 0;
+    }
+    return CUDNN_OK;
 }
 
 int cudnnGetConvolutionNdForwardOutputDim(const window *convolution, const shape *x, const shape *w,
                                           int n, int *ret_lengths) {
+    int reaches[MOST_WINDOW];
     if (n < 2 || n > x->n_dimensions || n > w->n_dimensions || n - 2 > MOST_WINDOW) {
         return CUDNN_BAD_PARAM;
     }
-    ret_lengths[0] = x->lengths[0];
-    ret_lengths[1] = w->lengths[0];
     for (int i = 2; i < n; i++) {
-        int reach = (w->lengths[i] - 1) * convolution->dilations[i - 2] + 1;
-        ret_lengths[i] =
-            n_windows(x->lengths[i], convolution->pads[i - 2], reach, convolution->steps[i - 2]);
+        reaches[i - 2] = (w->lengths[i] - 1) * convolution->dilations[i - 2] + 1;
     }
-    return CUDNN_OK;
+    return find_output(convolution, x, w->lengths[0], reaches, n, ret_lengths);
 }
 
 int cudnnGetPoolingNdForwardOutputDim(const window *pooling, const shape *x, int n,
@@ -255,13 +261,7 @@ int cudnnGetPoolingNdForwardOutputDim(const window *pooling, const shape *x, int
     if (n < 2 || n > x->n_dimensions || n - 2 > MOST_WINDOW) {
         return CUDNN_BAD_PARAM;
     }
-    ret_lengths[0] = x->lengths[0];
-    ret_lengths[1] = x->lengths[1];
-    for (int i = 2; i < n; i++) {
-        ret_lengths[i] = n_windows(x->lengths[i], pooling->pads[i - 2], pooling->lengths[i - 2],
-                                   pooling->steps[i - 2]);
-    }
-    return CUDNN_OK;
+    return find_output(pooling, x, x->lengths[1], pooling->lengths, n, ret_lengths);
 }
 
 static int give4(int status, const int lengths[FOUR], int *ret_n, int *ret_c, int *ret_h,

@@ -273,7 +273,10 @@ static void what_llama_cpp_allocates(void **state) {
     assert_category(COMPUTE, MINE, NULL, "compute_buffer");
     assert_category(N("ggml_cuda_pool_vmm::alloc(unsigned long, unsigned long*)"), MINE, NULL,
                     "compute_buffer");
+    assert_category(N("ggml_backend_sched_alloc_graph"), MINE, NULL, "compute_buffer");
     assert_category(N("my_kv_cache()"), MINE, NULL, "unknown");
+    assert_category(N("my_model::load_tensors(int)"), MINE, NULL, "unknown");
+    assert_category(N("llama_model_base::print_info()"), MINE, NULL, "unknown");
 #undef N
 }
 
