@@ -88,6 +88,17 @@ def stub(scratch: Path) -> str:
     return str(scratch)
 
 
+def headers(scratch: Path, pytorch: Path) -> str:
+    """Headers of the libraries above the runtime, which not every toolkit has: those beside PyTorch. Others of theirs belong to another version."""
+    folder = scratch / "headers"
+    folder.mkdir(exist_ok=True)
+    for name in ("cublas", "curand", "cusolver", "cusparse"):
+        for header in pytorch.glob(f"lib/python3*/site-packages/nvidia/cu*/include/{name}*.h"):
+            if not (folder / header.name).exists():
+                (folder / header.name).symlink_to(header)
+    return str(folder)
+
+
 # ---- a row ----
 
 
@@ -110,9 +121,12 @@ def libraries_of(row: Row, chosen: argparse.Namespace) -> dict:
     return {"LD_LIBRARY_PATH": ":".join(map(str, found))}
 
 
-def settings_of(row: Row, folder: Path, scratch: Path) -> dict:
+def settings_of(row: Row, folder: Path, scratch: Path, pytorch: Path) -> dict:
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("TIDEMARK_", "PYTORCH_", "TORCH_", "CUDA_", "XLA_", "VLLM_"))}
-    own = {k: v.replace("{toolkit}", toolkit()).replace("{stub}", stub(scratch)) if "{toolkit}" in v else v for k, v in row.settings.items()}
+    words = {"{toolkit}": toolkit, "{stub}": lambda: stub(scratch), "{headers}": lambda: headers(scratch, pytorch)}
+    own = dict(row.settings)
+    for word, find in words.items():
+        own = {k: v.replace(word, find()) if word in v else v for k, v in own.items()}
     return kept | {"PYTHONDONTWRITEBYTECODE": "1", "NODE_PATH": str(folder / "node_modules"), "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"} | own
 
 
@@ -120,7 +134,7 @@ def run_row(row: Row, chosen: argparse.Namespace, folder: Path, scratch: Path) -
     """Exit status, output, what `tidemark run` and the program said on stderr. A program that takes too long is ended."""
     command = [str(chosen.tidemark), "run", "--device", row.device, "-o", "out.json.gz", *row.options, "--", *command_of(row, folder, scratch)]
     with open(scratch / "out", "wb") as out, open(scratch / "err", "wb") as err:
-        program = subprocess.Popen(command, cwd=scratch, env=settings_of(row, folder, scratch) | libraries_of(row, chosen), stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+        program = subprocess.Popen(command, cwd=scratch, env=settings_of(row, folder, scratch, chosen.pytorch) | libraries_of(row, chosen), stdin=subprocess.DEVNULL, stdout=out, stderr=err,
                                    start_new_session=True)
         try:
             status = program.wait(row.seconds)
