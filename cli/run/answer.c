@@ -237,9 +237,10 @@ static void add_verdict(const tide_run_answer *of, tide_run_place at, tide_text 
         tide_run_add_assumed_limit(of, to);
     }
     if (!has_failed && shares_host(of, at)) {
+        bool has_account = account_of(of, at)->total_bytes > 0;
         tide_text_add(
             to, " if the host and other programs use no more than %s of the memory that they share",
-            tide_bytes_format(tide_run_left_of(of, at), bytes));
+            has_account ? tide_bytes_format(tide_run_left_of(of, at), bytes) : "the rest");
     }
     tide_text_add(to, "%s ", has_failed ? "," : ":");
 }

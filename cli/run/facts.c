@@ -12,10 +12,11 @@ enum { MOST_SENTENCES = 8, SENTENCE_BYTES = 8192 };
 
 /* Whether the answer of a run has other lines for a sentence: it knows the card, PyTorch's own
  * counters, and what all processes assumed (assumed.c) or reported (pools.c). A caught failure has
- * none. */
-static bool has_other_words(const char *key, bool is_out) {
-    static const char *const BEGINNINGS[] = {"retries", "assumed", "refusal", "kv_pool", "xla"};
-    bool has_line = strcmp(key, "oom") == 0 && is_out;
+ * none, and only the verdict about a virtual card has what a server or XLA refused. */
+static bool has_other_words(const tide_run_answer *of, const char *key, bool is_out) {
+    static const char *const BEGINNINGS[] = {"retries", "assumed", "kv_pool", "xla"};
+    bool has_line = (strcmp(key, "oom") == 0 && is_out) ||
+                    (strcmp(key, "refusal") == 0 && of->config->cards != NULL);
     for (size_t i = 0; i < sizeof(BEGINNINGS) / sizeof(BEGINNINGS[0]); i++) {
         has_line = has_line || strncmp(key, BEGINNINGS[i], strlen(BEGINNINGS[i])) == 0;
     }
@@ -50,7 +51,7 @@ void tide_run_tell_facts(const tide_run_answer *of, tide_run_place at, bool is_o
     tide_arena_init(&arena, tide_hostmem_default());
     explain(of, at, &arena, &explained);
     for (size_t i = 0; explained.is_known && i < explained.n_sentences; i++) {
-        if (!has_other_words(explained.sentences[i].key, is_out)) {
+        if (!has_other_words(of, explained.sentences[i].key, is_out)) {
             tide_cli_note(TIDE_COMMAND_RUN, "%s", explained.sentences[i].text);
         }
     }
@@ -92,7 +93,7 @@ void tide_run_tell_rank_facts(const tide_run_answer *of) {
     for (size_t i = 0; i < sentences.n_rows && n < MOST_SENTENCES; i++) {
         char words[SENTENCE_BYTES];
         tide_text text = tide_text_in(words, sizeof(words));
-        if (!has_other_words(sentences.rows[i].key, true)) {
+        if (!has_other_words(of, sentences.rows[i].key, true)) {
             tide_rank_sentence_add(&sentences.rows[i], &text);
             tide_cli_note(TIDE_COMMAND_RUN, "%s", words);
             n++;

@@ -1,7 +1,5 @@
 /* The sentences about servers of language models and about XLA: how many tokens fit, and what a
  * program uses of the pool that the card sees. */
-#include <string.h>
-
 #include "cli/cli.h"
 #include "cli/run/internal.h"
 #include "common/hostmem.h"
@@ -17,17 +15,33 @@ static void print(const tide_text *line) {
 
 /* ---- caches of keys and values ---- */
 
-/* Ranks of one server have equal pools, each on its card. */
-static bool are_equal(const tide_snapshot_kv_pool *row, const tide_snapshot_kv_pool *other) {
-    return strcmp(other->library, row->library) == 0 && other->bytes == row->bytes &&
-           other->n_tokens == row->n_tokens && other->n_request_tokens == row->n_request_tokens;
+static bool has_equal_before(const tide_left_list *list, size_t i) {
+    for (size_t k = 0; k < i; k++) {
+        if (tide_serving_words_are_equal(&list->pools[i].row, &list->pools[k].row)) {
+            return true;
+        }
+    }
+    return false;
 }
 
-/* The rows from `from` on, and below `to`, that equal row i. */
-static size_t n_equal(const tide_left_list *list, size_t i, size_t from, size_t to) {
+/* Whether an equal row before k is of the same card: the program made the server again. */
+static bool is_again(const tide_left_list *list, size_t k) {
+    for (size_t i = 0; i < k; i++) {
+        if (list->pools[i].pid == list->pools[k].pid &&
+            list->pools[i].row.card == list->pools[k].row.card &&
+            tide_serving_words_are_equal(&list->pools[i].row, &list->pools[k].row)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The cards with a pool that equals row i. Each process numbers its cards itself. */
+static size_t count_cards(const tide_left_list *list, size_t i) {
     size_t n = 0;
-    for (size_t k = from; k < to; k++) {
-        n += are_equal(&list->pools[i].row, &list->pools[k].row);
+    for (size_t k = i; k < list->n_pools; k++) {
+        n += tide_serving_words_are_equal(&list->pools[i].row, &list->pools[k].row) &&
+             !is_again(list, k);
     }
     return n;
 }
@@ -36,9 +50,8 @@ void tide_run_tell_pools(const tide_run_answer *of) {
     for (size_t i = 0; i < of->list->n_pools; i++) {
         char line[LINE_BYTES];
         tide_text text = tide_text_in(line, sizeof(line));
-        if (n_equal(of->list, i, 0, i) == 0) {
-            tide_serving_words_add_pool(&of->list->pools[i].row,
-                                        n_equal(of->list, i, i, of->list->n_pools), &text);
+        if (!has_equal_before(of->list, i)) {
+            tide_serving_words_add_pool(&of->list->pools[i].row, count_cards(of->list, i), &text);
         }
         print(&text);
     }

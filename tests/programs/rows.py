@@ -42,7 +42,8 @@ class Row:
     """A program, and what its end must be.
 
     command      words after the environment's interpreter: its script in this folder, or "-m" and a module, and arguments
-    settings     variables of its environment; {toolkit} is the folder of the CUDA toolkit, {stub} one with a libcuda.so to link with
+    settings     variables of its environment; {toolkit} is the folder of the CUDA toolkit, {stub} one with a libcuda.so to link with,
+                 {headers} one with headers of cuBLAS and others
     printed      regular expressions that its output must have
     said         regular expressions that the answer of `tidemark run` must have
     never        texts that the answer must not have
@@ -70,6 +71,9 @@ V2 = {"VLLM_USE_FLASHINFER_SAMPLER": "0"}
 FITS = r"it fits virtual:h100-80\b"
 FAILS = r"it does not fit virtual:h100-80\b"
 TOOLKIT = {"CUDA_HOME": "{toolkit}", "CPATH": "{toolkit}/include", "LIBRARY_PATH": "{toolkit}/lib64:{stub}"}
+# FlashInfer's own norms are of CuTe DSL, whose runtime is linked in and stripped; those of CUDA are compiled at their first use.
+SGLANG = {"FLASHINFER_USE_CUDA_NORM": "1", "CUDA_HOME": "{toolkit}", "CPATH": "{toolkit}/include:{headers}",
+          "LIBRARY_PATH": "{toolkit}/lib64:{stub}"}
 LLAMA8B = ("vllm_request.py", "llama8b", "gpu_memory_utilization=0.95")
 # Without what FlashInfer would compile for many minutes.
 TWO = V2 | {"VLLM_ALLREDUCE_USE_FLASHINFER": "0"}
@@ -92,7 +96,7 @@ ROWS = (
     Row("vllm two cards compiled", "vllm", ("vllm_request.py", "tiny", "tensor_parallel_size=2", UNFUSED), "virtual:h100-80x2", TWO,
         printed=(r"tokens \[8\]",), said=(FITS, CARD_1, EACH), seconds=2400),
     Row("sglang tiny", "sglang", ("sglang_request.py", "tiny", "disable_cuda_graph=true", "attention_backend=triton", "sampling_backend=pytorch",
-                                    "watchdog_timeout=3000"), "virtual:rtx4090-24",
+                                    "watchdog_timeout=3000"), "virtual:rtx4090-24", SGLANG,
         printed=(r"tokens 8",), said=(r"it fits virtual:rtx4090\b",), seconds=1800),
     Row("llama.cpp", "llama", ("llama_cpp.js", "{folder}/tiny.gguf"), printed=(r"tokens [78]",), said=(FITS, r"By kind: .*KV cache")),
     Row("transformers generate", "models", ("transformers_generate.py",),

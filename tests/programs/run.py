@@ -4,7 +4,7 @@
 
 NAME is the beginning of a row's name. Packages are installed into folders of their own beside ENVIRONMENT, the first time
 that a row needs them. FILE keeps what was found, so a run that was interrupted goes on where it ended; a row runs again if
-tidemark, the row or its script has changed, or with --again. programs-NAME may be a link to another environment.
+tidemark, the row, its packages or a script has changed, or with --again. programs-NAME may be a link to another environment.
 """
 import argparse
 import hashlib
@@ -40,7 +40,10 @@ def last_line(text: str) -> str:
 
 def install(folder: Path, what: str, *command: str) -> None:
     print(f"installing {what} in {folder}", flush=True)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_SECONDS)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_SECONDS)
+    except (subprocess.TimeoutExpired, FileNotFoundError) as why:
+        raise Missing(f"{what} could not be installed: {why}") from why
     if done.returncode != 0:
         raise Missing(f"{what} could not be installed: {last_line(done.stderr)}")
 
@@ -84,8 +87,26 @@ def toolkit() -> str:
 
 def stub(scratch: Path) -> str:
     """As the toolkit's folder of stubs, which not every installation has."""
-    subprocess.run(["cc", "-shared", "-x", "c", os.devnull, "-Wl,-soname,libcuda.so.1", "-o", str(scratch / "libcuda.so")], check=True)
+    make("a libcuda.so to link with", "cc", "-shared", "-x", "c", os.devnull, "-Wl,-soname,libcuda.so.1", "-o", str(scratch / "libcuda.so"))
     return str(scratch)
+
+
+def headers(scratch: Path, pytorch: Path) -> str:
+    """Headers of the libraries above the runtime, which not every toolkit has: those beside PyTorch. Others of theirs belong to another version."""
+    folder = scratch / "headers"
+    folder.mkdir(exist_ok=True)
+    for name in ("cublas", "curand", "cusolver", "cusparse"):
+        for header in pytorch.glob(f"lib/python3*/site-packages/nvidia/cu*/include/{name}*.h"):
+            if not (folder / header.name).exists():
+                (folder / header.name).symlink_to(header)
+    return str(folder)
+
+
+def make(what: str, *command: str) -> None:
+    try:
+        subprocess.run(command, check=True, capture_output=True, text=True)
+    except (subprocess.CalledProcessError, FileNotFoundError) as why:
+        raise Missing(f"{what} could not be made: {why}") from why
 
 
 # ---- a row ----
@@ -96,7 +117,7 @@ def command_of(row: Row, folder: Path, scratch: Path) -> list:
     if row.program:
         return [row.program, *words]
     if row.environment != PYTORCH and ENVIRONMENTS[row.environment].tool == "npm":
-        subprocess.run([sys.executable, "-B", str(HERE / "tiny_gguf.py"), str(scratch / "tiny.gguf")], check=True)
+        make("a model", sys.executable, "-B", str(HERE / "tiny_gguf.py"), str(scratch / "tiny.gguf"))
         return ["node", *words]
     return [str(folder / "bin/python"), *words]
 
@@ -110,24 +131,36 @@ def libraries_of(row: Row, chosen: argparse.Namespace) -> dict:
     return {"LD_LIBRARY_PATH": ":".join(map(str, found))}
 
 
-def settings_of(row: Row, folder: Path, scratch: Path) -> dict:
+def settings_of(row: Row, folder: Path, scratch: Path, pytorch: Path) -> dict:
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("TIDEMARK_", "PYTORCH_", "TORCH_", "CUDA_", "XLA_", "VLLM_"))}
-    own = {k: v.replace("{toolkit}", toolkit()).replace("{stub}", stub(scratch)) if "{toolkit}" in v else v for k, v in row.settings.items()}
+    words = {"{toolkit}": toolkit, "{stub}": lambda: stub(scratch), "{headers}": lambda: headers(scratch, pytorch)}
+    own = dict(row.settings)
+    for word, find in words.items():
+        own = {k: v.replace(word, find()) if word in v else v for k, v in own.items()}
     return kept | {"PYTHONDONTWRITEBYTECODE": "1", "NODE_PATH": str(folder / "node_modules"), "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"} | own
+
+
+def wait_for(program: subprocess.Popen, seconds: float, grace: float = 60):
+    """The exit status of a program that leads its group; None: it took too long, and its group was ended."""
+    try:
+        return program.wait(seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(program.pid, signal.SIGTERM)
+    try:
+        program.wait(grace)
+    except subprocess.TimeoutExpired:
+        os.killpg(program.pid, signal.SIGKILL)
+        program.wait()
+    return None
 
 
 def run_row(row: Row, chosen: argparse.Namespace, folder: Path, scratch: Path) -> tuple:
     """Exit status, output, what `tidemark run` and the program said on stderr. A program that takes too long is ended."""
     command = [str(chosen.tidemark), "run", "--device", row.device, "-o", "out.json.gz", *row.options, "--", *command_of(row, folder, scratch)]
     with open(scratch / "out", "wb") as out, open(scratch / "err", "wb") as err:
-        program = subprocess.Popen(command, cwd=scratch, env=settings_of(row, folder, scratch) | libraries_of(row, chosen), stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+        program = subprocess.Popen(command, cwd=scratch, env=settings_of(row, folder, scratch, chosen.pytorch) | libraries_of(row, chosen), stdin=subprocess.DEVNULL, stdout=out, stderr=err,
                                    start_new_session=True)
-        try:
-            status = program.wait(row.seconds)
-        except subprocess.TimeoutExpired:
-            os.killpg(program.pid, signal.SIGTERM)
-            program.wait(60)
-            status = None
+        status = wait_for(program, row.seconds)
     return status, *((scratch / name).read_text(errors="replace") for name in ("out", "err"))
 
 
@@ -167,8 +200,9 @@ def digest_of_tidemark(tidemark: Path) -> str:
 
 
 def key_of(row: Row, tidemark: str) -> str:
-    scripts = "".join((HERE / word).read_text() for word in row.command if (HERE / word).is_file())
-    return hashlib.sha256(f"{tidemark} {row} {scripts}".encode()).hexdigest()[:16]
+    """Scripts import each other, so all of them count."""
+    scripts = "".join(script.read_text() for script in sorted(HERE.glob("*.*")) if script.name != "rows.py")
+    return hashlib.sha256(f"{tidemark} {row} {ENVIRONMENTS.get(row.environment)} {scripts}".encode()).hexdigest()[:16]
 
 
 def answer_lines(err: str) -> list:
@@ -183,7 +217,7 @@ def check(row: Row, chosen: argparse.Namespace) -> dict:
             folder = environment_of(row.environment, chosen.pytorch.parent, chosen.pytorch)
             started = time.monotonic()
             status, out, err = run_row(row, chosen, folder, Path(scratch))
-        except (Missing, subprocess.TimeoutExpired) as why:
+        except Missing as why:
             return {"verdict": "skipped", "why": [str(why)], "seconds": round(time.monotonic() - started), "answer": []}
         wrong = faults(row, status, out, err)
         if wrong:

@@ -1,12 +1,14 @@
 """run.py: what it takes for right and for wrong, and that each row can run."""
 import re
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 from rows import ENVIRONMENTS, PYTORCH, ROWS, Row  # noqa: E402
-from run import UNITS, faults, key_of, last_line  # noqa: E402
+from run import UNITS, faults, key_of, last_line, wait_for  # noqa: E402
 
 ANSWER = "the program's own line\ntidemark run: it fits virtual:h100-80: 57.90 GiB of the pool\n"
 ROW = Row("name", PYTORCH, ("aotinductor.py",), printed=(r"steps \d",), said=(r"it fits",), never=("does not fit",),
@@ -36,6 +38,16 @@ def check_keys():
     need(key_of(ROW, "a") != key_of(ROWS[0], "a"), "row")
 
 
+def check_ends():
+    """A program that takes too long is ended, also one that ignores SIGTERM."""
+    for command, by in (("echo ready; sleep 60", signal.SIGTERM), ("trap '' TERM; echo ready; sleep 60; sleep 60", signal.SIGKILL)):
+        program = subprocess.Popen(["sh", "-c", command], stdout=subprocess.PIPE, start_new_session=True)
+        while program.stdout.readline() != b"ready\n":
+            pass
+        need(wait_for(program, 0.2, 0.2) is None and program.returncode == -by, command, program.returncode)
+    need(wait_for(subprocess.Popen(["sh", "-c", "exit 3"], start_new_session=True), 60) == 3, "status")
+
+
 def check_rows():
     names = [row.name for row in ROWS]
     need(len(set(names)) == len(names), names)
@@ -49,5 +61,5 @@ def check_rows():
     need(set(ENVIRONMENTS) <= used, set(ENVIRONMENTS) - used)
 
 
-for check in (check_verdicts, check_keys, check_rows):
+for check in (check_verdicts, check_keys, check_ends, check_rows):
     check()

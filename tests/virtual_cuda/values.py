@@ -207,7 +207,20 @@ def saved():
     for is_zip in (True, False):
         torch.save({"weight": unknown}, io.BytesIO(), _use_new_zipfile_serialization=is_zip)
     assert set(sites().by_place) == before, set(sites().by_place) - before
+    saving, read = threading.Event(), threading.Event()
+
+    class File(io.BytesIO):
+        def write(self, data):
+            saving.set()
+            read.wait()
+            return super().write(data)
+
+    other = threading.Thread(target=torch.save, args=({"weight": unknown}, File()))
+    other.start()
+    saving.wait()
     unknown.cpu()
+    read.set()
+    other.join()
     assert {what for _, what in set(sites().by_place) - before} == {"values copied to the host"}
     print("saved")
 

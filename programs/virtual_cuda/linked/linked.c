@@ -201,7 +201,7 @@ static bool is_stripped(const char *path) {
 const char *tide_vc_linked_why(const void *code, char room[TIDE_VC_LINKED_WHY_BYTES]) {
     tide_vc_objects in = tide_vc_objects_find(code);
     runtime of = {.outcome = REPLACED};
-    if (in.object.path == NULL || !find_runtime(in.object.base, &of)) {
+    if (in.object.path == NULL || !find_runtime(in.object.base, &of) || of.outcome == NOT_TRIED) {
         return in.object.path != NULL && is_stripped(in.object.path)
                    ? "its file was stripped, so the functions to replace cannot be found"
                    : "its functions were not replaced when it was loaded";

@@ -99,13 +99,19 @@ def _unseen(function):
     return call
 
 
+class _Depth(threading.local):
+    """Of each thread: one may save a file while another one trains."""
+
+    depth = 0
+
+
 class Sites:
     """All of them. `rows` counts what depends on their numbers of rows."""
 
     def __init__(self):
         self.by_place = {}
         self.rows = rows.Watched()
-        self.n_quiet = 0  # depth of functions whose reads decide nothing
+        self.quiet = _Depth()  # of functions whose reads decide nothing
         self.is_waiting = False  # a loop that may wait was named
         self.n_steps = 0  # of the program's optimizers, and copies of the host's: what a loop that waits does not have
         self.n_inputs = lambda: 0  # the engine in C++ counts copies of the host's itself
@@ -147,7 +153,7 @@ class Sites:
             self._give(site, True)
 
     def _site(self, what):
-        if self.n_quiet:
+        if self.quiet.depth:
             return None
         key = (place(), what)
         site = self.by_place.get(key)
@@ -177,10 +183,10 @@ class Quietly:
         self.sites = sites
 
     def __enter__(self):
-        self.sites.n_quiet += 1
+        self.sites.quiet.depth += 1
 
     def __exit__(self, *_):
-        self.sites.n_quiet -= 1
+        self.sites.quiet.depth -= 1
 
 
 def place():

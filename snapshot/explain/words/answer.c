@@ -110,11 +110,22 @@ static tide_status say_refusal(tide_answer *answer, const tide_facts *facts, tid
     return say(answer, "refusal", words);
 }
 
+/* Whether an earlier row of the device equals row i: the program made the server again. */
+static bool is_again(const tide_facts *facts, size_t i) {
+    const tide_snapshot_kv_pool *rows = facts->snapshot->kv_pools;
+    for (size_t k = 0; k < i; k++) {
+        if (is_of_device(facts, rows[k].card) && tide_serving_words_are_equal(&rows[i], &rows[k])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static tide_status say_pools(tide_answer *answer, const tide_facts *facts, tide_text *words) {
     size_t n = 0;
     for (size_t i = 0; i < facts->snapshot->n_kv_pools && n < MOST_POOLS; i++) {
         const tide_snapshot_kv_pool *row = &facts->snapshot->kv_pools[i];
-        if (is_of_device(facts, row->card)) {
+        if (is_of_device(facts, row->card) && !is_again(facts, i)) {
             tide_serving_words_add_pool(row, 1, words);
             n += words->n_used > 0;
             TIDE_TRY(say(answer, "kv_pool", words));

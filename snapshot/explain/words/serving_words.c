@@ -1,19 +1,32 @@
 #include "snapshot/explain/words/serving_words.h"
 
+#include <string.h>
+
 #include "common/text/bytes.h"
 #include "common/text/count.h"
 #include "common/text/plural.h"
 
 /* ---- caches of keys and values ---- */
 
+/* Other rows say nothing: a program may write any. */
+static bool is_complete(const tide_snapshot_kv_pool *row) {
+    return row->library[0] != '\0' && row->bytes >= 0;
+}
+
 static bool is_too_small(const tide_snapshot_kv_pool *row) {
     return row->asked_bytes >= 0;
+}
+
+bool tide_serving_words_are_equal(const tide_snapshot_kv_pool *row,
+                                  const tide_snapshot_kv_pool *other) {
+    return strcmp(other->library, row->library) == 0 && other->bytes == row->bytes &&
+           other->n_tokens == row->n_tokens && other->n_request_tokens == row->n_request_tokens;
 }
 
 void tide_serving_words_add_pool(const tide_snapshot_kv_pool *row, size_t n_cards, tide_text *to) {
     char text[TIDE_BYTES_TEXT];
     char count[TIDE_COUNT_TEXT];
-    if (is_too_small(row)) {
+    if (is_too_small(row) || !is_complete(row)) {
         return;
     }
     tide_text_add(to, "The KV cache of %s has %s", row->library,
@@ -42,10 +55,11 @@ static void add_small_pool(const tide_snapshot_kv_pool *row, tide_text *to) {
     char asked[TIDE_BYTES_TEXT];
     char n_asked[TIDE_COUNT_TEXT];
     char n_request[TIDE_COUNT_TEXT];
-    tide_text_add(to,
-                  "the KV cache of %s is too small: a request of %s tokens needs %s, and %s are "
-                  "left for it",
-                  row->library, tide_count_format(row->n_asked_tokens, n_asked),
+    tide_text_add(to, "the KV cache of %s is too small: a request ", row->library);
+    if (row->n_asked_tokens >= 0) {
+        tide_text_add(to, "of %s tokens ", tide_count_format(row->n_asked_tokens, n_asked));
+    }
+    tide_text_add(to, "needs %s, and %s are left for it",
                   tide_bytes_format(row->asked_bytes, asked), tide_bytes_format(row->bytes, bytes));
     if (row->n_request_tokens > 0) {
         tide_text_add(to, "; %s estimates that a request of %s tokens fits", row->library,
@@ -60,7 +74,7 @@ static const tide_snapshot_kv_pool *small_pool(const tide_snapshot_kv_pool *rows
             return NULL;
         }
     }
-    return n > 0 ? &rows[0] : NULL;
+    return n > 0 && is_complete(&rows[0]) ? &rows[0] : NULL;
 }
 
 /* ---- XLA ---- */
@@ -161,7 +175,7 @@ void tide_serving_words_add_arrays(const tide_snapshot_xla *rows, size_t n, tide
     size_t n_places = 0;
     for (size_t i = 0; i < n; i++) {
         const tide_snapshot_xla *row = &rows[i];
-        if (!is_card(row) && row->place[0] != '\0') {
+        if (!is_card(row) && row->place[0] != '\0' && row->n_arrays >= 0) {
             tide_text_add(to, "%s%s in %lld %s of %s",
                           n_places++ == 0 ? "JAX held at the end: " : ", ",
                           tide_bytes_format(row->array_bytes, bytes), (long long)row->n_arrays,
@@ -182,7 +196,7 @@ void tide_serving_words_add_flags(const tide_snapshot_xla *rows, size_t n, tide_
     if (lacks_graphs || lacks_autotuning) {
         tide_text_add(to,
                       "XLA ran without %s%s%s: for a virtual card, tidemark adds %s%s%s to "
-                      "XLA_FLAGS, where your own values win.",
+                      "XLA_FLAGS unless you set a value.",
                       lacks_graphs ? "CUDA graphs" : "", lacks_both ? " and without " : "",
                       lacks_autotuning ? "autotuning" : "",
                       lacks_graphs ? "--xla_gpu_enable_command_buffer=" : "",

@@ -4,6 +4,7 @@
 #ifndef TIDE_SNAPSHOT_SERVING_WORDS_H
 #define TIDE_SNAPSHOT_SERVING_WORDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/text/text.h"
@@ -17,6 +18,10 @@ extern "C" {
  * up to 131,072 tokens (max_model_len), and 3.63 such requests fit together." `n_cards` have equal
  * ones. Nothing for a cache that is too small. */
 void tide_serving_words_add_pool(const tide_snapshot_kv_pool *row, size_t n_cards, tide_text *to);
+
+/* Ranks of one server have equal pools, each on its card. */
+bool tide_serving_words_are_equal(const tide_snapshot_kv_pool *row,
+                                  const tide_snapshot_kv_pool *other);
 
 /* What ended a program, "the KV cache of vLLM is too small: ..." or "XLA found no room for ...".
  * Returns false, and adds nothing, if neither did. `to` may be NULL. */

@@ -133,6 +133,31 @@ static void expect_refusal(const tide_snapshot_kv_pool *pools, size_t n_pools,
     assert_string_equal(found, words);
 }
 
+/* Files of other writers may lack figures. */
+static void a_row_without_figures_is_no_sentence(void **state) {
+    (void)state;
+    tide_snapshot_kv_pool row = POOL;
+    row.bytes = -1;
+    expect_pool(row, 1, "");
+    row = POOL;
+    row.library = "";
+    expect_pool(row, 1, "");
+    row = SMALL;
+    row.n_asked_tokens = -1;
+    row.n_request_tokens = -1;
+    expect_refusal(&row, 1, NULL, 0,
+                   "the KV cache of vLLM is too small: a request needs 8.00 GiB, and 5.00 GiB are "
+                   "left for it");
+    row.bytes = -1;
+    expect_refusal(&row, 1, NULL, 0, "");
+    tide_snapshot_xla arrays = ARRAYS;
+    arrays.n_arrays = -1;
+    char words[64] = "";
+    tide_text text = tide_text_in(words, sizeof(words));
+    tide_serving_words_add_arrays(&arrays, 1, &text);
+    assert_string_equal(words, "");
+}
+
 static void a_small_pool_is_a_refusal(void **state) {
     (void)state;
     tide_snapshot_kv_pool rows[] = {SMALL, SMALL};
@@ -232,12 +257,12 @@ static void flags_are_a_sentence(void **state) {
     static const char *const SENTENCES[] = {
         "",
         "XLA ran without CUDA graphs: for a virtual card, tidemark adds "
-        "--xla_gpu_enable_command_buffer= to XLA_FLAGS, where your own values win.",
+        "--xla_gpu_enable_command_buffer= to XLA_FLAGS unless you set a value.",
         "XLA ran without autotuning: for a virtual card, tidemark adds "
-        "--xla_gpu_autotune_level=0 to XLA_FLAGS, where your own values win.",
+        "--xla_gpu_autotune_level=0 to XLA_FLAGS unless you set a value.",
         "XLA ran without CUDA graphs and without autotuning: for a virtual card, tidemark adds "
-        "--xla_gpu_enable_command_buffer= and --xla_gpu_autotune_level=0 to XLA_FLAGS, where your "
-        "own values win."};
+        "--xla_gpu_enable_command_buffer= and --xla_gpu_autotune_level=0 to XLA_FLAGS unless you "
+        "set a value."};
     for (int i = 0; i < 4; i++) {
         tide_snapshot_xla row = CARD;
         char words[512];
@@ -254,6 +279,7 @@ int main(void) {
         cmocka_unit_test(every_member_returns_from_a_file),
         cmocka_unit_test(a_pool_is_a_sentence),
         cmocka_unit_test(a_small_pool_is_a_refusal),
+        cmocka_unit_test(a_row_without_figures_is_no_sentence),
         cmocka_unit_test(a_request_without_room_is_a_refusal),
         cmocka_unit_test(a_card_is_a_sentence),
         cmocka_unit_test(cards_without_a_count),
