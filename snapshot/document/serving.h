@@ -42,6 +42,13 @@ typedef struct tide_snapshot_xla {
     bool lacks_autotuning; /* and the choice of kernels by time */
 } tide_snapshot_xla;
 
+/* A row without figures. */
+#define TIDE_SNAPSHOT_NO_XLA                                                                       \
+    {                                                                                              \
+        .place = "", .array_bytes = -1, .n_arrays = -1, .card = -1, .peak_bytes = -1,              \
+        .limit_bytes = -1, .program_bytes = -1, .asked_bytes = -1                                  \
+    }
+
 #ifdef __cplusplus
 }
 #endif

@@ -136,14 +136,7 @@ void tide_read_document_kv_pools(tide_reader *reader, void *object) {
 }
 
 void tide_read_document_xla(tide_reader *reader, void *object) {
-    static const tide_snapshot_xla EMPTY = {.place = "",
-                                            .array_bytes = -1,
-                                            .n_arrays = -1,
-                                            .card = -1,
-                                            .peak_bytes = -1,
-                                            .limit_bytes = -1,
-                                            .program_bytes = -1,
-                                            .asked_bytes = -1};
+    static const tide_snapshot_xla EMPTY = TIDE_SNAPSHOT_NO_XLA;
     static const tide_row_rule RULE = {.limit = MAX_XLA,
                                        .row_bytes = sizeof(EMPTY),
                                        .empty = &EMPTY,

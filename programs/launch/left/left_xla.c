@@ -30,14 +30,8 @@ static bool parse(const char *line, tide_snapshot_xla *ret) {
         }
         line++;
     }
-    *ret = (tide_snapshot_xla){.place = line,
-                               .array_bytes = -1,
-                               .n_arrays = -1,
-                               .card = -1,
-                               .peak_bytes = -1,
-                               .limit_bytes = -1,
-                               .program_bytes = -1,
-                               .asked_bytes = -1};
+    *ret = (tide_snapshot_xla)TIDE_SNAPSHOT_NO_XLA;
+    ret->place = line;
     if (is_device) {
         ret->card = numbers[0];
         ret->peak_bytes = numbers[1];
