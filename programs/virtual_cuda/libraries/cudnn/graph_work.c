@@ -20,6 +20,7 @@ static int64_t number_in(const descriptor *object, int name, size_t n_bytes) {
 
 static void read_tensor(const descriptor *object, tide_vc_cudnn_work *to) {
     const attribute *lengths = tide_vc_cudnn_find(object, TENSOR_LENGTHS);
+    const attribute *steps = tide_vc_cudnn_find(object, TENSOR_STEPS);
     tide_vc_cudnn_tensor *tensor = &to->tensor;
     if (lengths == NULL || lengths->n_values > CUDNN_MOST_DIMENSIONS) {
         return;
@@ -28,6 +29,12 @@ static void read_tensor(const descriptor *object, tide_vc_cudnn_work *to) {
     tensor->type = (int)number_in(object, TENSOR_TYPE, sizeof(int));
     tensor->n_dimensions = (int)lengths->n_values;
     memcpy(tensor->lengths, lengths->values, (size_t)lengths->n_values * sizeof(int64_t));
+    if (steps != NULL && steps->n_values == lengths->n_values) {
+        int64_t values[CUDNN_MOST_DIMENSIONS] = {0};
+        memcpy(values, steps->values, (size_t)steps->n_values * sizeof(int64_t));
+        tensor->is_channels_last =
+            tide_vc_cudnn_is_channels_last(tensor->lengths, values, tensor->n_dimensions);
+    }
     bool is_in_memory =
         number_in(object, TENSOR_IS_VIRTUAL, 1) == 0 && number_in(object, TENSOR_IS_VALUE, 1) == 0;
     tensor->n_bytes = is_in_memory ? tide_vc_cudnn_type_bytes(tensor->type) : 0;

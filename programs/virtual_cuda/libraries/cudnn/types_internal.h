@@ -15,4 +15,7 @@ bool tide_vc_cudnn_convolution(const tide_vc_cudnn_tensor *input,
                                const tide_vc_cudnn_tensor *filter,
                                const tide_vc_cudnn_tensor *output, tide_run_launch *row);
 
+/* Whether the values of a place are next to each other. Unknown for one channel: false. */
+bool tide_vc_cudnn_is_channels_last(const int64_t *lengths, const int64_t *steps, int n);
+
 #endif

@@ -69,10 +69,14 @@ enum { FMA_MATH = 3 }; /* cudnnMathType_t: no tensor cores for fp32 */
 static tide_vc_cudnn_tensor tensor_of(const shape *from) {
     tide_vc_cudnn_tensor tensor = {.type = from->type, .n_dimensions = from->n_dimensions};
     tensor.n_bytes = (uint64_t)tide_vc_cudnn_type_bytes(from->type);
+    int64_t steps[CUDNN_MOST_DIMENSIONS] = {0};
     for (int i = 0; i < from->n_dimensions && i < CUDNN_MOST_DIMENSIONS; i++) {
+        steps[i] = from->steps[i];
         tensor.lengths[i] = from->lengths[i];
         tensor.n_bytes *= from->lengths[i] > 0 ? (uint64_t)from->lengths[i] : 0;
     }
+    tensor.is_channels_last =
+        tide_vc_cudnn_is_channels_last(tensor.lengths, steps, tensor.n_dimensions);
     return tensor;
 }
 

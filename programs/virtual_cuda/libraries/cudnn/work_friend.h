@@ -19,6 +19,7 @@ typedef struct tide_vc_cudnn_tensor {
     int type, n_dimensions; /* cudnnDataType_t */
     int64_t lengths[CUDNN_MOST_DIMENSIONS];
     uint64_t n_bytes; /* in memory; 0: it exists only inside a kernel, or is one value */
+    bool is_channels_last;
 } tide_vc_cudnn_tensor;
 
 /* The work that a descriptor describes: a tensor, an operation, or all operations of a graph. */
