@@ -56,16 +56,16 @@ void tide_time_words_step(const tide_time_forecast *of, char ret_words[TIDE_TIME
         return;
     }
     bool says_one = of->limit == TIDE_TIME_GPU_BOUND || tide_time_is_calibrated(of);
+    tide_text_add(&to, "GPU busy %s ms (%s to %s) in %s, ", as_ms(of->likely.busy_us, one),
+                  as_ms(of->low.busy_us, low), as_ms(of->high.busy_us, high), what);
     if (says_one) {
-        tide_text_add(&to, "%s takes %s ms (%s to %s)", what, as_ms(of->likely.total_us, one),
+        tide_text_add(&to, "which takes %s ms (%s to %s)", as_ms(of->likely.total_us, one),
                       as_ms(of->low.total_us, low), as_ms(of->high.total_us, high));
     } else {
-        tide_text_add(&to, "%s takes ", what);
+        tide_text_add(&to, "which takes ");
         add_range(&to, of);
     }
-    tide_text_add(&to, ": GPU busy %s ms (%s to %s)", as_ms(of->likely.busy_us, one),
-                  as_ms(of->low.busy_us, low), as_ms(of->high.busy_us, high));
-    tide_text_add(&to, ", host %s ms", as_ms(of->likely.host_us, one));
+    tide_text_add(&to, ": host %s ms", as_ms(of->likely.host_us, one));
     add_bound(&to, of);
     if (of->utilisation >= 0.0 && says_one) {
         tide_text_add(&to, "; model FLOPs utilisation %.0f %%", 100.0 * of->utilisation);
@@ -160,8 +160,18 @@ void tide_time_words_basis(const tide_time_forecast *of, char ret_words[TIDE_TIM
     }
 }
 
+/* Other programs slowed the host down: the largest share of its time that needs no word. */
+#define USUAL_WAITING 0.1
+
 void tide_time_words_host(const tide_time_forecast *of, char ret_words[TIDE_TIME_WORDS]) {
     tide_time_host_words(&of->host, of->has_own_card, ret_words);
+    size_t n = strlen(ret_words);
+    if (of->waited_share > USUAL_WAITING) {
+        (void)snprintf(ret_words + n, TIDE_TIME_WORDS - n,
+                       "; this machine was busy: the program waited %.0f %% of the time for a "
+                       "processor, which the forecast leaves out",
+                       100.0 * of->waited_share);
+    }
 }
 
 void tide_time_words_none(const char *device, char ret_words[TIDE_TIME_WORDS]) {

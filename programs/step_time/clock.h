@@ -4,7 +4,8 @@
  *
  * The host's clock advances by the host's real time between two calls, plus the further host time
  * of a launch, both multiplied by one factor. Work begins when the host has launched it and its
- * stream is free. Streams that share the card are assumed to overlap wholly, or not at all
+ * stream is free. A stream holds at most TIDE_TIME_QUEUE launches that have not begun; the host waits
+ * before it adds another, as a driver makes it wait. Streams that share the card are assumed to overlap wholly, or not at all
  * (is_serial). The truth is in between, because they share its units and its bandwidth.
  */
 #ifndef TIDE_STEP_TIME_CLOCK_H
@@ -34,6 +35,17 @@ typedef struct tide_time_place {
     double begin_us, end_us; /* on the card; equal: it takes no time there */
 } tide_time_place;
 
+/* The launches that a driver queues for a stream before a further launch blocks: about 1,024, the
+ * entries of a channel's queue. The number is not documented. */
+enum { TIDE_TIME_QUEUE = 1024 };
+
+/* A stream's work, in microseconds since the beginning. All zero at first. */
+typedef struct tide_time_stream {
+    double done_us;                /* when all of it is done */
+    double begin_us[TIDE_TIME_QUEUE]; /* of the last launches, in a ring */
+    uint64_t n_launches;           /* so far; modulo TIDE_TIME_QUEUE the place of the next */
+} tide_time_stream;
+
 /* Microseconds since the beginning. */
 typedef struct tide_time_clock {
     double host_us;
@@ -53,11 +65,12 @@ void tide_time_clock_work(tide_time_clock *clock, const tide_time_factors *facto
                           int64_t host_ns);
 
 /* Executes a row at the clock's current time. `launch_us`: the host's time for a launch, before its
- * factor. `stream`: when the row's stream is done with its work; `event`: when the row's event is
- * complete, NULL if it has none. Both are 0 at first, and kept by the caller. */
+ * factor. `stream`: of the row; `event`: when the row's event is complete, 0 at first, NULL if the row
+ * has none. The caller keeps both. */
 tide_time_place tide_time_clock_do(tide_time_clock *clock, const tide_time_factors *factors,
                                    double launch_us, const tide_run_launch *row,
-                                   const tide_work_time *work, double *stream, double *event);
+                                   const tide_work_time *work, tide_time_stream *stream,
+                                   double *event);
 
 /* Whether the host launches the row's work. The work of a graph is launched with the graph. */
 bool tide_time_is_launched(const tide_run_launch *row);

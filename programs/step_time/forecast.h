@@ -52,6 +52,7 @@ typedef struct tide_time_forecast {
     size_t n_steps, step;       /* complete steps of the log; the step of the figures */
     bool is_whole;              /* the log has no steps: figures are of the whole log */
     tide_time_host host;        /* its factor and the factor's basis */
+    double waited_share;        /* of the log */
     bool has_own_card;          /* shares of the card's rates were measured on such a card */
     tide_time_totals likely;    /* with the factors as fitted */
     tide_time_totals low, high; /* ends of the range */

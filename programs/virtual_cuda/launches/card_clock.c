@@ -24,7 +24,10 @@ static struct {
     tide_time_factors factors;
     tide_time_card card;
     tide_time_clock clock;
-    tide_map streams, events; /* from their keys to when they are done, as the bits of a double */
+    tide_map streams; /* from their keys to places in `streams_of` */
+    tide_time_stream *streams_of;
+    size_t n_streams, streams_room;
+    tide_map events;          /* from their numbers to when they are done, as the bits of a double */
     tide_map graphs;          /* from their numbers to places in `captured` */
     tide_work_time *captured;
     size_t n_captured, captured_room;
@@ -81,6 +84,28 @@ static tide_work_time *graph_of(uint32_t number) {
     return &at.captured[place];
 }
 
+/* The stream of that key, which is new if its work has not begun; NULL: no host memory. Valid until
+ * the next call. */
+static tide_time_stream *stream_of(uint64_t key) {
+    uint64_t place = at.n_streams;
+    if (tide_map_find(&at.streams, key, &place)) {
+        return &at.streams_of[place];
+    }
+    tide_time_stream *larger =
+        tide_hostmem_grow(tide_hostmem_default(), at.streams_of, &at.streams_room,
+                          at.n_streams + 1, sizeof(*at.streams_of));
+    if (larger == NULL) {
+        return NULL;
+    }
+    at.streams_of = larger;
+    if (tide_map_put(&at.streams, key, place) != TIDE_OK) {
+        return NULL;
+    }
+    memset(&larger[place], 0, sizeof(*larger));
+    at.n_streams++;
+    return &larger[place];
+}
+
 static tide_status work_of(const tide_run_launch *row, tide_work_time *ret) {
     *ret = tide_work_time_of(&at.pace.constants, &at.card, row);
     bool is_captured = (row->flags & TIDE_RUN_CAPTURED) != 0;
@@ -111,15 +136,16 @@ static tide_status work_of(const tide_run_launch *row, tide_work_time *ret) {
 }
 
 static tide_status do_row(const tide_run_launch *row) {
-    uint64_t key = tide_time_stream_key(row);
     tide_work_time work;
     TIDE_TRY(work_of(row, &work));
-    double stream = time_in(&at.streams, key);
+    tide_time_stream *stream = stream_of(tide_time_stream_key(row));
+    if (stream == NULL) {
+        return TIDE_NO_MEMORY;
+    }
     double event = tide_time_is_of_event(row) ? time_in(&at.events, row->bytes) : 0.0;
     tide_time_clock_work(&at.clock, &at.factors, row->host_ns);
     (void)tide_time_clock_do(&at.clock, &at.factors, at.pace.constants.launch_us, row, &work,
-                             &stream, &event);
-    TIDE_TRY(keep_time(&at.streams, key, stream));
+                             stream, &event);
     return row->kind == TIDE_RUN_RECORD ? keep_time(&at.events, row->bytes, event) : TIDE_OK;
 }
 

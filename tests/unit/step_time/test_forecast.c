@@ -78,6 +78,25 @@ static void the_quiet_step_behind_the_first_counts(void **state) {
     assert_float_equal(forecast.phase_us[TIDE_TIME_BETWEEN], 0.0, 1e-9);
 }
 
+/* Step 1 launches one more kernel, and yet is faster: it does not count. */
+static void steps_that_also_evaluate_do_not_count(void **state) {
+    (void)state;
+    static const int64_t HOST_US[] = {9000, 100, 800, 500};
+    for (size_t i = 0; i < sizeof(HOST_US) / sizeof(HOST_US[0]); i++) {
+        made_launches_mark(&made, "step begins");
+        made.host_ns += 1000 * HOST_US[i];
+        made_launches_add(&made, made_kernel(TIDE_RUN_VECTORISED, 10), 0);
+        if (i == 1) {
+            made_launches_add(&made, made_kernel(TIDE_RUN_VECTORISED, 5), 0);
+        }
+        made_launches_mark(&made, "step ends");
+    }
+    assert_int_equal(make(0.0, NULL), TIDE_OK);
+    assert_int_equal(forecast.n_steps, 4);
+    assert_int_equal(forecast.step, 3);
+    assert_float_equal(forecast.likely.host_us, 250.0, 1e-9);
+}
+
 /* Four eager steps and a replayed one: the eager ones are faster here, and do not count. */
 static void steps_before_a_graph_do_not_count(void **state) {
     (void)state;
@@ -283,6 +302,7 @@ static void a_program_without_launches_has_no_time(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_quiet_step_behind_the_first_counts, begin, end),
+        cmocka_unit_test_setup_teardown(steps_that_also_evaluate_do_not_count, begin, end),
         cmocka_unit_test_setup_teardown(steps_before_a_graph_do_not_count, begin, end),
         cmocka_unit_test_setup_teardown(replays_of_a_captured_step_count, begin, end),
         cmocka_unit_test_setup_teardown(the_kernels_of_a_graph_are_those_of_its_launches, begin,

@@ -91,6 +91,21 @@ static void the_host_runs_ahead_of_the_card(void **state) {
     expect(201.0, 200.0, 12.0);
 }
 
+/* The queue holds 1,024 launches, so launch i waits until launch i - 1024 has begun. */
+static void a_full_queue_stops_the_host(void **state) {
+    (void)state;
+    enum { N = TIDE_TIME_QUEUE + 100 };
+    made_launches_begin(&made, "h100-80");
+    for (size_t i = 0; i < N; i++) {
+        made_launches_add(&made, kernel(100), 0);
+    }
+    replay(&AS_IT_IS);
+    /* Launch i begins at 1 + 100 i; the host's own work is 1 us each. */
+    expect(1.0 + 100.0 * N, 100.0 * N, N);
+    assert_float_equal(places[TIDE_TIME_QUEUE - 1].host_us, TIDE_TIME_QUEUE, 1e-9);
+    assert_float_equal(places[N - 1].host_us, places[N - 1 - TIDE_TIME_QUEUE].begin_us, 1e-9);
+}
+
 static void waiting_is_no_work_of_the_host(void **state) {
     (void)state;
     made_launches_begin(&made, "h100-80");
@@ -222,6 +237,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(the_card_waits_for_the_host, end),
         cmocka_unit_test_teardown(the_host_runs_ahead_of_the_card, end),
+        cmocka_unit_test_teardown(a_full_queue_stops_the_host, end),
         cmocka_unit_test_teardown(waiting_is_no_work_of_the_host, end),
         cmocka_unit_test_teardown(streams_overlap_and_events_order_them, end),
         cmocka_unit_test_teardown(kernels_may_be_taken_not_to_overlap, end),
