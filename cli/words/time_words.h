@@ -27,7 +27,7 @@ void tide_time_words_step(const tide_time_forecast *forecast, char ret_words[TID
 /* "forward 118 ms, backward 229 ms, optimizer 21 ms"; "" if no phase is known. */
 void tide_time_words_phases(const tide_time_forecast *forecast, char ret_words[TIDE_TIME_WORDS]);
 
-/* The parts that were guessed, and those never compared with published times. */
+/* The parts that were compared with published times, never compared, and guessed. */
 void tide_time_words_basis(const tide_time_forecast *forecast, char ret_words[TIDE_TIME_WORDS]);
 
 /* The basis of the host's time: a calibration, with its machine and day, or none; and whether this

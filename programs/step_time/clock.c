@@ -46,11 +46,9 @@ static void wait_for_queue(tide_time_clock *clock, const tide_time_stream *strea
 
 static tide_time_place execute(tide_time_clock *clock, const tide_time_factors *factors,
                                const tide_work_time *work, tide_time_stream *stream) {
-    double compared_us = work->us_of[TIDE_TIME_COMPARED];
     tide_time_place place = {.host_us = clock->host_us,
                              .begin_us = fmax(stream->done_us, clock->host_us)};
-    place.end_us = place.begin_us + compared_us * factors->compared +
-                   (work->us - compared_us) * factors->uncompared;
+    place.end_us = place.begin_us + work->us_at[factors->end];
     stream->begin_us[stream->n_launches++ % TIDE_TIME_QUEUE] = place.begin_us;
     stream->done_us = place.end_us;
     clock->last_us = fmax(clock->last_us, place.end_us);

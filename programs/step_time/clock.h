@@ -4,9 +4,10 @@
  *
  * The host's clock advances by the host's real time between two calls, plus the further host time
  * of a launch, both multiplied by one factor. Work begins when the host has launched it and its
- * stream is free. A stream holds at most TIDE_TIME_QUEUE launches that have not begun; the host waits
- * before it adds another, as a driver makes it wait. Streams that share the card are assumed to overlap wholly, or not at all
- * (is_serial). The truth is in between, because they share its units and its bandwidth.
+ * stream is free. A stream holds at most TIDE_TIME_QUEUE launches that have not begun; the host
+ * waits before it adds another, as a driver makes it wait. Streams that share the card are assumed
+ * to overlap wholly, or not at all (is_serial). The truth is in between, because they share its
+ * units and its bandwidth.
  */
 #ifndef TIDE_STEP_TIME_CLOCK_H
 #define TIDE_STEP_TIME_CLOCK_H
@@ -20,11 +21,10 @@
 extern "C" {
 #endif
 
-/* Factors of times, and how streams share a card. */
+/* The host's speed, the end of the card's interval, and how streams share a card. */
 typedef struct tide_time_factors {
-    double host;       /* of the host's time */
-    double compared;   /* of the card's time in kernels that were compared with published times */
-    double uncompared; /* in other kernels whose work is known, and in guessed ones */
+    double host;       /* factor of the host's time */
+    tide_time_end end; /* of the times of all kernels: one card's errors go in one direction */
     bool is_serial;    /* kernels of a card's streams run one after the other, in the order of their
                         * launches; used only by tide_time_replay; false: streams overlap */
 } tide_time_factors;
@@ -41,9 +41,9 @@ enum { TIDE_TIME_QUEUE = 1024 };
 
 /* A stream's work, in microseconds since the beginning. All zero at first. */
 typedef struct tide_time_stream {
-    double done_us;                /* when all of it is done */
+    double done_us;                   /* when all of it is done */
     double begin_us[TIDE_TIME_QUEUE]; /* of the last launches, in a ring */
-    uint64_t n_launches;           /* so far; modulo TIDE_TIME_QUEUE the place of the next */
+    uint64_t n_launches;              /* so far; modulo TIDE_TIME_QUEUE the place of the next */
 } tide_time_stream;
 
 /* Microseconds since the beginning. */
@@ -65,8 +65,8 @@ void tide_time_clock_work(tide_time_clock *clock, const tide_time_factors *facto
                           int64_t host_ns);
 
 /* Executes a row at the clock's current time. `launch_us`: the host's time for a launch, before its
- * factor. `stream`: of the row; `event`: when the row's event is complete, 0 at first, NULL if the row
- * has none. The caller keeps both. */
+ * factor. `stream`: of the row; `event`: when the row's event is complete, 0 at first, NULL if the
+ * row has none. The caller keeps both. */
 tide_time_place tide_time_clock_do(tide_time_clock *clock, const tide_time_factors *factors,
                                    double launch_us, const tide_run_launch *row,
                                    const tide_work_time *work, tide_time_stream *stream,

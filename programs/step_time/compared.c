@@ -19,9 +19,11 @@ static const tide_time_comparison KERNELS[TIDE_RUN_N_FAMILIES][N_SIZES] = {
                           {"elementwise, strided", 45, 3, 9.1, 0.90, 1.15}},
     [TIDE_RUN_REDUCTION] = {{"reduction", 50, 4, 6.8, 0.75, 1.40},
                             {"reduction", 50, 4, 3.2, 0.90, 1.15}},
-    [TIDE_RUN_SOFTMAX] = {{"softmax", 36, 3, 14.4, 0.75, 1.40}, {"softmax", 36, 3, 4.6, 0.90, 1.15}},
+    [TIDE_RUN_SOFTMAX] = {{"softmax", 36, 3, 14.4, 0.75, 1.40},
+                          {"softmax", 36, 3, 4.6, 0.90, 1.15}},
     [TIDE_RUN_NORM] = {{"norm", 46, 3, 12.8, 0.75, 1.40}, {"norm", 46, 3, 10.2, 0.90, 1.15}},
-    [TIDE_RUN_GATHER_ROWS] = {{"gather", 32, 1, 4.7, 0.75, 1.40}, {"gather", 32, 1, 2.7, 0.90, 1.15}},
+    [TIDE_RUN_GATHER_ROWS] = {{"gather", 32, 1, 4.7, 0.75, 1.40},
+                              {"gather", 32, 1, 2.7, 0.90, 1.15}},
     [TIDE_RUN_SCATTER_ROWS] = {{"scatter", 50, 2, 4.7, 0.75, 1.40},
                                {"scatter", 50, 2, 1.2, 0.90, 1.15}},
     [TIDE_RUN_SORT] = {{"sort", 18, 1, 1.2, 0.75, 1.40}, {"sort", 18, 1, 1.2, 0.90, 1.15}},
@@ -29,9 +31,8 @@ static const tide_time_comparison KERNELS[TIDE_RUN_N_FAMILIES][N_SIZES] = {
 
 static const tide_time_comparison PRODUCTS = {"matrix products", 200, 6, 4.0, 0.93, 1.10};
 static const tide_time_comparison CONVOLUTIONS = {"convolutions", 105, 3, 3.4, 0.90, 1.15};
-static const tide_time_comparison ATTENTION = {"attention", 35, 2, 3.2, 0.90, 1.15};
-static const tide_time_comparison COPIES[N_SIZES] = {
-    {"copies and fills", 45, 2, 6.0, 0.75, 1.40}, {"copies and fills", 45, 2, 3.2, 0.90, 1.15}};
+static const tide_time_comparison COPIES[N_SIZES] = {{"copies and fills", 45, 2, 6.0, 0.75, 1.40},
+                                                     {"copies and fills", 45, 2, 3.2, 0.90, 1.15}};
 
 const tide_time_comparison TIDE_TIME_NEVER_COMPARED = {"never compared", 183, 6, 16.9, 0.65, 1.60};
 const tide_time_comparison TIDE_TIME_COMPARED_STEPS = {"whole steps", 126, 2, 3.3, 0.90, 1.15};
@@ -54,8 +55,6 @@ const tide_time_comparison *tide_time_comparison_of(const tide_run_launch *row, 
         return &PRODUCTS;
     case TIDE_RUN_CONVOLUTION:
         return &CONVOLUTIONS;
-    case TIDE_RUN_ATTENTION:
-        return &ATTENTION;
     case TIDE_RUN_FILL:
         return &COPIES[size];
     case TIDE_RUN_COPY:

@@ -15,11 +15,11 @@ extern "C" {
 #endif
 
 typedef struct tide_time_comparison {
-    const char *family;      /* "softmax", "matrix products" */
-    unsigned n_comparisons;  /* published times in which such kernels take most of the time */
-    unsigned n_cards;        /* of these times */
-    double median_percent;   /* of the absolute errors */
-    double least, most;      /* the interval: 10th and 90th percentile of measured / forecast */
+    const char *family;     /* "softmax", "matrix products" */
+    unsigned n_comparisons; /* published times in which such kernels take most of the time */
+    unsigned n_cards;       /* of these times */
+    double median_percent;  /* of the absolute errors */
+    double least, most;     /* the interval: 10th and 90th percentile of measured / forecast */
 } tide_time_comparison;
 
 /* The comparison of the row's kernels on a card where it takes `us` microseconds: small and large

@@ -21,19 +21,12 @@
 #include "common/assert.h"
 #include "programs/step_time/steady.h"
 
-/* With the host's factor from 0.19 to 0.99 (calibrated.c) and the card's time from 0.92 to 1.15 of
- * the forecast, the range held 99 % of 181 published times that were not used for fitting. */
-#define LOW_CARD 0.92
-#define HIGH_CARD 1.15
-/* Kernels that were never compared: without evidence, half to twice. */
-#define LOW_UNCOMPARED 0.5
-#define HIGH_UNCOMPARED 2.0
 /* If the card works 1.4 times as long as an average host, 99 % were within 15 % without any
  * calibration. */
 #define SURELY_GPU 1.4
 
 static const tide_time_factors *likely_factors(double host, tide_time_factors *ret) {
-    *ret = (tide_time_factors){.host = host, .compared = 1.0, .uncompared = 1.0};
+    *ret = (tide_time_factors){.host = host, .end = TIDE_TIME_LIKELY};
     return ret;
 }
 
@@ -131,8 +124,8 @@ static tide_status choose_step(const tide_time_model *model, const tide_time_ran
 static tide_status find_ends(const tide_time_model *model, const tide_time_range *range,
                              tide_time_forecast *to) {
     tide_time_factors factors;
-    const tide_time_factors low = {to->host.least, LOW_CARD, LOW_UNCOMPARED, false};
-    const tide_time_factors high = {to->host.most, HIGH_CARD, HIGH_UNCOMPARED, true};
+    const tide_time_factors low = {to->host.least, TIDE_TIME_LEAST, false};
+    const tide_time_factors high = {to->host.most, TIDE_TIME_MOST, true};
     TIDE_TRY(replay_range(model, range, likely_factors(to->host.factor, &factors), &to->likely));
     TIDE_TRY(replay_range(model, range, &low, &to->low));
     TIDE_TRY(replay_range(model, range, &high, &to->high));
@@ -166,6 +159,7 @@ static void measure_work(const tide_time_model *model, const tide_time_range *ra
     double all_us = 0.0;
     double guessed_us = 0.0;
     double uncompared_us = 0.0;
+    double error_us = 0.0;
     double at_peak_us = 0.0;
     for (size_t i = range->first; i < range->last; i++) {
         const tide_work_time *work = &model->work[i];
@@ -176,11 +170,14 @@ static void measure_work(const tide_time_model *model, const tide_time_range *ra
         all_us += work->us;
         guessed_us += work->us > 0.0 ? work->us_of[TIDE_TIME_GUESSED] : 0.0;
         uncompared_us += work->us > 0.0 ? work->us_of[TIDE_TIME_UNCOMPARED] : 0.0;
+        error_us += work->us > 0.0 ? work->error_us : 0.0;
         to->flops += work->flops;
         at_peak_us += work->flops > 0.0 && rate > 0.0 ? work->flops / (rate * 1e-6) : 0.0;
     }
     to->guessed_share = all_us > 0.0 ? guessed_us / all_us : 0.0;
     to->uncompared_share = all_us > 0.0 ? uncompared_us / all_us : 0.0;
+    double compared_us = all_us - guessed_us - uncompared_us;
+    to->error_share = compared_us > 0.0 ? error_us / compared_us : 0.0;
     to->utilisation = at_peak_us > 0.0 ? at_peak_us / to->likely.total_us : -1.0;
     to->is_lower_bound = to->guessed_share > TIDE_TIME_MOST_GUESSED ||
                          (double)to->n_guessed > TIDE_TIME_MOST_GUESSED * (double)to->n_launches;

@@ -7,9 +7,9 @@
 
 /* A step, by what it launches. */
 typedef struct step {
-    uint64_t key;   /* of all its rows */
-    size_t first;   /* its first row */
-    size_t n_gaps;  /* from its first row to the first row after it */
+    uint64_t key;  /* of all its rows */
+    size_t first;  /* its first row */
+    size_t n_gaps; /* from its first row to the first row after it */
     size_t number;
 } step;
 

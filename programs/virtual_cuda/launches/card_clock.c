@@ -27,8 +27,8 @@ static struct {
     tide_map streams; /* from their keys to places in `streams_of` */
     tide_time_stream *streams_of;
     size_t n_streams, streams_room;
-    tide_map events;          /* from their numbers to when they are done, as the bits of a double */
-    tide_map graphs;          /* from their numbers to places in `captured` */
+    tide_map events; /* from their numbers to when they are done, as the bits of a double */
+    tide_map graphs; /* from their numbers to places in `captured` */
     tide_work_time *captured;
     size_t n_captured, captured_room;
     int64_t calls_ns; /* the most time that calls are known to have taken */
@@ -42,7 +42,7 @@ static void begin(void) {
     at.is_ready = true;
     at.has_rates = text != NULL && tide_time_pace_read(text, &at.pace) && tide_vc_n_devices() > 0 &&
                    tide_time_card_of(tide_vc_card_of(0)->card, &at.card, NULL) == TIDE_OK;
-    at.factors = (tide_time_factors){at.pace.host, 1.0, 1.0, false};
+    at.factors = (tide_time_factors){at.pace.host, TIDE_TIME_LIKELY, false};
     at.clock = tide_time_clock_at(tide_vc_clock_start_ns());
     tide_map_init(&at.streams, mem);
     tide_map_init(&at.events, mem);
@@ -92,8 +92,8 @@ static tide_time_stream *stream_of(uint64_t key) {
         return &at.streams_of[place];
     }
     tide_time_stream *larger =
-        tide_hostmem_grow(tide_hostmem_default(), at.streams_of, &at.streams_room,
-                          at.n_streams + 1, sizeof(*at.streams_of));
+        tide_hostmem_grow(tide_hostmem_default(), at.streams_of, &at.streams_room, at.n_streams + 1,
+                          sizeof(*at.streams_of));
     if (larger == NULL) {
         return NULL;
     }

@@ -59,8 +59,7 @@ static int64_t waited_by_system(void) {
 /* The part of the time since the thread's last row that it was ready to run and did not. A thread
  * that sleeps, or waits for another, is not ready: that is the program's own time. */
 static int64_t waited_since(int64_t real_ns) {
-    int64_t absent_ns =
-        real_ns - last.real_ns - (tide_clock_thread_ns() - last.processor_ns);
+    int64_t absent_ns = real_ns - last.real_ns - (tide_clock_thread_ns() - last.processor_ns);
     if (!last.is_set || absent_ns < SHORTEST_NS) {
         return 0;
     }

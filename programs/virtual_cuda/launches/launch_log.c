@@ -31,9 +31,9 @@ int tide_vc_launch_log_state = UNKNOWN;
 static struct launch_log {
     tide_run_launches_header header;
     tide_vc_row_file file;
-    tide_map texts;           /* from the address of a text to its number */
-    atomic_uint n_threads;    /* that were numbered */
-    atomic_uint n_forks;      /* in the child of a fork, numbers of threads start again */
+    tide_map texts;        /* from the address of a text to its number */
+    atomic_uint n_threads; /* that were numbered */
+    atomic_uint n_forks;   /* in the child of a fork, numbers of threads start again */
 } launches = {.header = {.magic = TIDE_RUN_LAUNCHES_MAGIC,
                          .header_bytes = sizeof(tide_run_launches_header),
                          .row_bytes = sizeof(tide_run_launch)},

@@ -40,7 +40,8 @@ static void never_compared_kernels_have_a_wider_interval(void **state) {
     tide_run_launch compared = made_kernel(TIDE_RUN_SOFTMAX, 1 << 20);
     const tide_time_comparison *of = tide_time_comparison_of(&compared, 5000.0);
     assert_non_null(of);
-    assert_true(of->most / of->least < TIDE_TIME_NEVER_COMPARED.most / TIDE_TIME_NEVER_COMPARED.least);
+    assert_true(of->most / of->least <
+                TIDE_TIME_NEVER_COMPARED.most / TIDE_TIME_NEVER_COMPARED.least);
     tide_run_launch unknown = made_kernel(TIDE_RUN_OTHER, 1 << 20);
     tide_run_launch fourier = made_kernel(TIDE_RUN_FOURIER, 1 << 20);
     assert_null(tide_time_comparison_of(&unknown, 5000.0));

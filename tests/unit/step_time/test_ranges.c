@@ -146,10 +146,10 @@ static void expect_step(size_t i, size_t first, size_t last) {
 /* Row 19 is the kernel of an evaluation. */
 static void the_last_step_ends_with_its_last_phase(void **state) {
     (void)state;
-    static const char *const MARKS[] = {"own step",         "backward begins",  "backward ends",
-                                        "optimizer begins", "optimizer ends",   "own step",
-                                        "backward begins",  "backward ends",    "optimizer begins",
-                                        "optimizer ends",   "program ends",     NULL};
+    static const char *const MARKS[] = {"own step",         "backward begins", "backward ends",
+                                        "optimizer begins", "optimizer ends",  "own step",
+                                        "backward begins",  "backward ends",   "optimizer begins",
+                                        "optimizer ends",   "program ends",    NULL};
     make(MARKS);
     assert_int_equal(ranges.n_steps, 2);
     expect_step(0, 0, 10);
@@ -161,8 +161,8 @@ static void the_last_step_ends_with_its_last_phase(void **state) {
 /* The program marks the ends of its steps: nothing after the last mark is a step. */
 static void what_follows_the_last_step_is_none(void **state) {
     (void)state;
-    static const char *const TRAINING[] = {"own step",      "backward begins", "backward ends",
-                                           "own step",      "program ends",    NULL};
+    static const char *const TRAINING[] = {"own step", "backward begins", "backward ends",
+                                           "own step", "program ends",    NULL};
     make(TRAINING);
     assert_int_equal(ranges.n_steps, 1);
     expect_step(0, 0, 6);

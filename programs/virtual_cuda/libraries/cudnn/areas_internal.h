@@ -1,5 +1,5 @@
-/* areas_internal.h - the work areas of cuDNN's convolutions: the likely size, which programs get, and
- * the largest that is expected. NVIDIA publishes no sizes; areas.c has a rule from published
+/* areas_internal.h - the work areas of cuDNN's convolutions: the likely size, which programs get,
+ * and the largest that is expected. NVIDIA publishes no sizes; areas.c has a rule from published
  * measurements, with the source of each line. Thread-safe. */
 #ifndef TIDE_VIRTUAL_CUDA_LIBRARIES_CUDNN_AREAS_INTERNAL_H
 #define TIDE_VIRTUAL_CUDA_LIBRARIES_CUDNN_AREAS_INTERNAL_H
