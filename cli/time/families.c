@@ -17,9 +17,9 @@ typedef struct share {
 } share;
 
 static const tide_time_comparison *comparison_of(const tide_time_kernel *kernel) {
-    return kernel->basis == TIDE_TIME_GUESSED  ? NULL
-           : kernel->comparison == NULL        ? &TIDE_TIME_NEVER_COMPARED
-                                               : kernel->comparison;
+    return kernel->basis == TIDE_TIME_GUESSED ? NULL
+           : kernel->comparison == NULL       ? &TIDE_TIME_NEVER_COMPARED
+                                              : kernel->comparison;
 }
 
 static size_t collect(const tide_time_forecast *of, share shares[MAX_FAMILIES]) {

@@ -12,6 +12,7 @@
 
 #include "common/assert.h"
 #include "common/clock.h"
+#include "programs/virtual_cuda/process/program_clock.h"
 
 /* The shortest wait that is looked up. Reading the system's count takes about 5 us, and a thread
  * that keeps its processor reads a few us more on one clock than on the other. */
@@ -19,6 +20,8 @@ enum { SHORTEST_NS = 20000 };
 
 /* The time so far that is not the host's own, and the part of it that threads waited. */
 static atomic_llong n_other_ns, n_waited_ns;
+/* The real end of the last row of any thread. */
+static atomic_llong last_end_ns;
 
 /* The end of the thread's last row. */
 static _Thread_local struct {
@@ -56,8 +59,13 @@ static int64_t waited_by_system(void) {
     return tide_vc_host_time_parse(text);
 }
 
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
 /* The part of the time since the thread's last row that it was ready to run and did not. A thread
- * that sleeps, or waits for another, is not ready: that is the program's own time. */
+ * that sleeps, or waits for another, is not ready: that is the program's own time. So is what the
+ * program has seen on its clock, and what another thread has logged. */
 static int64_t waited_since(int64_t real_ns) {
     int64_t absent_ns = real_ns - last.real_ns - (tide_clock_thread_ns() - last.processor_ns);
     if (!last.is_set || absent_ns < SHORTEST_NS) {
@@ -66,7 +74,10 @@ static int64_t waited_since(int64_t real_ns) {
     int64_t waited_ns = waited_by_system();
     int64_t more_ns = waited_ns - last.waited_ns;
     last.waited_ns = waited_ns;
-    return more_ns <= 0 ? 0 : more_ns < absent_ns ? more_ns : absent_ns;
+    int64_t unseen_ns =
+        least(real_ns - atomic_load(&last_end_ns), real_ns - tide_vc_clock_read_ns());
+    int64_t counted_ns = least(least(more_ns, absent_ns), unseen_ns);
+    return counted_ns > 0 ? counted_ns : 0;
 }
 
 int64_t tide_vc_host_time_begin(int64_t real_ns) {
@@ -85,6 +96,7 @@ int64_t tide_vc_host_time_end(int64_t began_ns) {
     }
     last.processor_ns = tide_clock_thread_ns();
     last.real_ns = tide_clock_now_ns();
+    atomic_store(&last_end_ns, last.real_ns);
     int64_t took_ns = last.real_ns - began_ns;
     return atomic_fetch_add_explicit(&n_other_ns, took_ns, memory_order_relaxed) + took_ns;
 }
