@@ -64,6 +64,11 @@ static inline tide_time_clock tide_time_clock_at(int64_t host_ns) {
 void tide_time_clock_work(tide_time_clock *clock, const tide_time_factors *factors,
                           int64_t host_ns);
 
+/* That much of the host's real time does not count. */
+static inline void tide_time_clock_skip(tide_time_clock *clock, int64_t n_ns) {
+    clock->seen_ns += n_ns;
+}
+
 /* Executes a row at the clock's current time. `launch_us`: the host's time for a launch, before its
  * factor. `stream`: of the row; `event`: when the row's event is complete, 0 at first, NULL if the
  * row has none. The caller keeps both. */

@@ -13,6 +13,7 @@
 #include "programs/virtual_cuda/process/fork.h"
 #include "programs/virtual_cuda/process/inexact.h"
 #include "programs/virtual_cuda/card/machine.h"
+#include "programs/virtual_cuda/launches/usual_gaps.h"
 #include "programs/virtual_cuda/process/program_clock.h"
 
 TIDE_VC_LOCK(lock, NULL);
@@ -31,7 +32,9 @@ static struct {
     tide_map graphs; /* from their numbers to places in `captured` */
     tide_work_time *captured;
     size_t n_captured, captured_room;
-    int64_t calls_ns; /* the most time that calls are known to have taken */
+    int64_t calls_ns;   /* the most time that calls are known to have taken */
+    uint64_t last_call; /* the last row's call and thread, as one number */
+    int64_t read_ns;    /* when the program had read its clock at the last row */
 } at;
 
 /* ---- the caller holds the lock ---- */
@@ -135,7 +138,21 @@ static tide_status work_of(const tide_run_launch *row, tide_work_time *ret) {
     return TIDE_OK;
 }
 
-static tide_status do_row(const tide_run_launch *row) {
+/* The host's time since the last row is at most its usual time between these two calls, except what
+ * the program has seen on its clock meanwhile. */
+static void shorten_gap(const tide_run_launch *row, const char *name) {
+    uint64_t call = tide_hash_u64((uintptr_t)name ^ (uint64_t)row->kind << 56) ^ row->thread;
+    uint64_t pair = tide_hash_u64(at.last_call ^ tide_hash_u64(call));
+    int64_t read_ns = tide_vc_clock_read_ns();
+    int64_t gap_ns = row->host_ns - at.clock.seen_ns;
+    if (gap_ns > 0 && read_ns == at.read_ns) {
+        tide_time_clock_skip(&at.clock, gap_ns - tide_vc_usual_gap(pair, gap_ns));
+    }
+    at.last_call = call;
+    at.read_ns = read_ns;
+}
+
+static tide_status do_row(const tide_run_launch *row, const char *name) {
     tide_work_time work;
     TIDE_TRY(work_of(row, &work));
     tide_time_stream *stream = stream_of(tide_time_stream_key(row));
@@ -143,6 +160,7 @@ static tide_status do_row(const tide_run_launch *row) {
         return TIDE_NO_MEMORY;
     }
     double event = tide_time_is_of_event(row) ? time_in(&at.events, row->bytes) : 0.0;
+    shorten_gap(row, name);
     tide_time_clock_work(&at.clock, &at.factors, row->host_ns);
     (void)tide_time_clock_do(&at.clock, &at.factors, at.pace.constants.launch_us, row, &work,
                              stream, &event);
@@ -151,7 +169,7 @@ static tide_status do_row(const tide_run_launch *row) {
 
 /* ---- */
 
-void tide_vc_card_clock_row(const tide_run_launch *row) {
+void tide_vc_card_clock_row(const tide_run_launch *row, const char *name) {
     if (!tide_vc_clock_is_virtual()) {
         return;
     }
@@ -160,7 +178,7 @@ void tide_vc_card_clock_row(const tide_run_launch *row) {
         begin();
     }
     bool has_rates = at.has_rates;
-    tide_status status = has_rates ? do_row(row) : TIDE_OK;
+    tide_status status = has_rates ? do_row(row, name) : TIDE_OK;
     pthread_mutex_unlock(&lock);
     if (!has_rates) { /* `tidemark run` refuses such cards */
         tide_vc_inexact("--clock virtual", "the card has no rates, and takes no time");

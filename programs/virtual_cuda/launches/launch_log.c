@@ -156,7 +156,7 @@ static void end(tide_vc_entry entry, tide_run_launch row, const char *name) {
         tide_vc_inexact(TIDE_RUN_LAUNCHES_VARIABLE,
                         "the launch log ends early: its file cannot be made any longer");
     }
-    tide_vc_card_clock_row(&row);
+    tide_vc_card_clock_row(&row, name);
     tide_vc_card_clock_settle(tide_vc_host_time_end(entry.began_ns));
 }
 
