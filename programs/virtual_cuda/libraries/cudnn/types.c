@@ -51,10 +51,16 @@ bool tide_vc_cudnn_convolution(const tide_vc_cudnn_tensor *input,
     }
     int64_t m = output->lengths[0];
     int64_t k = filter->lengths[1];
+    bool is_pointwise = true;
+    row->elements = 1;
     for (int i = 2; i < n; i++) {
         m *= output->lengths[i];
         k *= filter->lengths[i];
+        row->elements *= (uint64_t)filter->lengths[i];
+        is_pointwise &= filter->lengths[i] == 1 && input->lengths[i] == output->lengths[i];
     }
+    row->flags |= is_pointwise ? TIDE_RUN_POINTWISE : 0;
+    row->flags |= input->is_channels_last || output->is_channels_last ? TIDE_RUN_CHANNELS_LAST : 0;
     row->kind = TIDE_RUN_CONVOLUTION;
     row->m = (uint32_t)m;
     row->n = (uint32_t)(filter->lengths[0] / n_groups);
