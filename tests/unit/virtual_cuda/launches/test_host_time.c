@@ -80,7 +80,8 @@ static void waiting_for_a_processor_does_not_count(void **state) {
     int64_t before_ns = tide_vc_host_time_waited_ns();
     int64_t own_ns = 0;
     while (tide_clock_now_ns() - began_ns < 300 * MS) {
-        for (int64_t until_ns = tide_clock_now_ns() + 20 * (int64_t)MS; tide_clock_now_ns() < until_ns;) {
+        for (int64_t until_ns = tide_clock_now_ns() + 20 * (int64_t)MS;
+             tide_clock_now_ns() < until_ns;) {
         }
         int64_t now_ns = row(0) - first_ns;
         assert_true(now_ns >= own_ns); /* it never goes back */
