@@ -49,7 +49,7 @@ def environment_of(recipe, version: str, caches: Path) -> Path:
     base = pytorch(version, caches)
     if recipe.packages is None:
         return base
-    folder = caches / f"published-{recipe.name}-{version}"
+    folder = caches / f"published-{recipe.environment or recipe.name}-{version}"
     return once(folder, recipe.packages, lambda: pip_folder(folder, recipe.packages, base, with_pytorch=True))
 
 
