@@ -18,6 +18,7 @@ REPETITIONS = {"memory": 5, "speed": 7}
 TYPES = {"torch.float32": torch.float32, "torch.bfloat16": torch.bfloat16}
 PRODUCTS = ("geglu", "swiglu", "tiled_geglu", "tiled_swiglu", "fused_linear_cross_entropy", "fused_linear_jsd", "fused_neighborhood_attention",
             "fused_moe")
+TURNS = ("rope", "llama4_rope")  # PyTorch of their dates asked cuBLAS for the angles, an outer product
 SCRATCH_BYTES = 256 << 20  # what do_bench overwrites before each repetition
 
 
@@ -82,16 +83,18 @@ def time_of(function, case):
     return statistics.median(begin.elapsed_time(end) for begin, end in events)
 
 
-def warm_products():
+def warm_products(backward):
     """The threads of forward and backward passes have a workspace of cuBLAS each. In a script, other rows came before."""
     x = torch.randn(64, 64, device="cuda", requires_grad=True)
-    (x @ x).sum().backward()
+    result = (x @ x).sum()
+    if backward:
+        result.backward()
 
 
 def answer(program, config, what):
     row = Config(program, config, what)
-    if row.kernel in PRODUCTS:
-        warm_products()
+    if row.kernel in PRODUCTS + TURNS:
+        warm_products(row.kernel in PRODUCTS)
     case = (MODULES | LOSSES)[row.kernel](row)
     function = measured(case, row)
     if row.metric == "memory":

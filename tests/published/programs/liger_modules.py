@@ -246,7 +246,7 @@ def rope(row):
         return (q * c) + (rotated(q) * s), (k * c) + (rotated(k) * s)
 
     forward = (lambda: liger("liger_rotary_pos_emb")(q, k, cos, sin, positions)) if row.provider == "liger" else plain
-    return Case(forward, given, [q, k], retain=row.mode == "backward" or row.metric == "memory", kept=(positions, inverse, angles), wanted=(q, k))
+    return Case(forward, given, [q, k], retain=row.mode == "backward" or row.metric == "memory", kept=(positions, inverse), wanted=(q, k))
 
 
 def llama4_rope(row):
@@ -259,11 +259,12 @@ def llama4_rope(row):
     angles = (inverse[None, :, None].expand(1, -1, 1) @ positions[:, None, :].float()).transpose(1, 2)
     turns = torch.polar(torch.ones_like(angles), angles)
 
-    def turned(x):
-        pairs = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))
-        return torch.view_as_real(pairs * turns[:, :, None, :]).flatten(3).type_as(x)
+    def plain():
+        pairs = [torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2)) for x in (q, k)]
+        results = [torch.view_as_real(each * turns[:, :, None, :]).flatten(3) for each in pairs]
+        return results[0].type_as(q), results[1].type_as(k)
 
-    forward = (lambda: liger("liger_llama4_text_rotary_pos_emb")(q, k, turns)) if row.provider == "liger" else (lambda: (turned(q), turned(k)))
+    forward = (lambda: liger("liger_llama4_text_rotary_pos_emb")(q, k, turns)) if row.provider == "liger" else plain
     return Case(forward, given, [q, k], retain=row.mode == "backward" or row.metric == "memory", kept=(positions, inverse), wanted=(q, k))
 
 
