@@ -39,6 +39,9 @@ class Operators(Recipe):
             return next((reason for program, reason in REASONS.items() if row.program.startswith(program) and row.what.startswith("memory")), "")
         return same
 
+    def sample(self, row: Row) -> bool:
+        return row.card == "a100-80" and row.what.startswith("memory") and not row.program.startswith(("embedding", "rope"))
+
     def command(self, group: list) -> list:
         return ["liger.py", "{rows}"]
 

@@ -5,6 +5,7 @@ from recipe import Recipe
 from rows import Row
 
 PROCESSES = 12  # of each table: a process that is interrupted repeats its last model only, but imports take longer than models
+SAMPLE = ("deit_small_patch16_224", "efficientnet_b0_gn", "vit_relpos_medium_patch16_224")
 # Fused or rewritten before they were timed, or far apart between two cards' tables for no reason of the cards.
 DIFFERENT = ("mobileone", "ghostnetv3", "repvgg_b3g4", "repghost", "vit_small_r26_s32", "vit_base_r50_s16", "beit3", "mvitv2")
 
@@ -38,6 +39,9 @@ class Boundary(Models):
 
     def command(self, group: list) -> list:
         return ["timm_models.py", "{rows}", "--explicit-attention"]
+
+    def sample(self, row: Row) -> bool:
+        return not self.timed and row.program in SAMPLE
 
     def same_program(self, row: Row):
         return "PyTorch 1.12 with cuDNN 8.3 was measured, which tidemark does not serve"
