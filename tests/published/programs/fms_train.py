@@ -1,0 +1,250 @@
+"""Fine-tunes a language model as fms-acceleration's benchmark does: transformers' Trainer, 4,096 tokens a sequence, flash attention, checkpointing.
+
+  fms_train.py ROWS
+
+ROWS: a file with the rows to answer, all of one configuration. The weights are not set, and the tokens are arbitrary: memory does not depend on them.
+What the benchmark's own driver (tuning.sft_trainer of fms-hf-tuning with trl's SFTTrainer) does to the model is repeated here.
+"""
+import os
+import sys
+import time
+from pathlib import Path
+
+import torch
+
+import flash_attn_of_torch
+
+flash_attn_of_torch.install()
+os.environ.update(HF_HUB_OFFLINE="1", TRITON_ALLOW_NON_CONSTEXPR_GLOBALS="1")
+
+import transformers  # noqa: E402
+from transformers import AutoModelForCausalLM, Trainer, TrainerCallback, TrainingArguments  # noqa: E402
+
+STEPS = 4
+# Of the published config.json; pad: the tokens that the tuning script adds, len: the tokenizer's length, to which it resizes the embedding.
+MISTRAL = dict(hidden_size=4096, intermediate_size=14336, num_hidden_layers=32, num_attention_heads=32, num_key_value_heads=8, vocab_size=32000,
+               rms_norm_eps=1e-5, max_position_embeddings=32768)
+MODELS = {
+    "santacoder": ("gpt_bigcode", 49158, 2048, dict(n_embd=2048, n_head=16, n_layer=24, n_inner=8192, n_positions=2048, vocab_size=49280)),
+    "Mistral-7B": ("mistral", 32001, 4096, MISTRAL | dict(sliding_window=4096)),
+    "Mixtral-8x7B": ("mixtral", 32001, 4096, MISTRAL | dict(num_local_experts=8, num_experts_per_tok=2, sliding_window=None)),
+    "Llama-2-70": ("llama", 32001, 4096, dict(hidden_size=8192, intermediate_size=28672, num_hidden_layers=80, num_attention_heads=64,
+                                               num_key_value_heads=8, vocab_size=32000, max_position_embeddings=4096)),
+    "Meta-Llama-3-8B": ("llama", 128257, 4096, MISTRAL | dict(vocab_size=128256, max_position_embeddings=8192, rope_theta=500000.0)),
+    "PowerLM-3b": ("granite", 49153, 4096, dict(hidden_size=2304, intermediate_size=9216, num_hidden_layers=40, num_attention_heads=36,
+                                                 num_key_value_heads=36, vocab_size=49152, tie_word_embeddings=True, max_position_embeddings=4096,
+                                                 attention_multiplier=0.015625, embedding_multiplier=12.0, residual_multiplier=0.22,
+                                                 logits_scaling=9.0)),
+}
+
+
+def settings_of(config: str) -> dict:
+    """'a=1 target_modules=x y b=2' as a dict; words without '=' belong to the value before them."""
+    found, key = {}, ""
+    for word in config.split():
+        if "=" in word:
+            key, word = word.split("=", 1)
+            found[key] = word
+        else:
+            found[key] += " " + word
+    return found
+
+
+def empty_model(chosen: dict, dtype):
+    """The model without memory, and the tokens of a sequence."""
+    kind, tokens, length, sizes = next(value for name, value in MODELS.items() if name in chosen["model_name_or_path"])
+    config = transformers.AutoConfig.for_model(kind, **sizes, torch_dtype=dtype)
+    config.architectures = [transformers.models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES[kind]]
+    config.vocab_size = tokens
+    with torch.device("meta"):
+        return AutoModelForCausalLM.from_config(config, torch_dtype=dtype, attn_implementation="flash_attention_2"), length
+
+
+def build(chosen: dict, dtype, many: bool):
+    """The model on the host, with pages that nothing touches; with bitsandbytes, quantised on the card, as from_pretrained does."""
+    model, length = empty_model(chosen, dtype)
+    if "bnb" in chosen["framework_config"]:
+        quantise(model, dtype, many)
+    else:
+        model.to_empty(device="cpu")
+    model.tie_weights()
+    return model, length
+
+
+def quantise(model, dtype, many: bool) -> None:
+    """bitsandbytes' nf4 with double quantisation, as the plugin accelerated-peft-bnb loads it. many: sharded, so it goes back to the host."""
+    from transformers.quantizers import AutoHfQuantizer
+    storage = {"bnb_4bit_quant_storage": dtype} if many else {}
+    quantizer = AutoHfQuantizer.from_config(transformers.BitsAndBytesConfig(
+        load_in_4bit=True, bnb_4bit_use_double_quant=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=dtype, **storage), pre_quantized=False)
+    quantizer.update_torch_dtype(dtype)
+    device = torch.device("cuda", torch.cuda.current_device())
+    kept = torch.device("cpu") if many else device
+    quantizer.preprocess_model(model=model, device_map={"": device}, keep_in_fp32_modules=[])
+    for name, empty in list(model.named_parameters()):
+        module, leaf = model.get_submodule(name.rpartition(".")[0]), name.rpartition(".")[2]
+        value = torch.empty(empty.shape, dtype=dtype)
+        if quantizer.check_quantized_param(model, value, name, {}):
+            quantizer.create_quantized_param(model, value, name, device, {}, [])
+            if many:
+                module._parameters[leaf] = module._parameters[leaf].to("cpu")
+        else:
+            module._parameters[leaf] = torch.nn.Parameter(value.to(kept))
+    for module in model.modules():
+        for name, buffer in module._buffers.items():
+            if buffer is not None:
+                module._buffers[name] = torch.empty_like(buffer, device=kept)
+    model.tie_weights()
+    quantizer.postprocess_model(model)
+    model.hf_quantizer = quantizer
+
+
+class Tokens(torch.utils.data.Dataset):
+    def __init__(self, length: int):
+        self.row = list(range(length))
+
+    def __len__(self):
+        return 1 << 20
+
+    def __getitem__(self, at):
+        return {"input_ids": self.row, "labels": self.row}
+
+
+def collate(rows: list) -> dict:
+    batch = {name: torch.tensor([row[name] for row in rows]) for name in ("input_ids", "labels")}
+    return batch | {"attention_mask": torch.ones_like(batch["input_ids"])}
+
+
+class Clock(TrainerCallback):
+    """Times of steps, read after the card has finished."""
+
+    def __init__(self):
+        self.times = []
+
+    def on_step_end(self, args, state, control, **kwargs):
+        torch.cuda.synchronize()
+        self.times.append(time.perf_counter())
+
+
+# ---- fms-acceleration ----
+
+KERNELS = "fast_loss: {loss}\n{at}fast_rms_layernorm: true\n{at}fast_rope_embeddings: true\n"
+QUANTISED = """plugins:
+  peft:
+    quantization:
+      {method}
+"""
+METHODS = {"bnb": "bitsandbytes:\n        quant_type: nf4\n        no_peft_model: {no_peft}",
+           "autogptq": "auto_gptq:\n        kernel: triton_v2\n        from_quantized: true"}
+
+
+def framework_of(name: str):
+    """Its AccelerationFramework, or None. name: accelerated-peft-bnb-foak-liger and so on, sample configurations of its repository."""
+    if name == "none":
+        return None
+    from fms_acceleration import AccelerationFramework
+    loss = "fused_ce_liger" if name.endswith("-liger") else "true"
+    method = next((method for method in METHODS if method in name), "")
+    if method:
+        text = QUANTISED.format(method=METHODS[method].format(no_peft=str(name.startswith("baseline")).lower()))
+        base = {"bnb": "bitsandbytes", "autogptq": "auto_gptq"}[method]
+        if "foak" in name:
+            at = " " * 8
+            text += f"      fused_ops_and_kernels:\n{at}base_layer: {base}\n{at}fused_lora: true\n{at}" + KERNELS.format(loss=loss, at=at)
+    else:
+        at = " " * 6
+        text = f"plugins:\n  training:\n    fused_ops_and_kernels:\n{at}" + KERNELS.format(loss=loss, at=at)
+    Path("framework.yaml").write_text(text)
+    return AccelerationFramework("framework.yaml")
+
+
+def lora_of(chosen: dict):
+    if chosen.get("peft_method") != "lora":
+        return None
+    from peft import LoraConfig
+    return LoraConfig(r=int(float(chosen["r"])), lora_alpha=int(float(chosen["lora_alpha"])), lora_dropout=float(chosen["lora_dropout"]),
+                      target_modules=chosen["target_modules"].split(), bias="none", task_type="CAUSAL_LM")
+
+
+def add_lora(model, lora, args):
+    """What SFTTrainer of trl 0.11 to 0.13 does with a model and a peft_config; returns the model and the arguments."""
+    import dataclasses
+
+    from peft import get_peft_model, prepare_model_for_kbit_training
+    quantised = getattr(model, "is_loaded_in_4bit", False)
+    sharded = quantised and any(type(one).__name__ == "Params4bit" and one.data.device.type in ("cpu", "meta") for one in model.parameters())
+    if quantised and not sharded:
+        model = prepare_model_for_kbit_training(model, use_gradient_checkpointing=True, gradient_checkpointing_kwargs={})
+        args = dataclasses.replace(args, gradient_checkpointing=False)
+    else:
+        model.enable_input_require_grads()
+    model = get_peft_model(model, lora, **({"autocast_adapter_dtype": False} if sharded else {}))
+    if args.bf16 and quantised and not sharded:
+        cast_to_bf16(model)
+    return model, args
+
+
+def cast_to_bf16(model) -> None:
+    """trl's peft_module_casting_to_bf16."""
+    for name, module in model.named_modules():
+        if isinstance(module, torch.nn.LayerNorm) or "norm" in name:
+            module.to(torch.float32)
+        elif any(part in name for part in ("lm_head", "embed_tokens", "wte", "wpe")) and getattr(module, "weight", None) is not None:
+            if module.weight.dtype == torch.float32:
+                module.to(torch.bfloat16)
+
+
+def as_accelerate_launches() -> None:
+    """The variables that accelerate sets for the benchmark's accelerate.yaml."""
+    os.environ.update(ACCELERATE_USE_FSDP="true", FSDP_AUTO_WRAP_POLICY="TRANSFORMER_BASED_WRAP", FSDP_BACKWARD_PREFETCH="BACKWARD_PRE",
+                      FSDP_FORWARD_PREFETCH="false", FSDP_OFFLOAD_PARAMS="false", FSDP_SHARDING_STRATEGY="1",
+                      FSDP_STATE_DICT_TYPE="SHARDED_STATE_DICT", FSDP_CPU_RAM_EFFICIENT_LOADING="true", FSDP_SYNC_MODULE_STATES="true",
+                      FSDP_USE_ORIG_PARAMS="true", ACCELERATE_MIXED_PRECISION="no")
+
+
+def arguments(chosen: dict) -> TrainingArguments:
+    return TrainingArguments(
+        output_dir="trained", per_device_train_batch_size=int(chosen["per_device_train_batch_size"]), learning_rate=float(chosen["learning_rate"]),
+        max_steps=STEPS, gradient_checkpointing=True, gradient_accumulation_steps=int(chosen.get("gradient_accumulation_steps", 1)),
+        save_strategy="no", weight_decay=0.01, warmup_steps=10, adam_epsilon=1e-4, lr_scheduler_type="linear", logging_steps=10, report_to=[],
+        bf16=chosen.get("bf16", "").upper() == "TRUE", fp16=chosen.get("fp16", "").upper() == "TRUE", disable_tqdm=True)
+
+
+def main() -> None:
+    lines = [line.split("\t") for line in Path(sys.argv[1]).read_text().splitlines()]
+    chosen = settings_of(lines[0][2])
+    many = int(chosen["num_gpus"]) > 1
+    if many:
+        as_accelerate_launches()
+    args = arguments(chosen)
+    dtype = getattr(torch, chosen["torch_dtype"])
+    framework, lora, clock = framework_of(chosen["framework_config"]), lora_of(chosen), Clock()
+    model, length = build(chosen, dtype, many)
+    if framework and framework.requires_augmentation:
+        model, (lora,) = framework.augmentation(model, args, modifiable_args=(lora,))
+    if lora:
+        model, args = add_lora(model, lora, args)
+    trainer = Trainer(model=model, args=args, train_dataset=Tokens(length), data_collator=collate, callbacks=[clock])
+    if trainer.is_fsdp_enabled and lora:
+        from peft.utils.other import fsdp_auto_wrap_policy
+        trainer.accelerator.state.fsdp_plugin.auto_wrap_policy = fsdp_auto_wrap_policy(model)
+    for callback in framework.get_callbacks_and_ready_for_train(model, trainer.accelerator) if framework else ():
+        trainer.add_callback(callback)
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    trainer.train()
+    free, total = torch.cuda.mem_get_info()
+    outside = total - free - torch.cuda.memory_reserved()
+    seconds = sorted(b - a for a, b in zip(clock.times, clock.times[1:]))
+    step = seconds[len(seconds) // 2]
+    found = {"mem_peak_torch_mem_alloc_in_bytes": (torch.cuda.max_memory_allocated(), "B"),
+             "mem_nvidia_mem_reserved": ((torch.cuda.max_memory_reserved() + outside) / 2**20, "MiB"),
+             "train_runtime": (100 * step, "s"),
+             "train_tokens_per_second": (length * args.per_device_train_batch_size / step, "tok/s")}
+    for key, _, _, _, what, _ in lines:
+        if what in found:
+            print("ROW", key, what, *found[what], sep="\t", flush=True)
+
+
+if __name__ == "__main__":
+    main()
