@@ -37,6 +37,8 @@ MODELS = {
                                                  logits_scaling=9.0)),
 }
 
+FILES = {"Mistral-7B": 10e9, "Llama-2-70": 10e9, "santacoder": 1e12}  # bytes of weights in a file of the published model; others have 5 GB
+
 
 def settings_of(config: str) -> dict:
     """'a=1 target_modules=x y b=2' as a dict; words without '=' belong to the value before them."""
@@ -50,28 +52,46 @@ def settings_of(config: str) -> dict:
     return found
 
 
-def empty_model(chosen: dict, dtype):
-    """The model without memory, and the tokens of a sequence."""
+def empty_model(chosen: dict, dtype, resized: bool):
+    """The model without memory, with its embedding resized or not; the size that it gets; and the tokens of a sequence."""
     kind, tokens, length, sizes = next(value for name, value in MODELS.items() if name in chosen["model_name_or_path"])
     config = transformers.AutoConfig.for_model(kind, **sizes, torch_dtype=dtype)
     config.architectures = [transformers.models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES[kind]]
-    config.vocab_size = tokens
+    if resized:
+        config.vocab_size = tokens
     with torch.device("meta"):
-        return AutoModelForCausalLM.from_config(config, torch_dtype=dtype, attn_implementation="flash_attention_2"), length
+        return AutoModelForCausalLM.from_config(config, torch_dtype=dtype, attn_implementation="flash_attention_2"), tokens, length
 
 
 def build(chosen: dict, dtype, many: bool):
     """The model on the host, with pages that nothing touches; with bitsandbytes, quantised on the card, as from_pretrained does."""
-    model, length = empty_model(chosen, dtype)
-    if "bnb" in chosen["framework_config"]:
-        quantise(model, dtype, many)
+    quantised = "bnb" in chosen["framework_config"]
+    on_card = quantised and not many
+    model, tokens, length = empty_model(chosen, dtype, resized=not on_card)
+    if quantised:
+        quantise(model, chosen, dtype, many)
     else:
         model.to_empty(device="cpu")
     model.tie_weights()
+    if on_card:
+        model.resize_token_embeddings(tokens, mean_resizing=False)
     return model, length
 
 
-def quantise(model, dtype, many: bool) -> None:
+def in_order_of_files(model, chosen: dict) -> list:
+    """The parameters as from_pretrained reads them: file by file, by name in a file. The order decides which blocks keep an unsplit rest."""
+    limit = next((limit for name, limit in FILES.items() if name in chosen["model_name_or_path"]), 5e9)
+    files, size = [[]], 0
+    for name, empty in model.named_parameters():
+        n_bytes = empty.numel() * 2
+        if size + n_bytes > limit:
+            files, size = [*files, []], 0
+        files[-1].append((name, empty))
+        size += n_bytes
+    return [one for file in files for one in sorted(file, key=lambda one: one[0])]
+
+
+def quantise(model, chosen: dict, dtype, many: bool) -> None:
     """bitsandbytes' nf4 with double quantisation, as the plugin accelerated-peft-bnb loads it. many: sharded, so it goes back to the host."""
     from transformers.quantizers import AutoHfQuantizer
     storage = {"bnb_4bit_quant_storage": dtype} if many else {}
@@ -81,7 +101,7 @@ def quantise(model, dtype, many: bool) -> None:
     device = torch.device("cuda", torch.cuda.current_device())
     kept = torch.device("cpu") if many else device
     quantizer.preprocess_model(model=model, device_map={"": device}, keep_in_fp32_modules=[])
-    for name, empty in list(model.named_parameters()):
+    for name, empty in in_order_of_files(model, chosen):
         module, leaf = model.get_submodule(name.rpartition(".")[0]), name.rpartition(".")[2]
         value = torch.empty(empty.shape, dtype=dtype)
         if quantizer.check_quantized_param(model, value, name, {}):
