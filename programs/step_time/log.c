@@ -67,6 +67,9 @@ static const char *fault_of(const reader *from, const tide_run_launch *row) {
     if (row->kind == TIDE_RUN_KERNEL && row->family >= TIDE_RUN_N_FAMILIES) {
         return "its kernel's family is not known";
     }
+    if (row->kind == TIDE_RUN_KERNEL && row->k >= TIDE_RUN_N_VARIANTS) {
+        return "its kernel's variant is not known; a newer tidemark may have written it";
+    }
     bool multiplies = row->kind == TIDE_RUN_PRODUCT || row->kind == TIDE_RUN_ATTENTION ||
                       row->kind == TIDE_RUN_CONVOLUTION;
     bool is_empty = row->m == 0 || row->n == 0 || row->k == 0 || row->count == 0;

@@ -41,14 +41,17 @@ typedef struct tide_run_launches_header {
 typedef enum tide_run_launch_kind {
     TIDE_RUN_LAUNCH_NONE = 0,
     TIDE_RUN_TEXT,        /* `bytes` bytes of text follow */
-    TIDE_RUN_KERNEL,      /* a kernel: `family`, `bytes`, `elements` */
+    TIDE_RUN_KERNEL,      /* a kernel: `family`, `bytes`, `elements`; `m` rows of `n` elements, if
+                             it works by rows; `k` is a tide_run_variant; `count` pointers, if it
+                             is elementwise. 0: unknown */
     TIDE_RUN_PRODUCT,     /* a product of matrices: `m`, `n`, `k`, `count`, types, layout; `bytes`
                              are read in addition, such as an addend */
     TIDE_RUN_ATTENTION,   /* fused attention: `m` queries, `n` keys, `k` channels, `count` heads.
                              For tidemark's own kernels `family` is TIDE_RUN_OWN, and `elements` is
                              the number of m x n x k products that the kernel computes for a head */
     TIDE_RUN_CONVOLUTION, /* as a matrix product: `m` outputs, `n` filters, `k` elements of a
-                             filter */
+                             filter, for each of `count` groups; `elements` is the number of places
+                             of a filter, such as 9 for 3x3 */
     TIDE_RUN_COPY,        /* a copy of `bytes`; `family` is a tide_run_copy */
     TIDE_RUN_FILL,        /* cudaMemset of `bytes` */
     TIDE_RUN_COLLECTIVE,  /* of NCCL: `family` is a tide_run_exchange; `bytes` of this rank's larger
@@ -92,6 +95,28 @@ typedef enum tide_run_family {
     TIDE_RUN_N_FAMILIES
 } tide_run_family;
 
+/* How a kernel of a family works, where its time depends on that. */
+typedef enum tide_run_variant {
+    TIDE_RUN_NO_VARIANT = 0,
+    /* Softmax. A warp has its row in registers; a block keeps its row in registers or in shared
+     * memory, or reads it again for each pass. */
+    TIDE_RUN_BY_WARP,
+    TIDE_RUN_BY_WARP_BACKWARD,
+    TIDE_RUN_BY_BLOCK_ONCE,
+    TIDE_RUN_BY_BLOCK,
+    TIDE_RUN_BY_BLOCK_BACKWARD,
+    /* Norms. */
+    TIDE_RUN_LAYER,
+    TIDE_RUN_LAYER_BACKWARD,
+    TIDE_RUN_LAYER_PARAMETERS, /* gradients of scale and shift, sums of columns */
+    TIDE_RUN_GROUPS,           /* statistics and sums of group norm */
+    TIDE_RUN_COLUMNS,          /* reductions whose results are next to each other */
+    TIDE_RUN_SEGMENTS,         /* radix sorts of each row */
+    TIDE_RUN_SINGLE_ELEMENTS,  /* gather and scatter of elements, not of rows */
+    TIDE_RUN_PARTIAL_SUMS,     /* embedding's backward: sums of the gradients of equal indices */
+    TIDE_RUN_N_VARIANTS
+} tide_run_variant;
+
 typedef enum tide_run_copy {
     TIDE_RUN_COPY_HOST = 0, /* from host to host */
     TIDE_RUN_COPY_TO_CARD,
@@ -119,14 +144,16 @@ typedef enum tide_run_type {
 enum {
     TIDE_RUN_TRANSPOSED_A = 1, /* of a product: the first factor is transposed, in columns first */
     TIDE_RUN_TRANSPOSED_B = 2,
-    TIDE_RUN_CONTINUES = 1,  /* of a graph's launch: a part after the first, which costs the host
-                                nothing more */
-    TIDE_RUN_CAUSAL = 4,     /* of attention: half of the products are left out */
-    TIDE_RUN_BACKWARD = 8,   /* of attention and convolutions: a gradient */
-    TIDE_RUN_WAITS = 16,     /* of a copy: the host waits until it is done */
-    TIDE_RUN_CAPTURED = 32,  /* belongs to `graph`, and runs when that is launched */
-    TIDE_RUN_ESTIMATED = 64, /* bytes derived from arguments that may mean something else */
-    TIDE_RUN_GUESSED = 128   /* only the number of threads is known */
+    TIDE_RUN_CONTINUES = 1,     /* of a graph's launch: a part after the first, which costs the host
+                                   nothing more */
+    TIDE_RUN_POINTWISE = 1,     /* of a convolution: 1x1 in steps of one */
+    TIDE_RUN_CHANNELS_LAST = 4, /* of a convolution: the channels of a place are together */
+    TIDE_RUN_CAUSAL = 4,        /* of attention: half of the products are left out */
+    TIDE_RUN_BACKWARD = 8,      /* of attention and convolutions: a gradient */
+    TIDE_RUN_WAITS = 16,        /* of a copy: the host waits until it is done */
+    TIDE_RUN_CAPTURED = 32,     /* belongs to `graph`, and runs when that is launched */
+    TIDE_RUN_ESTIMATED = 64,    /* bytes derived from arguments that may mean something else */
+    TIDE_RUN_GUESSED = 128      /* only the number of threads is known */
 };
 
 typedef struct tide_run_launch {
@@ -135,7 +162,7 @@ typedef struct tide_run_launch {
     uint64_t bytes;    /* of a kernel: read and written; else see the kind */
     uint64_t elements; /* of a kernel: the elements that its threads process; of a collective: the
                           number of its communicator, the same in all its processes; of our own
-                          attention: see that kind; else 0 */
+                          attention and of convolutions: see these kinds; else 0 */
     uint32_t m, n, k, count; /* see the kinds; a batch of products has count > 1 */
     uint32_t name;           /* number of a text; UINT32_MAX: none */
     uint32_t graph;          /* of a part of a capture, and of its launches, from 1 on; 0: none */

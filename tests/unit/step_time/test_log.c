@@ -74,6 +74,9 @@ static void rows_without_sense_are_refused_by_number(void **state) {
         .kind = TIDE_RUN_KERNEL, .family = TIDE_RUN_N_FAMILIES, .name = UINT32_MAX});
     refuse("family is not known");
     begin_with(
+        (tide_run_launch){.kind = TIDE_RUN_KERNEL, .k = TIDE_RUN_N_VARIANTS, .name = UINT32_MAX});
+    refuse("variant is not known");
+    begin_with(
         (tide_run_launch){.kind = TIDE_RUN_FILL, .type = TIDE_RUN_N_TYPES, .name = UINT32_MAX});
     refuse("type of numbers is not known");
     begin_with(made_product(TIDE_RUN_FP32, 4, 0, 4));

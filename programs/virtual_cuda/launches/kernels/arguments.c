@@ -67,3 +67,15 @@ bool tide_vc_argument(const tide_vc_launched_kernel *launched, size_t i, size_t 
     }
     return copy_bytes(of->at[i] + at, of->is_on_stack[i], to, n_bytes);
 }
+
+uint32_t tide_vc_distinct(const void *const *addresses, uint32_t n) {
+    uint32_t n_distinct = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t j = 0;
+        while (addresses[j] != addresses[i]) {
+            j++;
+        }
+        n_distinct += j == i;
+    }
+    return n_distinct;
+}

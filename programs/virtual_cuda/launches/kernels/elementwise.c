@@ -13,11 +13,11 @@
 #include "programs/virtual_cuda/launches/kernels/symbol_internal.h"
 
 /* tide_vc_parsed.number */
-enum { BYTES_IN = 0, BYTES_OUT = 1, CASTS_IN = 2, CASTS_OUT = 3 };
+enum { BYTES_IN = 0, BYTES_OUT = 1, CASTS_IN = 2, CASTS_OUT = 3, POINTERS = 4, OUTPUTS = 5 };
 enum { UNKNOWN_BYTES = 4 }; /* of a value of unknown type: most are fp32 */
 
 /* Arguments of the unrolled kernel. */
-enum { N_ELEMENTS = 0, LOADER = 5, STORER = 6 };
+enum { N_ELEMENTS = 0, ADDRESSES = 2, LOADER = 5, STORER = 6 };
 
 static uint32_t pointers_of(tide_vc_text symbol) {
     tide_vc_text n = tide_vc_symbol_argument(symbol, "std::array", 1);
@@ -43,6 +43,8 @@ static void parse_functor(tide_vc_text functor, uint32_t n_pointers, tide_vc_par
         parsed->number[BYTES_IN] += known_bytes(n_bytes, parsed);
     }
     parsed->number[BYTES_OUT] = known_bytes(of.output_bytes, parsed);
+    parsed->number[POINTERS] = n_pointers;
+    parsed->number[OUTPUTS] = 1;
 }
 
 void tide_vc_parse_vectorised(const char *symbol, tide_vc_parsed *ret_parsed) {
@@ -60,6 +62,8 @@ void tide_vc_parse_several(const char *symbol, tide_vc_parsed *ret_parsed) {
     uint32_t n_inputs = n_pointers > n_outputs ? n_pointers - n_outputs : 0;
     parse_functor(tide_vc_symbol_argument(text, NAME, 1), n_inputs + 1, ret_parsed);
     ret_parsed->number[BYTES_OUT] *= n_outputs;
+    ret_parsed->number[POINTERS] = n_pointers;
+    ret_parsed->number[OUTPUTS] = n_outputs;
     ret_parsed->flags |= TIDE_RUN_ESTIMATED; /* the results' types are not in the name */
 }
 
@@ -100,10 +104,28 @@ static bool read_elements(const tide_vc_launched_kernel *launched, uint64_t *ret
     return is_read && n > 0;
 }
 
+/* The addresses are those of the results and then of the operands. An operand that is passed twice,
+ * as in x * x, is read once: returns the bytes of the different ones. */
+static uint64_t distinct_bytes(const tide_vc_launched_kernel *launched, uint32_t bytes_in,
+                               tide_run_launch *row) {
+    const uint32_t *number = launched->parsed->number;
+    const void *addresses[TIDE_VC_MOST_OPERANDS];
+    uint32_t n = number[POINTERS];
+    uint32_t n_inputs = n > number[OUTPUTS] ? n - number[OUTPUTS] : 0;
+    row->count = n;
+    if (n > TIDE_VC_MOST_OPERANDS || n_inputs == 0 ||
+        !tide_vc_argument(launched, ADDRESSES, 0, addresses, n * sizeof(addresses[0]))) {
+        return bytes_in;
+    }
+    uint32_t n_distinct = tide_vc_distinct(addresses + number[OUTPUTS], n_inputs);
+    return (uint64_t)bytes_in * n_distinct / n_inputs; /* equal operands have one type */
+}
+
 bool tide_vc_read_vectorised(const tide_vc_launched_kernel *launched, tide_run_launch *row) {
     const uint32_t *number = launched->parsed->number;
     bool is_read = read_elements(launched, &row->elements);
-    row->bytes = row->elements * ((uint64_t)number[BYTES_IN] + number[BYTES_OUT]);
+    row->bytes =
+        row->elements * (distinct_bytes(launched, number[BYTES_IN], row) + number[BYTES_OUT]);
     return is_read;
 }
 
@@ -116,6 +138,6 @@ bool tide_vc_read_unrolled(const tide_vc_launched_kernel *launched, tide_run_lau
         (number[CASTS_OUT] > 0 && !read_casts(launched, STORER, number[CASTS_OUT], &out))) {
         return false;
     }
-    row->bytes = row->elements * ((uint64_t)in + out);
+    row->bytes = row->elements * (distinct_bytes(launched, in, row) + out);
     return true;
 }

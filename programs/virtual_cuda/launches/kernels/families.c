@@ -51,6 +51,7 @@ static const tide_vc_work_family FAMILIES[] = {
     SORTING("29DeviceRadixSortOnesweepKernel", SORT, 9),
     SORTING("31DeviceRadixSortSingleTileKernel", SORT, 5),
     SORTING("33DeviceRadixSortExclusiveSumKernel", SORT, 1),
+    SORTING("30DeviceSegmentedRadixSortKernel", SORT, 5),
     SORTING("22warpMergeSortKVInPlace", SORT, 3),
     SORTING("20bitonicSortKVInPlace", SORT, 3),
     SORTING("18radixSortKVInPlace", SORT, 3),

@@ -80,6 +80,19 @@ typedef struct tide_vc_operand_family {
 
 const tide_vc_operand_family *tide_vc_operand_families(size_t *ret_n);
 
+/* The variants of kernels that the names give, and their rows. */
+typedef struct tide_vc_variant {
+    const char *part; /* of the mangled name, as in families.c */
+    tide_run_variant variant;
+    char row_length; /* the parameter with the length of a row, as in operands.c; 0: no rows */
+} tide_vc_variant;
+
+/* NULL: the kernel has none. Static. */
+const tide_vc_variant *tide_vc_variant_of(const char *name);
+/* Fills in the variant and the rows of a row with elements. */
+void tide_vc_variant_fill(const tide_vc_variant *variant, const tide_vc_launched_kernel *launched,
+                          tide_run_launch *row);
+
 /* Whether a kernel's name is of the family. */
 bool tide_vc_operands_have(const tide_vc_operand_family *family, const char *name);
 
@@ -91,6 +104,9 @@ bool tide_vc_operands_read(const tide_vc_launched_kernel *launched, tide_run_lau
 /* Copies n_bytes of argument i, starting at its byte `at`. False: it is shorter. */
 bool tide_vc_argument(const tide_vc_launched_kernel *launched, size_t i, size_t at, void *to,
                       size_t n_bytes);
+
+/* How many of the n addresses differ. */
+uint32_t tide_vc_distinct(const void *const *addresses, uint32_t n);
 
 /* Finds the n_arguments arguments of a call. */
 void tide_vc_arguments_find(void **list, unsigned n_arguments, tide_vc_arguments *ret_arguments);

@@ -8,7 +8,7 @@
 #include "programs/virtual_cuda/launches/kernels/symbol_internal.h"
 
 /* tide_vc_parsed.number */
-enum { BYTES_IN = 0, BYTES_OUT = 1 };
+enum { BYTES_IN = 0, BYTES_OUT = 1, WIDTH = 2 };
 enum { UNKNOWN_BYTES = 4 }; /* of a value of unknown type: most are fp32 */
 enum { LAST_PLACE = 128, MOST_STEP = 1 << 20, MOST_BLOCKS = 65535 };
 
@@ -26,6 +26,9 @@ void tide_vc_parse_reduction(const char *symbol, tide_vc_parsed *ret_parsed) {
                         tide_vc_text_has(operation, "::MinOps<"); /* int64, with the values */
     ret_parsed->number[BYTES_OUT] =
         (out > 0 ? out : UNKNOWN_BYTES) + (gives_places ? (uint32_t)sizeof(int64_t) : 0);
+    /* Results that are next to each other are computed together, 2 or 4 by a thread. */
+    ret_parsed->number[WIDTH] =
+        tide_vc_text_number(tide_vc_symbol_argument(text, "reduce_kernel", 1));
     ret_parsed->flags = in > 0 && out > 0 ? 0 : TIDE_RUN_ESTIMATED;
 }
 
@@ -49,6 +52,9 @@ bool tide_vc_read_reduction(const tide_vc_launched_kernel *launched, tide_run_la
             uint64_t n_outputs = (uint64_t)of.n_outputs;
             row->elements = (uint64_t)of.n_inputs * n_outputs;
             row->bytes = row->elements * number[BYTES_IN] + n_outputs * number[BYTES_OUT];
+            row->m = (uint32_t)of.n_outputs;
+            row->n = (uint32_t)of.n_inputs;
+            row->k = number[WIDTH] > 1 ? TIDE_RUN_COLUMNS : TIDE_RUN_NO_VARIANT;
             return true;
         }
     }

@@ -16,46 +16,53 @@ typedef struct spec {
     } values[MOST];
     uint32_t more;     /* further bytes of each element */
     bool is_estimated; /* the number of elements written, or of passes over all, is unknown */
+    bool is_by_block;  /* the counts are of a block, so the grid multiplies them */
 } spec;
 
 enum { SMALL_BYTES = 8 }; /* of a thread of a kernel that prepares another kernel's tables */
 #define SMALL(name)                                                                                \
     { name, .count_type = NONE, .more = SMALL_BYTES, .is_estimated = true }
+/* A block sorts a row by some bits: it counts the digits, reads them again to find their places,
+ * and then moves keys and values. The count is the first word of PyTorch's offset_t, which is the
+ * iterator over the beginnings of the rows. */
+#define SEGMENTED                                                                                  \
+    { "DeviceSegmentedRadixSortKernel", 1, {4}, NONE, {{3, 3}, {4, 3}}, 0, false, true }
 
 static const spec SPECS[] = {
     /* sorts: read and write each element with its value */
-    {"DeviceRadixSortHistogramKernel", 1, {2}, 3, {{2, 1}}, 0, false},
-    {"DeviceRadixSortOnesweepKernel", 1, {8}, 5, {{2, 2}, {3, 2}}, 0, false},
-    {"DeviceRadixSortSingleTileKernel", 1, {4}, 4, {{2, 2}, {3, 2}}, 0, false},
-    {"warpMergeSortKVInPlace", 2, {1, 2}, 7, {{4, 2}, {5, 2}}, 0, false},
-    {"bitonicSortKVInPlace", 2, {1, 2}, 7, {{4, 2}, {5, 2}}, 0, false},
-    {"radixSortKVInPlace", 2, {1, 2}, 6, {{4, 2}, {5, 2}}, 0, false},
-    {"fill_index_and_segment_kernel", 1, {1}, NONE, {{0, 0}}, 8, false},
-    {"fill_reverse_indices_kernel", 1, {1}, NONE, {{0, 0}}, 8, false},
-    {"sort_postprocess_kernel", 2, {4, 5}, NONE, {{0, 2}}, 16, false},
-    {"randperm_handle_duplicate_keys_kernel", 1, {3}, NONE, {{0, 1}}, 0, true},
+    {"DeviceRadixSortHistogramKernel", 1, {2}, 3, {{2, 1}}, 0, false, false},
+    {"DeviceRadixSortOnesweepKernel", 1, {8}, 5, {{2, 2}, {3, 2}}, 0, false, false},
+    {"DeviceRadixSortSingleTileKernel", 1, {4}, 4, {{2, 2}, {3, 2}}, 0, false, false},
+    SEGMENTED,
+    {"warpMergeSortKVInPlace", 2, {1, 2}, 7, {{4, 2}, {5, 2}}, 0, false, false},
+    {"bitonicSortKVInPlace", 2, {1, 2}, 7, {{4, 2}, {5, 2}}, 0, false, false},
+    {"radixSortKVInPlace", 2, {1, 2}, 6, {{4, 2}, {5, 2}}, 0, false, false},
+    {"fill_index_and_segment_kernel", 1, {1}, NONE, {{0, 0}}, 8, false, false},
+    {"fill_reverse_indices_kernel", 1, {1}, NONE, {{0, 0}}, 8, false, false},
+    {"sort_postprocess_kernel", 2, {4, 5}, NONE, {{0, 2}}, 16, false, false},
+    {"randperm_handle_duplicate_keys_kernel", 1, {3}, NONE, {{0, 1}}, 0, true, false},
     SMALL("DeviceRadixSortExclusiveSumKernel"),
     /* the k-th or the largest: one read for counting, and about two from the cache */
-    {"sbtopk::gatherTopK", 2, {1, 4}, 1, {{0, 3}}, 0, true},
-    {"mbtopk::gatherTopK", 2, {1, 4}, NONE, {{0, 2}}, 0, true},
-    {"gatherKthValue", 2, {1, 3}, 1, {{0, 3}}, 0, true},
-    {"gatherMedian", 2, {3, 4}, 1, {{0, 3}}, 0, true},
-    {"computeBlockDigitCounts", 2, {1, 3}, NONE, {{0, 1}}, 0, false},
+    {"sbtopk::gatherTopK", 2, {1, 4}, 1, {{0, 3}}, 0, true, false},
+    {"mbtopk::gatherTopK", 2, {1, 4}, NONE, {{0, 2}}, 0, true, false},
+    {"gatherKthValue", 2, {1, 3}, 1, {{0, 3}}, 0, true, false},
+    {"gatherMedian", 2, {3, 4}, 1, {{0, 3}}, 0, true, false},
+    {"computeBlockDigitCounts", 2, {1, 3}, NONE, {{0, 1}}, 0, false, false},
     SMALL("computeDigitCumSum"),
     SMALL("computeBlockwiseWithinKCounts"),
     SMALL("computeBlockwiseKthCounts"),
     SMALL("mbtopk::fill"),
     /* scans and selections: only the card knows the number selected */
-    {"DeviceScanKernel", 1, {6}, 6, {{1, 1}, {2, 1}}, 0, false},
-    {"DeviceSelectSweepKernel", 1, {7}, 8, {{1, 1}, {2, 1}, {3, 1}}, 0, true},
-    {"DeviceReduceKernel", 1, {2}, 2, {{1, 1}}, 0, false},
-    {"DeviceReduceSingleTileKernel", 1, {2}, 3, {{1, 1}}, 0, false},
-    {"DeviceReduceByKeyKernel", 1, {9}, 9, {{1, 1}, {2, 1}, {3, 1}, {4, 1}}, 0, true},
-    {"adjacent_difference_kernel", 1, {0}, NONE, {{0, 1}}, 4, false},
-    {"tensor_kernel_scan_innermost_dim", 2, {2, 3}, NONE, {{0, 2}}, 0, false},
-    {"tensor_kernel_scan_outer_dim", 3, {2, 3, 4}, NONE, {{0, 2}}, 0, false},
-    {"tensor_kernel_scan_innermost_dim_with_indices", 2, {3, 4}, NONE, {{0, 2}}, 8, false},
-    {"tensor_kernel_scan_outer_dim_with_indices", 3, {3, 4, 5}, NONE, {{0, 2}}, 8, false},
+    {"DeviceScanKernel", 1, {6}, 6, {{1, 1}, {2, 1}}, 0, false, false},
+    {"DeviceSelectSweepKernel", 1, {7}, 8, {{1, 1}, {2, 1}, {3, 1}}, 0, true, false},
+    {"DeviceReduceKernel", 1, {2}, 2, {{1, 1}}, 0, false, false},
+    {"DeviceReduceSingleTileKernel", 1, {2}, 3, {{1, 1}}, 0, false, false},
+    {"DeviceReduceByKeyKernel", 1, {9}, 9, {{1, 1}, {2, 1}, {3, 1}, {4, 1}}, 0, true, false},
+    {"adjacent_difference_kernel", 1, {0}, NONE, {{0, 1}}, 4, false, false},
+    {"tensor_kernel_scan_innermost_dim", 2, {2, 3}, NONE, {{0, 2}}, 0, false, false},
+    {"tensor_kernel_scan_outer_dim", 3, {2, 3, 4}, NONE, {{0, 2}}, 0, false, false},
+    {"tensor_kernel_scan_innermost_dim_with_indices", 2, {3, 4}, NONE, {{0, 2}}, 8, false, false},
+    {"tensor_kernel_scan_outer_dim_with_indices", 3, {3, 4, 5}, NONE, {{0, 2}}, 8, false, false},
     SMALL("DeviceScanInitKernel"),
     SMALL("DeviceCompactInitKernel"),
     SMALL("DeviceScanByKeyInitKernel"),
@@ -149,7 +156,8 @@ bool tide_vc_read_sorting(const tide_vc_launched_kernel *launched, tide_run_laun
         return false;
     }
     const spec *of = &SPECS[number[WHICH] - 1];
-    uint64_t n = of->n_counts > 0 ? 1 : launched->n_threads;
+    uint64_t n = of->is_by_block ? launched->call->grid[0] : 1;
+    n = of->n_counts > 0 ? n : launched->n_threads;
     for (size_t i = 0; i < of->n_counts; i++) {
         uint64_t count = 0;
         if (!tide_vc_argument(launched, of->counts[i], 0, &count, number[COUNT_BYTES]) ||

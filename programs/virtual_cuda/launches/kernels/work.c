@@ -16,6 +16,7 @@
 typedef struct kind {
     const tide_vc_work_family *family;      /* NULL if none is known */
     const tide_vc_operand_family *operands; /* NULL if none is known */
+    const tide_vc_variant *variant;         /* NULL if it has none */
     tide_vc_parsed parsed;
 } kind;
 
@@ -94,6 +95,7 @@ static const kind *kind_of(const tide_vc_kernel_call *call) {
         return NULL;
     }
     classify(call->name, made);
+    made->variant = tide_vc_variant_of(call->name);
     return keep(call->kernel, made);
 }
 
@@ -123,8 +125,12 @@ static bool read_family(const kind *of, tide_vc_launched_kernel *launched, tide_
     launched->parsed = &of->parsed;
     row->flags = of->parsed.flags;
     tide_vc_arguments_find(launched->call->arguments, n_arguments, &launched->arguments);
-    return of->family != NULL ? of->family->read(launched, row)
-                              : tide_vc_operands_read(launched, row);
+    bool is_read =
+        of->family != NULL ? of->family->read(launched, row) : tide_vc_operands_read(launched, row);
+    if (is_read && of->variant != NULL) {
+        tide_vc_variant_fill(of->variant, launched, row);
+    }
+    return is_read;
 }
 
 void tide_vc_work_of(const tide_vc_kernel_call *call, tide_run_launch *ret_row) {

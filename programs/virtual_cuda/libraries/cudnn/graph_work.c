@@ -20,6 +20,7 @@ static int64_t number_in(const descriptor *object, int name, size_t n_bytes) {
 
 static void read_tensor(const descriptor *object, tide_vc_cudnn_work *to) {
     const attribute *lengths = tide_vc_cudnn_find(object, TENSOR_LENGTHS);
+    const attribute *steps = tide_vc_cudnn_find(object, TENSOR_STEPS);
     tide_vc_cudnn_tensor *tensor = &to->tensor;
     if (lengths == NULL || lengths->n_values > CUDNN_MOST_DIMENSIONS) {
         return;
@@ -28,6 +29,12 @@ static void read_tensor(const descriptor *object, tide_vc_cudnn_work *to) {
     tensor->type = (int)number_in(object, TENSOR_TYPE, sizeof(int));
     tensor->n_dimensions = (int)lengths->n_values;
     memcpy(tensor->lengths, lengths->values, (size_t)lengths->n_values * sizeof(int64_t));
+    if (steps != NULL && steps->n_values == lengths->n_values) {
+        int64_t values[CUDNN_MOST_DIMENSIONS] = {0};
+        memcpy(values, steps->values, (size_t)steps->n_values * sizeof(int64_t));
+        tensor->is_channels_last =
+            tide_vc_cudnn_is_channels_last(tensor->lengths, values, tensor->n_dimensions);
+    }
     bool is_in_memory =
         number_in(object, TENSOR_IS_VIRTUAL, 1) == 0 && number_in(object, TENSOR_IS_VALUE, 1) == 0;
     tensor->n_bytes = is_in_memory ? tide_vc_cudnn_type_bytes(tensor->type) : 0;
@@ -66,6 +73,7 @@ static void add(tide_vc_cudnn_work *to, const tide_vc_cudnn_work *from) {
     to->is_uncertain |= from->is_uncertain;
     to->is_plain |= from->is_plain;
     to->choice = from->choice != 0 ? from->choice : to->choice;
+    to->problem = to->problem.x_bytes == 0 ? from->problem : to->problem;
     if (is_first && from->row.m > 0) {
         to->row = from->row;
     }
@@ -105,14 +113,15 @@ static const tide_vc_cudnn_tensor *tensor_of(const descriptor *operation, int na
     return set != NULL && set->work != NULL ? &set->work->tensor : &NONE;
 }
 
-static void add_convolution(const descriptor *operation, const int parts[3],
+static void add_convolution(const descriptor *operation, const int parts[3], tide_vc_cudnn_way way,
                             tide_vc_cudnn_work *to) {
     const tide_vc_cudnn_tensor *input = tensor_of(operation, parts[0]);
     const tide_vc_cudnn_tensor *filter = tensor_of(operation, parts[1]);
     const tide_vc_cudnn_tensor *output = tensor_of(operation, parts[2]);
     if (tide_vc_cudnn_convolution(input, filter, output, &to->row)) {
         to->n_convolutions++;
-        to->row.flags |= operation->type != CONVOLUTION_FORWARD ? TIDE_RUN_BACKWARD : 0;
+        to->row.flags |= way != TIDE_VC_CUDNN_OUTPUT ? TIDE_RUN_BACKWARD : 0;
+        to->problem = tide_vc_cudnn_problem_of(way, input, filter, output);
     }
 }
 
@@ -164,13 +173,13 @@ static void add_operation(const descriptor *object, tide_vc_cudnn_work *to) {
     static const int FILTER[] = {FILTER_X, FILTER_DW, FILTER_DY};
     switch (object->type) {
     case CONVOLUTION_FORWARD:
-        add_convolution(object, FORWARD, to);
+        add_convolution(object, FORWARD, TIDE_VC_CUDNN_OUTPUT, to);
         break;
     case CONVOLUTION_DATA:
-        add_convolution(object, DATA, to);
+        add_convolution(object, DATA, TIDE_VC_CUDNN_DATA, to);
         break;
     case CONVOLUTION_FILTER:
-        add_convolution(object, FILTER, to);
+        add_convolution(object, FILTER, TIDE_VC_CUDNN_FILTER, to);
         break;
     case PRODUCT:
         to->n_products++;
@@ -214,4 +223,16 @@ tide_vc_cudnn_work *tide_vc_cudnn_finish_work(const descriptor *object) {
     }
     add_operation(object, made);
     return made;
+}
+
+tide_vc_cudnn_area tide_vc_cudnn_work_area(const tide_vc_cudnn_work *of) {
+    enum { COPY = 2 }; /* in fp32 instead of a type of 16 bits */
+    if (of->problem.x_bytes > 0) {
+        return tide_vc_cudnn_area_here(&of->problem, (tide_run_type)of->row.type);
+    }
+    tide_vc_cudnn_area area = {.likely_bytes = 0};
+    for (size_t i = 0; i < of->n_tensors; i++) {
+        area.most_bytes += COPY * of->tensors[i].n_bytes;
+    }
+    return area;
 }

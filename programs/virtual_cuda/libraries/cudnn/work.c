@@ -69,11 +69,36 @@ enum { FMA_MATH = 3 }; /* cudnnMathType_t: no tensor cores for fp32 */
 static tide_vc_cudnn_tensor tensor_of(const shape *from) {
     tide_vc_cudnn_tensor tensor = {.type = from->type, .n_dimensions = from->n_dimensions};
     tensor.n_bytes = (uint64_t)tide_vc_cudnn_type_bytes(from->type);
+    int64_t steps[CUDNN_MOST_DIMENSIONS] = {0};
     for (int i = 0; i < from->n_dimensions && i < CUDNN_MOST_DIMENSIONS; i++) {
+        steps[i] = from->steps[i];
         tensor.lengths[i] = from->lengths[i];
         tensor.n_bytes *= from->lengths[i] > 0 ? (uint64_t)from->lengths[i] : 0;
     }
+    tensor.is_channels_last =
+        tide_vc_cudnn_is_channels_last(tensor.lengths, steps, tensor.n_dimensions);
     return tensor;
+}
+
+/* `convolution` may be NULL: its first word is the cudnnMathType_t. */
+static bool forbids_rounding(const tide_run_launch *row, const int *convolution) {
+    return row->type == TIDE_RUN_TF32 && convolution != NULL && *convolution == FMA_MATH;
+}
+
+tide_vc_cudnn_area tide_vc_cudnn_convolution_area(tide_vc_cudnn_way way, const shape *input,
+                                                  const shape *filter, const int *convolution,
+                                                  const shape *output) {
+    tide_run_launch row = {.kind = TIDE_RUN_KERNEL};
+    if (input == NULL || filter == NULL || output == NULL) {
+        return (tide_vc_cudnn_area){.likely_bytes = 0};
+    }
+    tide_vc_cudnn_tensor x = tensor_of(input), w = tensor_of(filter), y = tensor_of(output);
+    if (!tide_vc_cudnn_convolution(&x, &w, &y, &row)) {
+        return (tide_vc_cudnn_area){.likely_bytes = 0};
+    }
+    tide_vc_cudnn_problem problem = tide_vc_cudnn_problem_of(way, &x, &w, &y);
+    bool is_plain = forbids_rounding(&row, convolution);
+    return tide_vc_cudnn_area_here(&problem, is_plain ? TIDE_RUN_FP32 : (tide_run_type)row.type);
 }
 
 void tide_vc_cudnn_log_convolution(const void *handle, const char *call, const shape *input,
@@ -93,7 +118,7 @@ void tide_vc_cudnn_log_convolution(const void *handle, const char *call, const s
         if (tide_vc_cudnn_convolution(&x, &w, &y, &made)) {
             row = made;
             row.flags |= direction == TIDE_VC_CUDNN_BACKWARD ? TIDE_RUN_BACKWARD : 0;
-            if (row.type == TIDE_RUN_TF32 && convolution != NULL && *convolution == FMA_MATH) {
+            if (forbids_rounding(&row, convolution)) {
                 row.type = row.out_type = TIDE_RUN_FP32;
             }
         }

@@ -112,6 +112,10 @@ static void test_counts_are_products_of_parameters(void **state) {
     void *arguments[] = {&out, &in, &rows, &stride, &columns, &mask, &chunk, &is_transformer};
     (void)state;
     check(SOFTMAX, arguments, TIDE_RUN_SOFTMAX, 2 * 7 * 50 * 4, 350, 0);
+    tide_run_launch row = work_of(SOFTMAX, arguments);
+    assert_int_equal(row.k, TIDE_RUN_BY_WARP);
+    assert_int_equal(row.m, 7);
+    assert_int_equal(row.n, 50);
     mask = card; /* a byte for each element */
     check(SOFTMAX, arguments, TIDE_RUN_SOFTMAX, 2 * 7 * 50 * 4 + 350, 350, 0);
     mask = &rows; /* not an address of the card */

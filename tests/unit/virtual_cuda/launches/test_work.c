@@ -44,6 +44,9 @@ static const char STRIDED[] =
 static const char SUM[] = KERNELS
     "13reduce_kernelILi512ELi1ENS0_8ReduceOpIN3c108BFloat16ENS0_14func_wrapper_tIfZNS0_11sum_"
     "functorIS4_ffEclERNS_14TensorIteratorEEUlffE_EEjfLi4ELi8EEEEEvT1_";
+static const char SUM_OF_COLUMNS[] = KERNELS
+    "13reduce_kernelILi128ELi4ENS0_8ReduceOpIN3c108BFloat16ENS0_14func_wrapper_tIfZNS0_11sum_"
+    "functorIS4_ffEclERNS_14TensorIteratorEEUlffE_EEjfLi4ELi8EEEEEvT1_";
 
 static char *card; /* an address of the card */
 
@@ -68,10 +71,25 @@ enum { N = 1000 };
 static void check_vectorised(const char *name, uint64_t bytes_each, int flags) {
     int n = N;
     char functor[16] = {0};
-    void *pointers[4] = {card, card, card, card};
+    void *pointers[4] = {card, card + 4096, card + 8192, card + 12288};
     void *arguments[] = {&n, functor, pointers};
     tide_run_launch row = work_of(name, arguments);
     check(&row, TIDE_RUN_VECTORISED, N * bytes_each, N, flags);
+}
+
+/* x * x reads x once; a result in the place of an operand is written in addition. */
+static void test_equal_operands_count_once(void **state) {
+    int n = N;
+    char functor[16] = {0};
+    void *pointers[3] = {card, card + 4096, card + 4096};
+    void *arguments[] = {&n, functor, pointers};
+    (void)state;
+    tide_run_launch row = work_of(OLD_ADD, arguments);
+    check(&row, TIDE_RUN_VECTORISED, N * (2 + 2), N, 0);
+    assert_int_equal(row.count, 3);
+    pointers[1] = card;
+    row = work_of(OLD_ADD, arguments);
+    check(&row, TIDE_RUN_VECTORISED, N * (2 + 2 + 2), N, 0);
 }
 
 static void test_contiguous_kernels_by_their_types(void **state) {
@@ -128,6 +146,14 @@ static void test_strides_tell_broadcasts_and_gaps(void **state) {
     (void)state;
     tide_run_launch row = work_of(STRIDED, arguments);
     check(&row, TIDE_RUN_STRIDED, 600 * 4 + 20 * 4 + 30 * 32, 600, 0);
+    assert_int_equal(row.count, 3);
+    of.pointers[2] = of.pointers[1]; /* another part of the same tensor */
+    row = work_of(STRIDED, arguments);
+    check(&row, TIDE_RUN_STRIDED, 600 * 4 + 20 * 4 + 30 * 32, 600, 0);
+    of.strides[0][2] = 4; /* the same part */
+    of.strides[1][2] = 0;
+    row = work_of(STRIDED, arguments);
+    check(&row, TIDE_RUN_STRIDED, 600 * 4 + 20 * 4, 600, 0);
     of.pointers[1] = &n; /* not an address of the card: the layout differs */
     row = work_of(STRIDED, arguments);
     check(&row, TIDE_RUN_STRIDED, UINT64_C(8) * 4 * 128, 4 * 128, TIDE_RUN_GUESSED);
@@ -151,6 +177,12 @@ static void test_a_reduction_reads_its_inputs(void **state) {
     (void)state;
     tide_run_launch row = work_of(SUM, arguments);
     check(&row, TIDE_RUN_REDUCTION, 50 * 70 * 2 + 70 * 4, 50 * 70, 0);
+    assert_int_equal(row.m, 70);
+    assert_int_equal(row.n, 50);
+    assert_int_equal(row.k, TIDE_RUN_NO_VARIANT);
+    row = work_of(SUM_OF_COLUMNS, arguments);
+    check(&row, TIDE_RUN_REDUCTION, 50 * 70 * 2 + 70 * 4, 50 * 70, 0);
+    assert_int_equal(row.k, TIDE_RUN_COLUMNS);
     of.n_blocks = 0;
     row = work_of(SUM, arguments);
     check(&row, TIDE_RUN_REDUCTION, UINT64_C(8) * 4 * 128, 4 * 128, TIDE_RUN_GUESSED);
@@ -209,6 +241,7 @@ static int set_up(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_contiguous_kernels_by_their_types),
+        cmocka_unit_test(test_equal_operands_count_once),
         cmocka_unit_test(test_casts_tell_their_sizes),
         cmocka_unit_test(test_strides_tell_broadcasts_and_gaps),
         cmocka_unit_test(test_a_reduction_reads_its_inputs),

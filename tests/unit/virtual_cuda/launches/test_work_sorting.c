@@ -21,6 +21,10 @@ static const char ONESWEEP[] =
 static const char KEYS_ALONE[] = RADIX
     "29DeviceRadixSortOnesweepKernelINS1_5radix10policy_hubIlNS0_8NullTypeEyE10Policy1000ELNS0_"
     "9SortOrderE0ElS6_yiiNS1_21identity_decomposer_tEEEvPT5_SC_PT3_PKSD_PT1_PKSH_PT2_PKSL_T4_iiT6_";
+static const char SEGMENTED[] = RADIX
+    "30DeviceSegmentedRadixSortKernelINS1_5radix10policy_hubIfliE10Policy1000ELb0ELNS0_9SortOrderE"
+    "0EflN2at6native46_GLOBAL__N__c76d7d8e_13_SortStable_cu_f7bb90a18offset_tESC_iNS1_21identity_"
+    "decomposer_tEEEvPKT2_PSE_PKT3_PSI_T4_T5_iiiT7_";
 static const char SCAN[] = CUB
     "4scan16DeviceScanKernelINS2_10policy_hubIilijN4cuda3std3__44plusIvEEE10Policy1000EPKiPlNS0_"
     "13ScanTileStateIiLb1EEES9_NS0_8NullTypeEjiLb0ESH_EEvT0_T1_T2_iT3_T4_T5_";
@@ -76,6 +80,15 @@ static void test_sorts(void **state) {
     is(launch(LARGEST), TIDE_RUN_SORT, 50 * 50, 3 * 4, TIDE_RUN_ESTIMATED);
 }
 
+/* A block of the grid sorts a row; offset_t begins with the length of a row. */
+static void test_a_sort_of_rows(void **state) {
+    (void)state;
+    words[4] = N; /* 32 bits, followed by the first row */
+    tide_run_launch row = launch(SEGMENTED);
+    is(row, TIDE_RUN_SORT, UINT64_C(20) * N, 3 * (4 + 8), 0);
+    assert_int_equal(row.k, TIDE_RUN_SEGMENTS);
+}
+
 static void test_scans(void **state) {
     (void)state;
     is(launch(SCAN), TIDE_RUN_SCAN, 50, 4 + 8, 0);
@@ -93,6 +106,7 @@ static void test_counts_without_sense(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup(test_sorts, set),
+                                       cmocka_unit_test_setup(test_a_sort_of_rows, set),
                                        cmocka_unit_test_setup(test_scans, set),
                                        cmocka_unit_test_setup(test_counts_without_sense, set)};
     return cmocka_run_group_tests(tests, NULL, NULL);

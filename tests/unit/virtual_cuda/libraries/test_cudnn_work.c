@@ -119,6 +119,29 @@ static void test_older_convolutions(void **state) {
     destroy_convolution(&of);
 }
 
+/* Layout and filter, as the steps of the tensors and the lengths of the filter give them. */
+static void test_layouts_and_filters(void **state) {
+    static const int LENGTHS[] = {4, 12, 20, 24}, FILTER[] = {12, 12, 1, 1};
+    static const int FIRST[] = {5760, 480, 24, 1}, LAST[] = {5760, 1, 288, 12};
+    (void)state;
+    convolution of = new_convolution();
+    cudnnConvolutionForward(of.handle, NULL, of.x, card, of.w, card, of.convolution, 1, card, 0,
+                            NULL, of.y, card);
+    assert_int_equal(launches[n_launches - 1].elements, 15); /* 3 x 5 */
+    cudnnSetFilterNdDescriptor(of.w, FLOAT, 0, 4, FILTER);
+    for (int is_last = 0; is_last < 2; is_last++) {
+        cudnnSetTensorNdDescriptor(of.x, FLOAT, 4, LENGTHS, is_last ? LAST : FIRST);
+        cudnnSetTensorNdDescriptor(of.y, FLOAT, 4, LENGTHS, is_last ? LAST : FIRST);
+        cudnnConvolutionForward(of.handle, NULL, of.x, card, of.w, card, of.convolution, 1, card, 0,
+                                NULL, of.y, card);
+        const tide_run_launch *row = &launches[n_launches - 1];
+        is_convolution(row, 4 * 20 * 24, 12, 12, 1);
+        assert_int_equal(row->elements, 1);
+        assert_int_equal(row->flags, TIDE_RUN_POINTWISE | (is_last ? TIDE_RUN_CHANNELS_LAST : 0));
+    }
+    destroy_convolution(&of);
+}
+
 /* Inconsistent lengths, or a type unknown to the log: a guess. */
 static void test_older_convolutions_without_sense(void **state) {
     (void)state;
@@ -368,6 +391,7 @@ static void test_other_plans(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {TEST(test_older_convolutions),
+                                       TEST(test_layouts_and_filters),
                                        TEST(test_older_convolutions_without_sense),
                                        TEST(test_batch_norm),
                                        TEST(test_convolution_graphs),
