@@ -230,15 +230,25 @@ def arguments(chosen: dict) -> TrainingArguments:
         bf16=chosen.get("bf16", "").upper() == "TRUE", fp16=chosen.get("fp16", "").upper() == "TRUE", disable_tqdm=True)
 
 
-def main() -> None:
-    lines = [line.split("\t") for line in Path(sys.argv[1]).read_text().splitlines()]
-    chosen = settings_of(lines[0][2])
+def not_here(chosen: dict) -> str:
+    """Why a configuration cannot be run, or "". """
+    if "autogptq" in chosen["framework_config"]:
+        return "GPTQ's weights are not built yet"
+    if "granite-" in chosen["model_name_or_path"] or "moe-" in chosen["model_name_or_path"]:
+        return "the model's sizes are only in its file, which is not published here"
+    if "scattermoe" in chosen["framework_config"]:
+        return "the tokens of an expert depend on values"
+    return ""
+
+
+def prepare(chosen: dict, clock: Clock):
+    """The trainer, and the tokens of a sequence."""
     many = int(chosen["num_gpus"]) > 1
     if many:
         as_accelerate_launches()
     args = arguments(chosen)
     dtype = getattr(torch, chosen["torch_dtype"])
-    framework, lora, clock = framework_of(chosen["framework_config"]), lora_of(chosen), Clock()
+    framework, lora = framework_of(chosen["framework_config"]), lora_of(chosen)
     model, length = build(chosen, dtype, many)
     if framework and framework.requires_augmentation:
         model, (lora,) = framework.augmentation(model, args, modifiable_args=(lora,))
@@ -250,20 +260,41 @@ def main() -> None:
         trainer.accelerator.state.fsdp_plugin.auto_wrap_policy = fsdp_auto_wrap_policy(model)
     for callback in framework.get_callbacks_and_ready_for_train(model, trainer.accelerator) if framework else ():
         trainer.add_callback(callback)
-    torch.cuda.empty_cache()
-    torch.cuda.reset_peak_memory_stats()
-    trainer.train()
+    return trainer, length
+
+
+def used_of_card() -> float:
+    """MiB that nvidia-smi shows at the peak."""
     free, total = torch.cuda.mem_get_info()
-    outside = total - free - torch.cuda.memory_reserved()
+    return (total - free - torch.cuda.memory_reserved() + torch.cuda.max_memory_reserved()) / 2**20
+
+
+def run(chosen: dict) -> dict:
+    """What to answer, by name. A run that ends for want of memory only has the memory that nvidia-smi shows, as in the published table."""
+    clock = Clock()
+    try:
+        trainer, length = prepare(chosen, clock)
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+        trainer.train()
+    except torch.OutOfMemoryError:
+        return {"mem_nvidia_mem_reserved": (used_of_card(), "MiB")}
     seconds = sorted(b - a for a, b in zip(clock.times, clock.times[1:]))
     step = seconds[len(seconds) // 2]
-    found = {"mem_peak_torch_mem_alloc_in_bytes": (torch.cuda.max_memory_allocated(), "B"),
-             "mem_nvidia_mem_reserved": ((torch.cuda.max_memory_reserved() + outside) / 2**20, "MiB"),
-             "train_runtime": (100 * step, "s"),
-             "train_tokens_per_second": (length * args.per_device_train_batch_size / step, "tok/s")}
+    return {"mem_peak_torch_mem_alloc_in_bytes": (torch.cuda.max_memory_allocated(), "B"),
+            "mem_nvidia_mem_reserved": (used_of_card(), "MiB"),
+            "train_runtime": (100 * step, "s"),
+            "train_tokens_per_second": (length * int(chosen["per_device_train_batch_size"]) / step, "tok/s")}
+
+
+def main() -> None:
+    lines = [line.split("\t") for line in Path(sys.argv[1]).read_text().splitlines()]
+    chosen = settings_of(lines[0][2])
+    why = not_here(chosen)
+    found = {} if why else run(chosen)
     for key, _, _, _, what, _ in lines:
-        if what in found:
-            print("ROW", key, what, *found[what], sep="\t", flush=True)
+        answer = found.get(what, ("FAILED", why or "the run ended for want of memory"))
+        print("ROW", key, what, *answer, sep="\t", flush=True)
 
 
 if __name__ == "__main__":
