@@ -6,7 +6,7 @@ SOURCE = "foundation-model-stack/fms-acceleration"
 # --no-deps: its frozen requirements, but for PyTorch 2.4.1 and bitsandbytes 0.43.3, which needs Triton 3.0.
 COMMON = ("--no-deps", "huggingface-hub==0.27.1", "safetensors==0.5.2", "bitsandbytes==0.45.5", "numpy==1.26.4", "pandas==2.2.3", "pytz",
           "python-dateutil", "tzdata", "six", "psutil", "pyyaml", "packaging", "regex", "requests", "tqdm", "urllib3", "certifi",
-          "charset-normalizer", "idna", "einops", "fms-acceleration==0.6.1", "fms-acceleration-foak==0.6.0", "fms-acceleration-peft==0.4.0")
+          "charset-normalizer", "idna", "einops", "threadpoolctl", "fms-acceleration==0.6.1", "fms-acceleration-foak==0.6.0", "fms-acceleration-peft==0.4.0")
 CONTEXT = "nvidia-smi also counts 1.3 GiB of the driver and of code"
 REASONS = {"mem_nvidia_mem_reserved": CONTEXT}
 
@@ -43,7 +43,7 @@ class FineTuning(Recipe):
         return f"{row.program} {row.config}"
 
     def texts(self) -> list:
-        return [*super().texts(), *(one.with_name("flash_attn_of_torch.py") for one in super().texts())]
+        return [*super().texts(), *(one.with_name(name) for one in super().texts() for name in ("flash_attn_of_torch.py", "fms_models.py"))]
 
     def same_program(self, row: Row):
         if "bnb" in word(row, "framework_config"):
