@@ -43,6 +43,9 @@ tide_vc_cudnn_area tide_vc_cudnn_area_of(const tide_vc_cudnn_problem *problem);
 tide_vc_cudnn_area tide_vc_cudnn_area_here(const tide_vc_cudnn_problem *of, tide_run_type type);
 /* Reports that the answer of `call`, static, is not exact, and the bytes that it may need more. */
 void tide_vc_cudnn_say_area(const char *call, const tide_vc_cudnn_area *area);
+/* Records a call that computes with the area at that address (NULL: it got none) on the stream, for
+ * the peaks without areas and with the largest ones. Nothing without a recorder. */
+void tide_vc_cudnn_record_area(const void *address, const tide_vc_cudnn_area *area, void *stream);
 /* compute_capability: 90 for 9.0. */
 bool tide_vc_cudnn_has_tensor_cores(tide_run_type type, int compute_capability);
 
