@@ -18,6 +18,7 @@ class Recipe:
     """
     name = ""
     packages = None  # pip's words for an environment of its own; None: PyTorch alone
+    environment = ""  # its name; recipes with the same packages may share one
     seconds = 3600   # of a process
     settings: dict = {}  # variables of the process
 
@@ -59,5 +60,6 @@ class Recipe:
         return False
 
     def texts(self) -> list:
-        """The files whose change makes old answers void."""
-        return [PROGRAMS / word for word in self.command([]) if (PROGRAMS / word).is_file()]
+        """The files whose change makes old answers void: x.py and what it imports, x_*.py."""
+        stems = [Path(word).stem for word in self.command([]) if (PROGRAMS / word).is_file()]
+        return sorted(file for stem in stems for file in PROGRAMS.glob(f"{stem}*.py") if file.stem == stem or file.stem.startswith(f"{stem}_"))

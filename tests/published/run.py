@@ -49,7 +49,7 @@ def environment_of(recipe, version: str, caches: Path) -> Path:
     base = pytorch(version, caches)
     if recipe.packages is None:
         return base
-    folder = caches / f"published-{recipe.name}-{version}"
+    folder = caches / f"published-{recipe.environment or recipe.name}-{version}"
     return once(folder, recipe.packages, lambda: pip_folder(folder, recipe.packages, base, with_pytorch=True))
 
 
@@ -147,6 +147,11 @@ def groups_of(pairs: list) -> dict:
     return groups
 
 
+def changed(judged: list) -> list:
+    """The rows of a sample that are not as they were: all of them are exact. A row whose packages are not here is not run."""
+    return [one for one in judged if one.verdict not in ("exact", "not run") and one.kind in ("allocated", "fits")]
+
+
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tidemark", type=Path, required=True)
@@ -164,6 +169,9 @@ def main() -> None:
     chosen = options()
     chosen.tidemark = chosen.tidemark.resolve()
     pairs = chosen_rows(chosen)
+    if not pairs and chosen.sample:
+        print("skipped: TIDEMARK_SHARED has no published rows")
+        return
     if not pairs:
         sys.exit("no published row is chosen; --list without a NAME lists them")
     if chosen.list:
@@ -181,7 +189,9 @@ def main() -> None:
     counts = {verdict: sum(one.verdict == verdict for one in judged) for verdict in ("exact", "right", "near", "off", "failed", "not run")}
     print(", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count))
     if chosen.sample:
-        wrong = [one for one in judged if one.verdict != "exact" and one.kind in ("allocated", "fits")]
+        wrong = changed(judged)
+        for one in wrong:
+            print(f"changed: {one.program} {one.config}: {one.tidemark}, not {one.published} {one.unit}")
         sys.exit(1 if wrong else 0)
 
 

@@ -15,7 +15,7 @@ from answers import Answers  # noqa: E402
 from judge import COLUMNS, judge  # noqa: E402
 from recipe import Recipe  # noqa: E402
 from recipes import all_recipes  # noqa: E402
-from run import answer_group, answer_of, groups_of  # noqa: E402
+from run import answer_group, answer_of, changed, groups_of  # noqa: E402
 
 
 def need(condition, *what):
@@ -115,6 +115,14 @@ def check_groups():
         need(len(groups_of([(recipe, one) for one in group])) == 1, "groups")
 
 
+def check_sample():
+    """A sample fails if memory or a verdict is another; not by a time, nor by a row that could not run."""
+    found = {"exact": answer("100.0"), "moved": answer("100.05"), "not run": None, "failed": {"failed": "why", "torch": "2.14"}}
+    wrong = [name for name, one in found.items() if changed([judge(row(), Made(), one)])]
+    need(wrong == ["moved", "failed"], wrong)
+    need(not changed([judge(row("step time", "10", "ms"), Made(), answer("90.0", "ms"))]), "a time")
+
+
 def check_recipes():
     """Every recipe names programs that exist, and an environment with a name of its own."""
     recipes = all_recipes()
@@ -134,5 +142,5 @@ def check_messages():
         need(done.returncode == 1 and "no published row is chosen" in done.stderr, done)
 
 
-for check in (check_kinds, check_units, check_verdicts, check_lines, check_groups, check_recipes, check_messages):
+for check in (check_kinds, check_units, check_verdicts, check_lines, check_groups, check_sample, check_recipes, check_messages):
     check()

@@ -1,0 +1,52 @@
+"""Liger-Kernel's benchmarks: memory and times of operators."""
+from recipe import Recipe
+from rows import Row
+
+LOSSES = {"cross_entropy", "fused_linear_cross_entropy", "kl_div", "tvd", "jsd", "fused_linear_jsd"}
+LAYERS = {"rms_norm", "fused_add_rms_norm", "layer_norm", "group_norm", "megatron_rms_norm", "megatron_swiglu", "geglu", "swiglu", "tiled_geglu",
+          "tiled_swiglu", "embedding", "softmax", "relu_squared", "sparsemax", "rope", "llama4_rope", "multi_token_attention",
+          "sparse_multi_token_attention", "fused_neighborhood_attention", "fused_moe"}
+REASONS = {"fused_moe": "which tokens each expert gets is random",
+           "fused_neighborhood_attention": "other rows came before, and a reused block may be up to 1 MiB larger than asked",
+           "multi_token_attention": "cuDNN's work areas", "sparse_multi_token_attention": "cuDNN's work areas"}
+PLAIN = ("huggingface", "torch", "deepspeed_tiled")
+
+
+class Operators(Recipe):
+    """Those in PyTorch's own operators."""
+    name = "liger-torch"
+
+    def matches(self, row: Row) -> bool:
+        kernel, _, provider = row.program.partition(" ")
+        if kernel == "fused_neighborhood_attention" and row.what.startswith("speed"):
+            return False  # thousands of launches that set an element of a mask: a time of the host alone
+        return "Liger-Kernel" in row.source and kernel in LOSSES | LAYERS and provider in PLAIN
+
+    def group(self, row: Row):
+        return row.card
+
+    def card(self, row: Row) -> tuple:
+        return (f"virtual:{row.card}", "--clock", "virtual", "--stacks", "none")
+
+    def same_program(self, row: Row):
+        if row.program.startswith("embedding") and row.what.startswith("memory"):
+            return "the published process still held modules of torch.compile's earlier rows"
+        return True
+
+    def reason(self, row: Row, answer: dict) -> str:
+        same = self.same_program(row)
+        if same is True:
+            return next((reason for program, reason in REASONS.items() if row.program.startswith(program) and row.what.startswith("memory")), "")
+        return same
+
+    def sample(self, row: Row) -> bool:
+        return row.card == "a100-80" and row.what.startswith("memory") and not row.program.startswith(("embedding", "rope"))
+
+    def command(self, group: list) -> list:
+        return ["liger.py", "{rows}"]
+
+    def key(self, row: Row) -> str:
+        return f"{row.program} {row.config}"
+
+
+RECIPES = [Operators()]
