@@ -15,7 +15,7 @@ enum { ALIGNMENT = 16, FLOAT_BYTES = 4 };
 
 /* Multiples of input, filter and output in their own type, of the filter in fp32, and bytes. */
 typedef struct formula {
-    unsigned x, w, y, w_fp32;
+    uint64_t x, w, y, w_fp32;
     uint64_t n_bytes;
 } formula;
 

@@ -1,6 +1,7 @@
 #include "unit/virtual_cuda/libraries/fake_core.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,9 @@ int n_freed, n_written;
 const char *last_inexact, *last_refused, *last_reason;
 uint64_t last_bound;
 const char *last_kind;
+unsigned n_labels;
+uint64_t last_label_at;
+char last_label[128];
 const void *last_workspace;
 size_t last_workspace_bytes;
 tide_vc_lent last_lent;
@@ -98,6 +102,15 @@ void tide_vc_inexact_kind(const char *call, const char *what, uint64_t bound_byt
     last_kind = what;
 }
 
+/* The recorder's, which the card finds by name. */
+void tidemark_live_label(uint64_t address, const char *category, const char *name, int certainty);
+void tidemark_live_label(uint64_t address, const char *category, const char *name, int certainty) {
+    (void)certainty;
+    n_labels++;
+    last_label_at = address;
+    (void)snprintf(last_label, sizeof(last_label), "%s: %s", category, name);
+}
+
 void tide_vc_refused(const char *call, const char *why) {
     (void)why;
     last_refused = call;
@@ -158,6 +171,7 @@ int forget(void **state) {
     n_touched = 0;
     n_launches = 0;
     last_inexact = last_refused = NULL;
+    n_labels = 0;
     last_bound = 0;
     return 0;
 }

@@ -16,6 +16,9 @@ extern int n_freed, n_written; /* calls of cudaFree for the card, and known valu
 extern const char *last_inexact, *last_refused, *last_reason;
 extern uint64_t last_bound;
 extern const char *last_kind; /* of an area */
+extern unsigned n_labels;     /* of the recorder, by name: only if the test exports its functions */
+extern uint64_t last_label_at;
+extern char last_label[128]; /* "category: name" */
 extern const void *last_workspace;
 extern size_t last_workspace_bytes;
 extern tide_vc_lent last_lent;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -310,6 +311,50 @@ static void test_convolution_graphs(void **state) {
     }
 }
 
+/* The recorder learns the area of each call, and its likely and largest size: of this convolution
+ * in bf16 copies of all tensors, and at most two of each and 8 MiB. */
+static void test_areas_are_recorded(void **state) {
+    (void)state;
+    void *parts[] = {new_tensor(BFLOAT16, 4, 4, 12, 20, 24), new_tensor(BFLOAT16, 4, 18, 12, 3, 5),
+                     new_tensor(BFLOAT16, 4, 4, 18, 10, 11)};
+    const uint64_t copies = 2 * (4 * 12 * 20 * 24 + 18 * 12 * 3 * 5 + 4 * 18 * 10 * 11);
+    void *operation = new_operation(10, (const int[]){704, 703, 705}, parts, 3);
+    void *plan = new_plan(&operation, 1);
+    void *handle = new_handle();
+    void *pack = NULL;
+    const void *area = card;
+    char expected[128];
+    cudnnBackendCreateDescriptor(PACK, &pack);
+    assert_int_equal(cudnnBackendSetAttribute(pack, 1003, 6, 1, &area), 0);
+    n_labels = 0;
+    assert_int_equal(cudnnBackendExecute(handle, plan, pack), 0);
+    assert_int_equal(n_labels, 1);
+    assert_true(last_label_at == (uint64_t)(uintptr_t)card);
+    (void)snprintf(expected, sizeof(expected), "cudnn work area: %lu %lu %lu 0",
+                   (unsigned long)copies + 16, (unsigned long)(2 * copies + (8 << 20)),
+                   (unsigned long)(uintptr_t)&stream);
+    assert_string_equal(last_label, expected);
+    cudnnBackendDestroyDescriptor(pack);
+    cudnnBackendDestroyDescriptor(plan);
+    cudnnDestroyTensorDescriptor(handle);
+}
+
+/* Through the older interface: without a workspace, the call got none. */
+static void test_areas_of_older_calls_are_recorded(void **state) {
+    (void)state;
+    convolution of = new_convolution();
+    n_labels = 0;
+    cudnnConvolutionForward(of.handle, NULL, of.x, card, of.w, card, of.convolution, 1, NULL, 0,
+                            NULL, of.y, card);
+    assert_int_equal(n_labels, 1);
+    assert_int_equal(last_label_at, 0);
+    cudnnConvolutionForward(of.handle, NULL, of.x, card, of.w, card, of.convolution, 1, card, 64,
+                            NULL, of.y, card);
+    assert_int_equal(n_labels, 2);
+    assert_true(last_label_at == (uint64_t)(uintptr_t)card);
+    destroy_convolution(&of);
+}
+
 static void *new_band(void) {
     void *scores = new_tensor(FLOAT, -4, 3, 10, 640, 640);
     return new_operation(44, (const int[]){3000}, &scores, 1);
@@ -394,6 +439,8 @@ int main(void) {
                                        TEST(test_layouts_and_filters),
                                        TEST(test_older_convolutions_without_sense),
                                        TEST(test_batch_norm),
+                                       TEST(test_areas_are_recorded),
+                                       TEST(test_areas_of_older_calls_are_recorded),
                                        TEST(test_convolution_graphs),
                                        TEST(test_convolution_graphs_of_fp32),
                                        TEST(test_attention_operation),
