@@ -39,8 +39,8 @@ void tide_area_words_add(const tide_snapshot_work_areas *row, tide_text *to) {
         tide_text_add(to,
                       "cuDNN's work areas: likely %s MiB at once; the reserved peak is %s MiB "
                       "without, %s likely, %s %s.",
-                      mib(row->likely_bytes, likely), none_peak,
-                      mib(row->reserved_likely_bytes, likely_peak), most_peak, end);
+                      row->likely_bytes < MIB / 2 ? "under 1" : mib(row->likely_bytes, likely),
+                      none_peak, mib(row->reserved_likely_bytes, likely_peak), most_peak, end);
     }
 }
 

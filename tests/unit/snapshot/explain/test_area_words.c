@@ -59,6 +59,15 @@ static void no_likely_area(void **state) {
                                         "3,290 MiB without, 3,410 at most.");
 }
 
+static void a_small_likely_area(void **state) {
+    (void)state;
+    tide_snapshot_work_areas row = ROW;
+    row.likely_bytes = 16;
+    assert_string_equal(words_of(&row), "cuDNN's work areas: likely under 1 MiB at once; the "
+                                        "reserved peak is 3,290 MiB without, 3,396 likely, 3,410 "
+                                        "at most.");
+}
+
 static void nothing_is_printed_without_a_difference(void **state) {
     (void)state;
     tide_snapshot_work_areas row = ROW;
@@ -97,6 +106,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_sentence_has_three_peaks),
         cmocka_unit_test(no_likely_area),
+        cmocka_unit_test(a_small_likely_area),
         cmocka_unit_test(nothing_is_printed_without_a_difference),
         cmocka_unit_test(every_member_returns_from_a_file),
     };
