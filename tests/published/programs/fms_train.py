@@ -8,6 +8,7 @@ What the benchmark's own driver (tuning.sft_trainer of fms-hf-tuning with trl's 
 import os
 import sys
 import time
+import traceback
 import types
 from pathlib import Path
 
@@ -210,7 +211,12 @@ def main() -> None:
     lines = [line.split("\t") for line in Path(sys.argv[1]).read_text().splitlines()]
     chosen = settings_of(lines[0][2])
     why = not_here(chosen)
-    found = {} if why else run(chosen)
+    found = {}
+    try:
+        found = {} if why else run(chosen)
+    except Exception as error:  # a row needs an answer, or the runner would ask for each of them again
+        traceback.print_exc()
+        why = f"{type(error).__name__}: {error}"[:160].replace("\n", " ").replace("\t", " ")
     for key, _, _, _, what, _ in lines:
         answer = found.get(what, ("FAILED", why or "the run ended for want of memory"))
         print("ROW", key, what, *answer, sep="\t", flush=True)
