@@ -7,6 +7,7 @@ SOURCE = "foundation-model-stack/fms-acceleration"
 COMMON = ("--no-deps", "huggingface-hub==0.27.1", "safetensors==0.5.2", "bitsandbytes==0.43.3", "numpy==1.26.4", "pandas==2.2.3", "pytz",
           "python-dateutil", "tzdata", "six", "psutil", "pyyaml", "packaging", "regex", "requests", "tqdm", "urllib3", "certifi",
           "charset-normalizer", "idna", "einops", "threadpoolctl", "fms-acceleration==0.6.1", "fms-acceleration-foak==0.6.0", "fms-acceleration-peft==0.4.0")
+EXPERTS = "which tokens each expert gets depends on values"
 CONTEXT = "nvidia-smi also counts 1.3 GiB of the driver and of code"
 
 
@@ -45,7 +46,7 @@ class FineTuning(Recipe):
         return [*super().texts(), *(one.with_name(name) for one in super().texts() for name in ("flash_attn_of_torch.py", "fms_models.py"))]
 
     def same_program(self, row: Row):
-        return True
+        return EXPERTS if "Mixtral" in row.program else True
 
     def reason(self, row: Row, answer: dict) -> str:
         if row.what == "mem_nvidia_mem_reserved" and "failed" not in answer:
@@ -55,7 +56,7 @@ class FineTuning(Recipe):
             if framework != "none":
                 return "kernels of bitsandbytes, GPTQ and Triton are guessed"
             return "the host of this machine" if word(row, "num_gpus") != "1" else ""
-        return ""
+        return EXPERTS if "Mixtral" in row.program else ""
 
 
 RECIPES = [

@@ -25,7 +25,9 @@ class Records(Recipe):
         return f"virtual:{name}x{ranks}", "--clock", "virtual", "--stacks", "none", "--world", ranks, "--ranks", "0"
 
     def torch(self, row: Row) -> str:
-        return "2.8"
+        """The release that is nearest to the night's build."""
+        minor = int(row.config.split(".")[1]) if row.config.startswith("2.") else 8
+        return next(version for version, last in (("2.6", 6), ("2.8", 9), ("2.11", 12), ("2.14", 99)) if minor <= last)
 
     def command(self, group: list) -> list:
         return ["modded_nanogpt.py", os.environ.get("TIDEMARK_MODDED_NANOGPT", "modded-nanogpt"), "{rows}"]
@@ -39,7 +41,7 @@ class Records(Recipe):
         return "allocated" if allocated else super().kind(row)
 
     def same_program(self, row: Row):
-        return "PyTorch 2.8 instead of the night's build; another build fuses other kernels"
+        return f"PyTorch {self.torch(row)} instead of {row.config}: another build fuses other kernels"
 
     def reason(self, row: Row, answer: dict) -> str:
         if "failed" in answer:
