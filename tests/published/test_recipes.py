@@ -53,6 +53,9 @@ def check_verdicts_of_fms() -> None:
     recipe = next(recipe for recipe in all_recipes() if recipe.name == "fms")
     mixtral = rows.Row(FMS + ".csv", "mistralai/Mixtral-8x7B", "framework_config=none num_gpus=1", "a100-80", "mem_peak_torch_mem_alloc_in_bytes", "1", "B")
     need(recipe.same_program(mixtral) is not True, "a model of experts counts as the same program")
+    ranks = rows.Row(FMS + ".csv", "mistralai/Mistral-7B", "framework_config=accelerated-peft-bnb-foak num_gpus=2", "a100-80",
+                     "mem_peak_torch_mem_alloc_in_bytes", "1", "B")
+    need("2.4.1" in recipe.reason(ranks, {}), "the reason for adapters that FSDP ignores is", recipe.reason(ranks, {}))
     need(recipe.kind(mixtral) == "allocated", "the kind of a peak is", recipe.kind(mixtral))
 
 

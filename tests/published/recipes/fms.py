@@ -56,7 +56,11 @@ class FineTuning(Recipe):
             if framework != "none":
                 return "kernels of bitsandbytes, GPTQ and Triton are guessed"
             return "the host of this machine" if word(row, "num_gpus") != "1" else ""
-        return EXPERTS if "Mixtral" in row.program else ""
+        if "Mixtral" in row.program:
+            return EXPERTS
+        # The adapters' gradients are reduced one by one, and 2.8 holds the tensors of a collective until it is waited for: they are copied then.
+        ignored = word(row, "num_gpus") != "1" and "accelerated" in word(row, "framework_config") and "foak" in word(row, "framework_config")
+        return "probably PyTorch 2.8 instead of 2.4.1" if ignored else ""
 
 
 RECIPES = [
