@@ -55,7 +55,7 @@ def judge(row: rows.Row, recipe, answer) -> Judged:
     tidemark, difference, verdict, reason = "", "", "not run", ""
     torch = answer["torch"] if answer else ""
     if answer and "failed" in answer:
-        tidemark, verdict, reason = "failed", "failed", recipe.reason(row, answer) or answer["failed"]
+        tidemark, verdict, reason = "failed", "failed", answer["failed"]
     elif answer:
         published, found = rows.number(row.value), rows.number(answer["value"])
         found = rows.convert(found, answer["unit"], row.unit) if found is not None else None

@@ -226,8 +226,11 @@ def sparsemax(row):
 
 
 def rotated(x):
+    """The order of the two slices is that of the backward pass, and so of its peak."""
     half = x.shape[-1] // 2
-    return torch.cat((-x[..., half:], x[..., :half]), dim=-1)
+    first = x[..., :half]
+    second = x[..., half:]
+    return torch.cat((-second, first), dim=-1)
 
 
 def rope(row):

@@ -41,7 +41,7 @@ class Training:
     def __init__(self, name, batch, side):
         self.model = model_of(name).to("cuda", memory_format=torch.channels_last).train()
         self.images = torch.randn(batch, 3, side, side, device="cuda").contiguous(memory_format=torch.channels_last)
-        classes = self.model.num_classes
+        classes = self.model.num_classes or 1000  # some weights of timm are those of a backbone without a classifier
         self.labels = torch.empty(batch, device="cuda", dtype=torch.long).random_(classes)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-4, momentum=0.9, nesterov=True, weight_decay=1e-4, foreach=False)
         self.loss = torch.nn.CrossEntropyLoss().to("cuda")
