@@ -118,6 +118,11 @@ TIDE_NODISCARD tide_status tide_run_add_time(const tide_run_answer *of, size_t p
 /* Keeps the launch logs under the name of --launch-log. */
 TIDE_NODISCARD tide_status tide_run_keep_launches(const tide_run_answer *of, tide_error *error);
 
+/* areas.c. On a virtual card: the peaks of a process without work areas of cuDNN, with the likely
+ * and with the largest ones, in its snapshot. */
+TIDE_NODISCARD tide_status tide_run_add_areas(const tide_run_answer *of, size_t process,
+                                              tide_snapshot *snapshot, tide_error *error);
+
 /* clock.c. Checks --clock against the device. */
 TIDE_NODISCARD tide_status tide_run_check_clock(const tide_run_command_options *options,
                                                 tide_error *error);

@@ -25,6 +25,7 @@ static tide_status save_process(const tide_run_answer *of, size_t i, tide_run_sa
     if (!is_compared) {
         TIDE_TRY(tide_run_set_end(of, i, ret->snapshot));
     }
+    TIDE_TRY(tide_run_add_areas(of, i, ret->snapshot, error));
     TIDE_TRY(tide_run_add_time(of, i, ret->snapshot));
     TIDE_TRY(tide_run_name_process(of->files, of->list, i, ret->path, error));
     return tide_snapshot_save(ret->snapshot, ret->path, error);
