@@ -112,6 +112,9 @@ def check_groups():
         other = Answers(folder / "answers.jsonl", "build 2", {one: recipe for one in group})
         older = Answers(folder / "answers.jsonl", "build 2", {one: recipe for one in group}, older=True)
         need(not other.has(group[0], "2.14") and older.has(group[0], "2.14"), "answers of another build")
+        recipe.script += " "
+        changed_recipe = Answers(folder / "answers.jsonl", "build 1", {one: recipe for one in group}, older=True)
+        need(not changed_recipe.has(group[0], "2.14"), "answers of another recipe")
         need(len(groups_of([(recipe, one) for one in group])) == 1, "groups")
 
 
