@@ -79,6 +79,7 @@ def check_verdicts():
     need(verdict(batch, answer("48", "images"))[0] == "off", "another batch")
     need(verdict(batch, answer("48", "images", near=True))[0] == "near", "another batch near the limit")
     need(verdict(row(), {"failed": "ImportError", "torch": "2.14"}) == ("failed", "", "ImportError"), "failed")
+    need(verdict(row(), {"failed": "OutOfMemoryError: x", "torch": "2.14"})[0] == "off", "a published run that does not fit here")
     need(len(judge(row(), Made(), None).line().split("\t")) == len(COLUMNS), "a line")
 
 

@@ -25,6 +25,7 @@ def rows_of_a_wall():
     return [made(), made("wide", tidemark="130", difference="+30.000", verdict="off", reason="a work area"),
             made("other", tidemark="90", difference="-10.000", verdict="off", reason="x", same="another version"),
             made("batch", "fits", "64", "48", "", "near", "near the limit: 3 MiB lacking", unit="images"),
+            made("unknown", tidemark="failed", difference="", verdict="failed", reason="no such model"),
             made("timed", "time", "10", "11", "+10.000", "right", unit="ms"), made("slow", "time", "10", "15", "+50.000", "off", "unexplained", unit="ms")]
 
 
