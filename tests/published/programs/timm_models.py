@@ -15,7 +15,7 @@ import torch
 
 LADDER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 NEAR_BYTES = 3 << 29  # 1.5 GiB: what a context and the work areas of a card take that was not measured
-REPETITIONS = 5
+REPETITIONS = 3
 DRAWN = ("normal_", "uniform_", "erfinv_")
 
 
