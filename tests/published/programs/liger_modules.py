@@ -9,6 +9,9 @@ from liger_case import Case, random
 def liger(name):
     """An operator of the package liger_kernel, found at the first use."""
     import liger_kernel.transformers as package
+    if name == "LigerEmbedding":
+        from liger_kernel.transformers.experimental.embedding import LigerEmbedding
+        return LigerEmbedding
     return getattr(package, name)
 
 

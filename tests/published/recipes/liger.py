@@ -8,6 +8,7 @@ LAYERS = {"rms_norm", "fused_add_rms_norm", "layer_norm", "group_norm", "megatro
           "sparse_multi_token_attention", "fused_neighborhood_attention", "fused_moe"}
 REASONS = {"fused_neighborhood_attention": "other rows came before, and a reused block may be up to 1 MiB larger than asked",
            "multi_token_attention": "cuDNN's work areas", "sparse_multi_token_attention": "cuDNN's work areas"}
+UNWRITTEN = {"megatron_rms_norm", "megatron_swiglu", "fused_moe", "fused_linear_jsd"}  # of Liger's, these have no program here
 PLAIN = ("huggingface", "torch", "deepspeed_tiled")
 
 
@@ -50,4 +51,24 @@ class Operators(Recipe):
         return f"{row.program} {row.config}"
 
 
-RECIPES = [Operators()]
+class Kernels(Operators):
+    """Liger's own, in Triton, by the newest package: the published ones are older."""
+    name = environment = "liger-kernel"
+    packages = ("liger-kernel==0.8.5", "transformers==5.24.0")
+
+    def matches(self, row: Row) -> bool:
+        kernel, _, provider = row.program.partition(" ")
+        if kernel not in LOSSES | LAYERS - UNWRITTEN or row.what.startswith("speed"):
+            return False
+        return "Liger-Kernel" in row.source and provider.startswith("liger")
+
+    def same_program(self, row: Row):
+        if row.program.startswith("embedding"):
+            return super().same_program(row)
+        return "an older version of the kernel was measured"
+
+    def sample(self, row: Row) -> bool:
+        return False
+
+
+RECIPES = [Operators(), Kernels()]
