@@ -64,7 +64,7 @@ class Kernels(Operators):
 
     def matches(self, row: Row) -> bool:
         kernel, _, provider = row.program.partition(" ")
-        if kernel not in LOSSES | LAYERS - UNWRITTEN or row.what.startswith("speed"):
+        if kernel not in (LOSSES | LAYERS) - UNWRITTEN or row.what.startswith("speed"):
             return False
         return "Liger-Kernel" in row.source and provider.startswith("liger")
 
