@@ -102,8 +102,8 @@ tide_status tide_replay_area_ask(tide_replay_lane *lane, const tide_replay_area 
     *ret_address = 0;
     while (*ret_address == 0 && n_bytes > 0) {
         wanted.requested_bytes = n_bytes;
-        TIDE_TRY(tide_replay_lane_request(lane, area->row, &wanted, area->stream, ret_address,
-                                          error));
+        TIDE_TRY(
+            tide_replay_lane_request(lane, area->row, &wanted, area->stream, ret_address, error));
         bool is_last = n_bytes <= n_least;
         n_bytes = n_bytes / 2 > n_least ? n_bytes / 2 : n_least;
         if (is_last) {

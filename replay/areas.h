@@ -1,5 +1,5 @@
-/* areas.h - the peaks of a recorded program without work areas of cuDNN, with the likely ones, which
- * it had, and with the largest ones: its requests through the allocator again.
+/* areas.h - the peaks of a recorded program without work areas of cuDNN, with the likely ones,
+ * which it had, and with the largest ones: its requests through the allocator again.
  *
  * An area is freed when its call returns, and as a free block it serves later requests. So a larger
  * area may lower a peak, and the peaks of both ends are computed, never added up. An area never

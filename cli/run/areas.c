@@ -6,7 +6,8 @@
 /* What the allocator of a process could reserve of a card: its peak, and what was never used. */
 static uint64_t limit_of(const tide_run_answer *of, tide_run_place at) {
     const tide_left *left = of->processes[at.process].left;
-    if (at.device >= left->n_devices || left->account[at.device % TIDE_RUN_DEVICES].total_bytes == 0) {
+    if (at.device >= left->n_devices ||
+        left->account[at.device % TIDE_RUN_DEVICES].total_bytes == 0) {
         return UINT64_MAX;
     }
     int64_t rest = tide_run_left_of(of, at);

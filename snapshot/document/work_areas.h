@@ -1,5 +1,6 @@
-/* work_areas.h - the work areas of cuDNN, whose sizes only the library knows: the calls that compute
- * with one, and the peaks of a device without areas, with the likely ones and with the largest.
+/* work_areas.h - the work areas of cuDNN, whose sizes only the library knows: the calls that
+ * compute with one, and the peaks of a device without areas, with the likely ones and with the
+ * largest.
  */
 #ifndef TIDE_SNAPSHOT_WORK_AREAS_H
 #define TIDE_SNAPSHOT_WORK_AREAS_H
@@ -23,9 +24,9 @@ typedef struct tide_snapshot_area_call {
 /* The figures of a device, of which the program had the likely areas. A larger area may lower the
  * reserved peak: as a free block it serves later requests. -1: unknown. */
 typedef struct tide_snapshot_work_areas {
-    int64_t device;                    /* index of the device */
-    int64_t n_calls;                   /* that compute with an area, or may */
-    int64_t likely_bytes, most_bytes;  /* the largest area of a call */
+    int64_t device;                   /* index of the device */
+    int64_t n_calls;                  /* that compute with an area, or may */
+    int64_t likely_bytes, most_bytes; /* the largest area of a call */
     int64_t allocated_none_bytes, allocated_likely_bytes, allocated_most_bytes; /* peaks */
     int64_t reserved_none_bytes, reserved_likely_bytes, reserved_most_bytes;
 } tide_snapshot_work_areas;

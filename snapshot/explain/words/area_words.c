@@ -32,9 +32,9 @@ void tide_area_words_add(const tide_snapshot_work_areas *row, tide_text *to) {
     (void)mib(row->reserved_none_bytes, none_peak);
     (void)mib(row->reserved_most_bytes, most_peak);
     if (row->likely_bytes == 0) {
-        tide_text_add(to,
-                      "cuDNN's work areas: likely none; the reserved peak is %s MiB without, %s %s.",
-                      none_peak, most_peak, end);
+        tide_text_add(
+            to, "cuDNN's work areas: likely none; the reserved peak is %s MiB without, %s %s.",
+            none_peak, most_peak, end);
     } else {
         tide_text_add(to,
                       "cuDNN's work areas: likely %s MiB at once; the reserved peak is %s MiB "

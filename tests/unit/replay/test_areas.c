@@ -1,5 +1,5 @@
-/* test_areas.c - peaks without work areas of cuDNN, with the likely and with the largest ones, whose
- * figures follow from a few requests. */
+/* test_areas.c - peaks without work areas of cuDNN, with the likely and with the largest ones,
+ * whose figures follow from a few requests. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,11 +49,10 @@ static tide_snapshot_work_areas areas_of(const tide_event *events, size_t n_even
     assert_true(made->n_work_areas <= 1);
     if (made->n_work_areas == 1) {
         found = made->work_areas[0];
-        int64_t *const figures[] = {
-            &found.likely_bytes,           &found.most_bytes,
-            &found.allocated_none_bytes,   &found.allocated_likely_bytes,
-            &found.allocated_most_bytes,   &found.reserved_none_bytes,
-            &found.reserved_likely_bytes,  &found.reserved_most_bytes};
+        int64_t *const figures[] = {&found.likely_bytes,          &found.most_bytes,
+                                    &found.allocated_none_bytes,  &found.allocated_likely_bytes,
+                                    &found.allocated_most_bytes,  &found.reserved_none_bytes,
+                                    &found.reserved_likely_bytes, &found.reserved_most_bytes};
         for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
             assert_int_equal(*figures[i] % (int64_t)MIB, 0);
             *figures[i] /= (int64_t)MIB;
@@ -72,7 +71,7 @@ static void are(const tide_snapshot_work_areas *found, int none, int likely, int
 
 static void an_area_is_requested_in_its_own_place(void **state) {
     (void)state;
-    const tide_event events[] = {buy(1, 30), alloc(1, 30), buy(2, 40),
+    const tide_event events[] = {buy(1, 30),   alloc(1, 30),   buy(2, 40),
                                  alloc(2, 40), release(2, 40), alloc(2, 40)};
     const tide_snapshot_area_call calls[] = {call(4, 2, 40, 100)};
     tide_snapshot_work_areas found = areas_of(events, 6, calls, 1, 0);
@@ -89,7 +88,7 @@ static void an_area_is_requested_in_its_own_place(void **state) {
  * program fail. 100 are halved. */
 static void an_area_never_takes_more_than_is_free(void **state) {
     (void)state;
-    const tide_event events[] = {buy(1, 30), alloc(1, 30), buy(2, 40),
+    const tide_event events[] = {buy(1, 30),   alloc(1, 30),   buy(2, 40),
                                  alloc(2, 40), release(2, 40), alloc(2, 40)};
     const tide_snapshot_area_call calls[] = {call(4, 2, 40, 100)};
     tide_snapshot_work_areas found = areas_of(events, 6, calls, 1, 110);

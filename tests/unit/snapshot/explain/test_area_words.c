@@ -36,14 +36,16 @@ static const char *words_of(const tide_snapshot_work_areas *row) {
 static void the_sentence_has_three_peaks(void **state) {
     (void)state;
     tide_snapshot_work_areas row = ROW;
-    assert_string_equal(words_of(&row),
-                        "cuDNN's work areas: likely 148 MiB at once; the reserved peak is 3,290 MiB "
-                        "without, 3,396 likely, 3,410 at most.");
+    assert_string_equal(
+        words_of(&row),
+        "cuDNN's work areas: likely 148 MiB at once; the reserved peak is 3,290 MiB "
+        "without, 3,396 likely, 3,410 at most.");
     assert_int_equal(tide_area_margin_bytes(&row), 14 * MIB);
     row.reserved_most_bytes = 3300 * MIB;
-    assert_string_equal(words_of(&row),
-                        "cuDNN's work areas: likely 148 MiB at once; the reserved peak is 3,290 MiB "
-                        "without, 3,396 likely, 3,300 with the largest.");
+    assert_string_equal(
+        words_of(&row),
+        "cuDNN's work areas: likely 148 MiB at once; the reserved peak is 3,290 MiB "
+        "without, 3,396 likely, 3,300 with the largest.");
     assert_int_equal(tide_area_margin_bytes(&row), 0);
 }
 
