@@ -50,7 +50,8 @@ def scatter(judged: list, left: float, title: str, kinds: tuple, unit: str) -> l
     for power in range(low, high + 1):
         x, name = at(10.0**power), f"{10.0**power:g}"
         out += [line(left + x, TOP, left + x, TOP + PANEL, "grid"), line(left, TOP + PANEL - x, left + PANEL, TOP + PANEL - x, "grid")]
-        out += [text(left + x, TOP + PANEL + 16, name, "quiet", "middle"), text(left - 6, TOP + PANEL - x + 4, name, "quiet", "end")]
+        if (power - high) % (2 if high - low > 6 else 1) == 0:
+            out += [text(left + x, TOP + PANEL + 16, name, "quiet", "middle"), text(left - 6, TOP + PANEL - x + 4, name, "quiet", "end")]
     out += [line(left, TOP + PANEL, left + PANEL, TOP, "even"), text(left + PANEL / 2, TOP + PANEL + 34, "published", "quiet", "middle"),
             f'<text transform="translate({left - 48:.1f} {TOP + PANEL / 2:.1f}) rotate(-90)" class="quiet" text-anchor="middle">tidemark</text>']
     return out + [dot(left + at(published), TOP + PANEL - at(found), one) for published, found, one in points]

@@ -15,7 +15,7 @@ from answers import Answers  # noqa: E402
 from judge import COLUMNS, judge  # noqa: E402
 from recipe import Recipe  # noqa: E402
 from recipes import all_recipes  # noqa: E402
-from run import answer_group, answer_of, groups_of  # noqa: E402
+from run import answer_group, answer_of, changed, groups_of  # noqa: E402
 
 
 def need(condition, *what):
@@ -79,6 +79,7 @@ def check_verdicts():
     need(verdict(batch, answer("48", "images"))[0] == "off", "another batch")
     need(verdict(batch, answer("48", "images", near=True))[0] == "near", "another batch near the limit")
     need(verdict(row(), {"failed": "ImportError", "torch": "2.14"}) == ("failed", "", "ImportError"), "failed")
+    need(verdict(row(), {"failed": "OutOfMemoryError: x", "torch": "2.14"})[0] == "off", "a published run that does not fit here")
     need(len(judge(row(), Made(), None).line().split("\t")) == len(COLUMNS), "a line")
 
 
@@ -112,7 +113,18 @@ def check_groups():
         other = Answers(folder / "answers.jsonl", "build 2", {one: recipe for one in group})
         older = Answers(folder / "answers.jsonl", "build 2", {one: recipe for one in group}, older=True)
         need(not other.has(group[0], "2.14") and older.has(group[0], "2.14"), "answers of another build")
+        recipe.script += " "
+        changed_recipe = Answers(folder / "answers.jsonl", "build 1", {one: recipe for one in group}, older=True)
+        need(not changed_recipe.has(group[0], "2.14"), "answers of another recipe")
         need(len(groups_of([(recipe, one) for one in group])) == 1, "groups")
+
+
+def check_sample():
+    """A sample fails if memory or a verdict is another; not by a time, nor by a row that could not run."""
+    found = {"exact": answer("100.0"), "moved": answer("100.05"), "not run": None, "failed": {"failed": "why", "torch": "2.14"}}
+    wrong = [name for name, one in found.items() if changed([judge(row(), Made(), one)])]
+    need(wrong == ["moved", "failed"], wrong)
+    need(not changed([judge(row("step time", "10", "ms"), Made(), answer("90.0", "ms"))]), "a time")
 
 
 def check_recipes():
@@ -134,5 +146,5 @@ def check_messages():
         need(done.returncode == 1 and "no published row is chosen" in done.stderr, done)
 
 
-for check in (check_kinds, check_units, check_verdicts, check_lines, check_groups, check_recipes, check_messages):
+for check in (check_kinds, check_units, check_verdicts, check_lines, check_groups, check_sample, check_recipes, check_messages):
     check()

@@ -1,7 +1,7 @@
 /* areas.c - the rule for the work areas of convolutions. Measured are ResNet-50 with batch 1 and
  * pointwise convolutions, all of them in fp32 with the channels first; every other line rests on
- * documentation alone. docs/reference/work-areas.md lists the laws, their sources, and how well they
- * hold. */
+ * documentation alone. docs/reference/work-areas.md lists the laws, their sources, and how well
+ * they hold. */
 #include "programs/virtual_cuda/libraries/cudnn/areas_internal.h"
 
 #include <stddef.h>
@@ -20,7 +20,8 @@ typedef struct formula {
 } formula;
 
 /* Copies of everything in another layout, once or twice (transformed for Winograd or FFT), and 8
- * MiB for tables of a kernel: the largest published area without tensors of that size is 9.5 MiB. */
+ * MiB for tables of a kernel: the largest published area without tensors of that size is 9.5 MiB.
+ */
 #define COPIES                                                                                     \
     { .x = 1, .w = 1, .y = 1, .n_bytes = 8 * MIB }
 #define TWO_COPIES                                                                                 \
@@ -63,8 +64,9 @@ static const rule RULES[] = {
      .likely = {{.n_bytes = 128 * MIB}, {.n_bytes = 128 * MIB}, {.w = 1, .n_bytes = 128 * MIB}},
      .most = COPIES,
      .or_most = {.w = 1, .n_bytes = 128 * MIB},
-     .source = "ResNet-50, PyTorch 2.2 (snapshot of PyTorch's blog \"Understanding GPU memory 1\"); "
-               "octree-nca, PyTorch 2.3"},
+     .source =
+         "ResNet-50, PyTorch 2.2 (snapshot of PyTorch's blog \"Understanding GPU memory 1\"); "
+         "octree-nca, PyTorch 2.3"},
     {.conditions = POINTWISE,
      .is_measured = true,
      .likely = {NOTHING, NOTHING, {.x = 1, .y = 1, .n_bytes = ALIGNMENT}},

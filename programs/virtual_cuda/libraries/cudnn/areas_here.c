@@ -1,6 +1,7 @@
 /* areas_here.c - the work area of a convolution in this process: its cuDNN, its current card, its
  * environment. */
-#define _GNU_SOURCE /* dl_iterate_phdr */
+#define _GNU_SOURCE /* dl_iterate_phdr, RTLD_DEFAULT */
+#include <dlfcn.h>
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "programs/virtual_cuda/libraries/cudnn/areas_internal.h"
 #include "programs/virtual_cuda/libraries/cudnn/types_internal.h"
 #include "programs/virtual_cuda/process/inexact.h"
+#include "programs/wire/run_areas.h"
 
 /* cudaDeviceAttr */
 enum { CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76 };
@@ -94,5 +96,35 @@ void tide_vc_cudnn_say_area(const char *call, const tide_vc_cudnn_area *area) {
         tide_vc_inexact_kind(call, CUDNN_NEVER_MEASURED, more);
     } else {
         tide_vc_inexact_kind(call, area->is_measured ? CUDNN_LIKELY : CUDNN_ESTIMATED, more);
+    }
+}
+
+/* The recorder's function (programs/live/exports.h), of this process since its start; NULL: nothing
+ * is recorded. */
+typedef void (*labeller)(uint64_t address, const char *category, const char *name, int certainty);
+
+static labeller find_labeller(void) {
+    static void *kept;
+    labeller label = NULL;
+    void *found = __atomic_load_n(&kept, __ATOMIC_RELAXED);
+    if (found == NULL) {
+        found = dlsym(RTLD_DEFAULT, "tidemark_live_label");
+        __atomic_store_n(&kept, found, __ATOMIC_RELAXED);
+    }
+    memcpy(&label, &found, sizeof(label));
+    return label;
+}
+
+void tide_vc_cudnn_record_area(const void *address, const tide_vc_cudnn_area *area, void *stream) {
+    char text[TIDE_RUN_AREA_BYTES];
+    labeller label = area->most_bytes > 0 ? find_labeller() : NULL;
+    tide_run_area row = {.likely_bytes = area->likely_bytes,
+                         .most_bytes = area->most_bytes,
+                         .stream = (uint64_t)(uintptr_t)stream};
+    int device = 0;
+    if (label != NULL && cudaGetDevice(&device) == 0) {
+        row.device = (unsigned)device;
+        label((uint64_t)(uintptr_t)address, TIDE_RUN_AREA_CATEGORY,
+              tide_run_area_format(&row, text), 1);
     }
 }

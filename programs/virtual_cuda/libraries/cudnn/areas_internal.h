@@ -1,5 +1,5 @@
-/* areas_internal.h - the work areas of cuDNN's convolutions: the likely size, which programs get, and
- * the largest that is expected. NVIDIA publishes no sizes; areas.c has a rule from published
+/* areas_internal.h - the work areas of cuDNN's convolutions: the likely size, which programs get,
+ * and the largest that is expected. NVIDIA publishes no sizes; areas.c has a rule from published
  * measurements, with the source of each line. Thread-safe. */
 #ifndef TIDE_VIRTUAL_CUDA_LIBRARIES_CUDNN_AREAS_INTERNAL_H
 #define TIDE_VIRTUAL_CUDA_LIBRARIES_CUDNN_AREAS_INTERNAL_H
@@ -43,6 +43,9 @@ tide_vc_cudnn_area tide_vc_cudnn_area_of(const tide_vc_cudnn_problem *problem);
 tide_vc_cudnn_area tide_vc_cudnn_area_here(const tide_vc_cudnn_problem *of, tide_run_type type);
 /* Reports that the answer of `call`, static, is not exact, and the bytes that it may need more. */
 void tide_vc_cudnn_say_area(const char *call, const tide_vc_cudnn_area *area);
+/* Records a call that computes with the area at that address (NULL: it got none) on the stream, for
+ * the peaks without areas and with the largest ones. Nothing without a recorder. */
+void tide_vc_cudnn_record_area(const void *address, const tide_vc_cudnn_area *area, void *stream);
 /* compute_capability: 90 for 9.0. */
 bool tide_vc_cudnn_has_tensor_cores(tide_run_type type, int compute_capability);
 

@@ -304,6 +304,7 @@ int cudnnBackendGetAttribute(const descriptor *object, int name, int type, int64
 
 int cudnnBackendExecute(void *handle, const descriptor *plan, const descriptor *pack) {
     static const int WRITTEN[] = {PACK_DATA_POINTERS, PACK_WORKSPACE};
+    const void *area_at = NULL;
     if (plan == NULL || pack == NULL) {
         return CUDNN_BAD_PARAM;
     }
@@ -313,7 +314,12 @@ int cudnnBackendExecute(void *handle, const descriptor *plan, const descriptor *
             const void *address;
             memcpy(&address, set->values + (size_t)j * sizeof(address), sizeof(address));
             tide_vc_touch(address);
+            area_at = WRITTEN[i] == PACK_WORKSPACE ? address : area_at;
         }
+    }
+    if (plan->work != NULL) {
+        tide_vc_cudnn_area area = tide_vc_cudnn_work_area(plan->work);
+        tide_vc_cudnn_record_area(area_at, &area, handle != NULL ? *(void **)handle : NULL);
     }
     tide_vc_cudnn_log_plan(handle, plan);
     return CUDNN_OK;

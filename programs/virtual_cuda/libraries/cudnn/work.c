@@ -103,7 +103,7 @@ tide_vc_cudnn_area tide_vc_cudnn_convolution_area(tide_vc_cudnn_way way, const s
 
 void tide_vc_cudnn_log_convolution(const void *handle, const char *call, const shape *input,
                                    const shape *filter, const int *convolution, const shape *output,
-                                   tide_vc_cudnn_direction direction) {
+                                   tide_vc_cudnn_way way) {
     tide_vc_entry entry = tide_vc_launch_begin();
     tide_run_launch row = {
         .kind = TIDE_RUN_KERNEL, .family = TIDE_RUN_LIBRARY, .flags = TIDE_RUN_GUESSED};
@@ -117,13 +117,21 @@ void tide_vc_cudnn_log_convolution(const void *handle, const char *call, const s
         tide_run_launch made = {.bytes = x.n_bytes + w.n_bytes + y.n_bytes};
         if (tide_vc_cudnn_convolution(&x, &w, &y, &made)) {
             row = made;
-            row.flags |= direction == TIDE_VC_CUDNN_BACKWARD ? TIDE_RUN_BACKWARD : 0;
+            row.flags |= way != TIDE_VC_CUDNN_OUTPUT ? TIDE_RUN_BACKWARD : 0;
             if (forbids_rounding(&row, convolution)) {
                 row.type = row.out_type = TIDE_RUN_FP32;
             }
         }
     }
     tide_vc_launch_end(entry, &row, stream_of(handle), call);
+}
+
+void tide_vc_cudnn_record_convolution(const void *handle, const void *area_at, const shape *input,
+                                      const shape *filter, const int *convolution,
+                                      const shape *output, tide_vc_cudnn_way way) {
+    tide_vc_cudnn_area area =
+        tide_vc_cudnn_convolution_area(way, input, filter, convolution, output);
+    tide_vc_cudnn_record_area(area_at, &area, stream_of(handle));
 }
 
 void tide_vc_cudnn_log_passes(const void *handle, const char *call, const shape *tensor,

@@ -61,19 +61,19 @@ tide_vc_cudnn_area tide_vc_cudnn_work_area(const tide_vc_cudnn_work *of);
 /* These add rows. `handle`: of cuDNN, whose first word is the stream. */
 void tide_vc_cudnn_log_plan(void *handle, const struct descriptor *plan);
 
-typedef enum tide_vc_cudnn_direction {
-    TIDE_VC_CUDNN_FORWARD,
-    TIDE_VC_CUDNN_BACKWARD
-} tide_vc_cudnn_direction;
 /* `convolution`: its first word is the cudnnMathType_t. */
 void tide_vc_cudnn_log_convolution(const void *handle, const char *call, const shape *input,
                                    const shape *filter, const int *convolution, const shape *output,
-                                   tide_vc_cudnn_direction direction);
+                                   tide_vc_cudnn_way way);
 /* The work area of the same; 0 bytes if a descriptor is missing, or if they do not fit each other.
  */
 tide_vc_cudnn_area tide_vc_cudnn_convolution_area(tide_vc_cudnn_way way, const shape *input,
                                                   const shape *filter, const int *convolution,
                                                   const shape *output);
+/* Records the work area at that address (areas_internal.h) of such a call. */
+void tide_vc_cudnn_record_convolution(const void *handle, const void *area_at, const shape *input,
+                                      const shape *filter, const int *convolution,
+                                      const shape *output, tide_vc_cudnn_way way);
 /* A kernel that reads or writes the whole tensor n_passes times. */
 void tide_vc_cudnn_log_passes(const void *handle, const char *call, const shape *tensor,
                               unsigned n_passes);

@@ -1,5 +1,5 @@
-/* test_areas.c - the rule for the work areas of cuDNN's convolutions, compared with published sizes,
- * and its lines. */
+/* test_areas.c - the rule for the work areas of cuDNN's convolutions, compared with published
+ * sizes, and its lines. */
 #define _GNU_SOURCE /* setenv */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,24 +64,24 @@ static const published RESNET[] = {
 static const struct {
     int cudnn_major;
     uint64_t y_bytes, n_bytes;
-} NCA[] = {{8, 23348224, 4194304},     {8, 18970432, 0},           {8, 303275700, 0},
-           {8, 1213102800, 0},         {8, 1493049600, 134217728}, {9, 5834400, 0},
-           {9, 28723200, 0},           {9, 1838284800, 0},         {9, 7353139200, 0}};
+} NCA[] = {{8, 23348224, 4194304}, {8, 18970432, 0},           {8, 303275700, 0},
+           {8, 1213102800, 0},     {8, 1493049600, 134217728}, {9, 5834400, 0},
+           {9, 28723200, 0},       {9, 1838284800, 0},         {9, 7353139200, 0}};
 
 enum { FP32 = 4 };
 
 static tide_vc_cudnn_problem problem_of(const published *of) {
     uint64_t side = of->n_pixels / of->step;
     uint64_t w_values = (uint64_t)of->n_input * of->n_output * of->window * of->window;
-    return (tide_vc_cudnn_problem){
-        .way = of->way,
-        .x_bytes = (uint64_t)FP32 * of->n_input * of->n_pixels * of->n_pixels,
-        .w_bytes = FP32 * w_values,
-        .y_bytes = FP32 * of->n_output * side * side,
-        .w_values = w_values,
-        .is_pointwise = of->window == 1 && of->step == 1,
-        .has_tensor_cores = true,
-        .cudnn_major = 8};
+    return (tide_vc_cudnn_problem){.way = of->way,
+                                   .x_bytes =
+                                       (uint64_t)FP32 * of->n_input * of->n_pixels * of->n_pixels,
+                                   .w_bytes = FP32 * w_values,
+                                   .y_bytes = FP32 * of->n_output * side * side,
+                                   .w_values = w_values,
+                                   .is_pointwise = of->window == 1 && of->step == 1,
+                                   .has_tensor_cores = true,
+                                   .cudnn_major = 8};
 }
 
 static void test_published_areas(void **state) {
