@@ -8,6 +8,7 @@ What the benchmark's own driver (tuning.sft_trainer of fms-hf-tuning with trl's 
 import os
 import sys
 import time
+import types
 from pathlib import Path
 
 import torch
@@ -15,7 +16,11 @@ import torch
 import flash_attn_of_torch
 
 flash_attn_of_torch.install()
-os.environ.update(HF_HUB_OFFLINE="1", TRITON_ALLOW_NON_CONSTEXPR_GLOBALS="1")
+os.environ.update(HF_HUB_OFFLINE="1", TRITON_ALLOW_NON_CONSTEXPR_GLOBALS="1", BNB_CUDA_VERSION="121")
+# bitsandbytes 0.43.3 imports these names for int8 products; they were in Triton until 3.0.
+performance = types.ModuleType("triton.ops.matmul_perf_model")
+performance.early_config_prune = performance.estimate_matmul_time = None
+sys.modules.update({"triton.ops": types.ModuleType("triton.ops"), performance.__name__: performance})
 
 from fms_models import build  # noqa: E402
 from transformers import Trainer, TrainerCallback, TrainingArguments  # noqa: E402
