@@ -7,7 +7,7 @@ from recipe import Recipe
 
 
 class Answers:
-    """older: also answers that an older tidemark gave, or an older recipe."""
+    """older: also answers that an older tidemark gave. Those of an older recipe are void."""
 
     def __init__(self, file: Path, tidemark: str, recipes: dict, older: bool = False):
         self.file, self.tidemark, self.older, self.found, self.given = file, tidemark, older, {}, set()
@@ -22,9 +22,15 @@ class Answers:
     def digest(recipe: Recipe) -> str:
         return hashlib.sha256("".join(file.read_text() for file in recipe.texts()).encode()).hexdigest()[:16]
 
+    def recipe_of(self, row) -> str:
+        """What decides an answer beside tidemark: the programs, the card with its options, and the packages."""
+        recipe = self.recipes[row]
+        asked = f"{self.texts[recipe]} {recipe.card(row)} {recipe.packages} {recipe.command([])}"
+        return hashlib.sha256(asked.encode()).hexdigest()[:16]
+
     def add(self, row, torch: str, answer: dict) -> None:
         """A note comes after the answer that it belongs to."""
-        kept = {"row": row.name, "torch": torch, "tidemark": self.tidemark, "recipe": self.texts[self.recipes[row]]} | answer
+        kept = {"row": row.name, "torch": torch, "tidemark": self.tidemark, "recipe": self.recipe_of(row)} | answer
         self.found.setdefault(row.name, {}).setdefault(torch, []).append(kept)
         self.given.add(row)
         with open(self.file, "a") as out:
@@ -32,9 +38,9 @@ class Answers:
 
     def of(self, row, torch: str = ""):
         """The last answer to a row, from this build or, with `older`, from any; None if there is none."""
-        now = (self.tidemark, self.texts[self.recipes[row]])
+        recipe = self.recipe_of(row)
         kept = [one for version, list_ in self.found.get(row.name, {}).items() if torch in ("", version) for one in list_]
-        kept = [one for one in kept if self.older or (one["tidemark"], one["recipe"]) == now]
+        kept = [one for one in kept if one["recipe"] == recipe and (self.older or one["tidemark"] == self.tidemark)]
         given = [at for at, one in enumerate(kept) if "value" in one or "failed" in one]
         if not given:
             return None

@@ -93,7 +93,7 @@ def run_group(recipe, group: list, version: str, chosen, answers: Answers) -> st
                 if found and found[:2] in wanted:
                     answers.add(wanted[found[:2]], version, found[2])
                     if "note" not in found[2]:
-                        show(recipe, wanted[found[:2]], answers)
+                        show(recipe, wanted[found[:2]], answers, version)
             status = wait_for(program, recipe.seconds)
         said = (scratch / "err").read_text(errors="replace")
         said = "\n".join(line for line in said.splitlines() if not line.startswith("tidemark run: "))
@@ -111,7 +111,7 @@ def answer_group(recipe, group: list, version: str, chosen, answers: Answers) ->
         rest = [row for row in group if row not in answers.given]
         if len(rest) == len(group):
             answers.add(rest[0], version, {"failed": why[:200]})
-            show(recipe, rest[0], answers)
+            show(recipe, rest[0], answers, version)
             rest = rest[1:]
         group = rest
 
@@ -119,8 +119,8 @@ def answer_group(recipe, group: list, version: str, chosen, answers: Answers) ->
 # ---- all rows ----
 
 
-def show(recipe, row: rows.Row, answers: Answers) -> None:
-    judged = judge(row, recipe, answers.of(row))
+def show(recipe, row: rows.Row, answers: Answers, version: str) -> None:
+    judged = judge(row, recipe, answers.of(row, version))
     print(f"{judged.verdict:8} {row.program[:40]:40} {row.config[:50]:50} {row.card[:14]:14} {row.what[:16]:16} {judged.published:>12} "
           f"{judged.tidemark[:12]:>12} {judged.difference:>9} {judged.reason}", flush=True)
 
@@ -182,7 +182,7 @@ def main() -> None:
     for (recipe, version, _), group in groups_of(pairs).items():
         group = group[:chosen.limit]
         answer_group(recipe, [row for row in group if chosen.again or not answers.has(row, version)], version, chosen, answers)
-    judged = [judge(row, recipe, answers.of(row)) for recipe, row in pairs]
+    judged = [judge(row, recipe, answers.of(row, torch_of(recipe, row))) for recipe, row in pairs]
     if chosen.write:
         from table import write
         write(judged, chosen.write)

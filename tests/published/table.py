@@ -74,7 +74,7 @@ def reasons(judged: list) -> list:
 def totals(judged: list) -> list:
     rows = []
     for kind, what, target in TARGETS:
-        group = [one for one in judged if one.kind == kind and one.verdict != "not run" and (kind == "fits" or one.same == "yes")]
+        group = [one for one in judged if one.kind == kind and one.verdict not in ("not run", "failed") and (kind == "fits" or one.same == "yes")]
         right = [one for one in group if one.verdict in ("exact", "right")]
         exact = sum(one.verdict == "exact" for one in group)
         more = f"; {sum(one.verdict == 'near' for one in group)} more are near the limit" if kind == "fits" else f"; {exact} to the byte"

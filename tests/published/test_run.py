@@ -79,6 +79,7 @@ def check_verdicts():
     need(verdict(batch, answer("48", "images"))[0] == "off", "another batch")
     need(verdict(batch, answer("48", "images", near=True))[0] == "near", "another batch near the limit")
     need(verdict(row(), {"failed": "ImportError", "torch": "2.14"}) == ("failed", "", "ImportError"), "failed")
+    need(verdict(row(), {"failed": "OutOfMemoryError: x", "torch": "2.14"})[0] == "off", "a published run that does not fit here")
     need(len(judge(row(), Made(), None).line().split("\t")) == len(COLUMNS), "a line")
 
 
@@ -112,6 +113,9 @@ def check_groups():
         other = Answers(folder / "answers.jsonl", "build 2", {one: recipe for one in group})
         older = Answers(folder / "answers.jsonl", "build 2", {one: recipe for one in group}, older=True)
         need(not other.has(group[0], "2.14") and older.has(group[0], "2.14"), "answers of another build")
+        recipe.script += " "
+        changed_recipe = Answers(folder / "answers.jsonl", "build 1", {one: recipe for one in group}, older=True)
+        need(not changed_recipe.has(group[0], "2.14"), "answers of another recipe")
         need(len(groups_of([(recipe, one) for one in group])) == 1, "groups")
 
 

@@ -25,6 +25,7 @@ def rows_of_a_wall():
     return [made(), made("wide", tidemark="130", difference="+30.000", verdict="off", reason="a work area"),
             made("other", tidemark="90", difference="-10.000", verdict="off", reason="x", same="another version"),
             made("batch", "fits", "64", "48", "", "near", "near the limit: 3 MiB lacking", unit="images"),
+            made("unknown", tidemark="failed", difference="", verdict="failed", reason="no such model"),
             made("timed", "time", "10", "11", "+10.000", "right", unit="ms"), made("slow", "time", "10", "15", "+50.000", "off", "unexplained", unit="ms")]
 
 
@@ -41,7 +42,8 @@ def check_page():
 
 def check_figures():
     need(quantile([3, 1, 2], 0.9) == 3 and quantile([5], 0.5) == 5 and percent(1, 0) == "-", "figures")
-    need(fit_verdicts([made(kind="fits", published="64", tidemark="48"), made(kind="fits", published="64", tidemark="64")]) == [False, True, True, True],
+    batches = [made(kind="fits", published="64", tidemark=tidemark) for tidemark in ("48", "64", "96")]
+    need(fit_verdicts(batches) == [False, True, True, True, True, False],
          "two verdicts for each batch")
     timm = made(source="huggingface/pytorch-image-models results/benchmark-infer-amp-nchw-pt291-cu128-4090.csv")
     need(family(timm) == "timm inference a100-80" and family(made(source="pytorch/torchtitan@b5bcd76c:x")) == "torchtitan", family(timm))

@@ -9,6 +9,9 @@ from liger_case import Case, random
 def liger(name):
     """An operator of the package liger_kernel, found at the first use."""
     import liger_kernel.transformers as package
+    if name == "LigerEmbedding":
+        from liger_kernel.transformers.experimental.embedding import LigerEmbedding
+        return LigerEmbedding
     return getattr(package, name)
 
 
@@ -226,8 +229,11 @@ def sparsemax(row):
 
 
 def rotated(x):
+    """The order of the two slices is that of the backward pass, and so of its peak."""
     half = x.shape[-1] // 2
-    return torch.cat((-x[..., half:], x[..., :half]), dim=-1)
+    first = x[..., :half]
+    second = x[..., half:]
+    return torch.cat((-second, first), dim=-1)
 
 
 def rope(row):
