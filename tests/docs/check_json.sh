@@ -66,6 +66,7 @@ virtual="--device virtual --steps 3"
             .pools = [[0, 1]] | .events.pool = [.events.action[] | 1] | .inexact = [{call: "cufftMakePlan", what: "not known", bound_bytes: 4096, refused: false}] |
             .assumed = [{place: "loss.py:31", what: "mask", given_least: 1, given_most: 2, possible: 9, times: 3, row_bytes: 4096, all_bytes: 28672}, {place: "train.py:9", what: "truth value", given_least: 1, given_most: 1, possible: 0, times: 3}] |
             .kv_pools = [{library: "vLLM", bytes: 4096, tokens: 16, request_tokens: 8, requests_percent: 200, asked_tokens: -1, asked_bytes: -1}] |
+            .work_areas = [{device: 0, calls: 1, likely_bytes: 1, most_bytes: 2, reserved_none_bytes: 3}] |
             .xla = [{card: 0, peak_bytes: 4096, limit_bytes: 8192, without_autotuning: true}, {array_bytes: 4096, arrays: 1, place: "train.py:3"}]' >traced.json
     report explain traced.json
     report explain "$snapshots/three-devices.pickle"

@@ -64,7 +64,7 @@ def answers_of(log: str) -> dict:
         found["peak_allocated_MiB"], found["peak_reserved_or_consumption_MiB"] = ((value, "MiB") for value in both.groups())
     elif one:
         found["peak_reserved_or_consumption_MiB"] = (one.group(1), "MiB")
-    times = [time for time in re.findall(r"step_avg:([\d.]+)ms", log)]
+    times = re.findall(r"step_avg:([\d.]+)ms", log)
     if times:
         found["last_step_avg_ms"] = (times[-1], "ms")
     return found
