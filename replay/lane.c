@@ -288,15 +288,20 @@ tide_status tide_replay_ask(tide_replay_lane *lane, size_t row, tide_error *erro
     if (event.action == TIDE_ACTION_ALLOC && tide_map_find(&lane->addresses, event.address, NULL)) {
         return contradiction(lane, row, "a block is alive there", error);
     }
-    TIDE_TRY(tide_replay_lane_request(
-        lane, row, &block, lane->replay->snapshot->streams[event.stream].handle, &address, error));
+    if (lane->area == NULL) {
+        TIDE_TRY(tide_replay_lane_request(lane, row, &block,
+                                          lane->replay->snapshot->streams[event.stream].handle,
+                                          &address, error));
+    } else if (lane->options->areas == TIDE_REPLAY_AREAS_MOST) {
+        TIDE_TRY(tide_replay_area_ask(lane, lane->area, &block, &address, error));
+    }
     lane->replay->n_requests++;
     if (event.action == TIDE_ACTION_OOM) {
         lane->replay->n_succeeded += address != 0 ? 1 : 0;
         /* The recorded request failed, so the program never frees the block. */
         return tide_cache_release(lane->cache, address, error);
     }
-    lane->replay->n_lost += address == 0 ? 1 : 0;
+    lane->replay->n_lost += address == 0 && lane->area == NULL ? 1 : 0;
     return tide_map_put(&lane->addresses, event.address, address) == TIDE_OK ? TIDE_OK
                                                                              : no_memory(error);
 }
@@ -350,6 +355,22 @@ tide_status tide_replay_lane_row(tide_replay_lane *lane, size_t row, tide_error 
     }
     tide_replay_count(lane);
     return TIDE_OK;
+}
+
+tide_status tide_replay_lane_area(tide_replay_lane *lane, const tide_replay_area *area,
+                                  tide_error *error) {
+    const tide_block_row block = {
+        .stack = TIDE_NONE, .scope = TIDE_NONE, .name = TIDE_NONE, .category = TIDE_UNKNOWN};
+    uint64_t address = 0;
+    if (lane->options->areas != TIDE_REPLAY_AREAS_MOST) {
+        return TIDE_OK;
+    }
+    if (!is_buying(lane)) {
+        TIDE_TRY(tide_replay_group_end(lane, error));
+    }
+    TIDE_TRY(tide_replay_area_ask(lane, area, &block, &address, error));
+    tide_replay_count(lane);
+    return tide_cache_release(lane->cache, address, error);
 }
 
 tide_status tide_replay_lane_end(tide_replay_lane *lane, tide_error *error) {

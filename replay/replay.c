@@ -14,10 +14,26 @@ static void sample(tide_replay *replay, const tide_replay_lane *lanes, size_t ro
     }
 }
 
+/* The areas of cuDNN up to a row: those without a row are requested now, and the row of another one
+ * is announced to its lane. */
+static tide_status run_areas(tide_replay_areas *areas, tide_replay_lane *lanes, size_t row,
+                             tide_error *error) {
+    const tide_replay_area *area = NULL;
+    while ((area = tide_replay_areas_next(areas, row)) != NULL) {
+        TIDE_ASSERT(area->device < lanes[0].replay->snapshot->n_devices);
+        if (area->is_own) {
+            lanes[area->device].area = area;
+        } else {
+            TIDE_TRY(tide_replay_lane_area(&lanes[area->device], area, error));
+        }
+    }
+    return TIDE_OK;
+}
+
 /* Runs the rows of all devices in the file's order, because a free on one may follow a request on
  * another. Samples are spread evenly over the rows. */
 static tide_status run_rows(tide_replay *replay, const tide_replay_options *options,
-                            tide_replay_lane *lanes, tide_error *error) {
+                            tide_replay_areas *areas, tide_replay_lane *lanes, tide_error *error) {
     const tide_snapshot *snapshot = replay->snapshot;
     size_t n_samples =
         options->n_samples < snapshot->n_events ? options->n_samples : snapshot->n_events;
@@ -27,10 +43,12 @@ static tide_status run_rows(tide_replay *replay, const tide_replay_options *opti
     }
     for (size_t i = 0; i < snapshot->n_events; i++) {
         size_t device = snapshot->events.device[i];
+        TIDE_TRY(run_areas(areas, lanes, i, error));
         if (!tide_snapshot_is_pinned(snapshot, device)) { /* it did not come from a caching
                                                              allocator */
             TIDE_TRY(tide_replay_lane_row(&lanes[device], i, error));
         }
+        lanes[device].area = NULL;
         if (replay->n_samples < n_samples &&
             i + 1 >= snapshot->n_events / n_samples * (replay->n_samples + 1)) {
             sample(replay, lanes, i);
@@ -41,6 +59,17 @@ static tide_status run_rows(tide_replay *replay, const tide_replay_options *opti
         tide_replay_sum(&replay->figures, lanes[i].figures);
     }
     return TIDE_OK;
+}
+
+static tide_status run_all_rows(tide_replay *replay, const tide_replay_options *options,
+                                tide_replay_lane *lanes, tide_error *error) {
+    tide_replay_areas areas;
+    tide_status status =
+        tide_replay_areas_init(&areas, replay->snapshot, options->areas, replay->mem);
+    status = status == TIDE_OK ? run_rows(replay, options, &areas, lanes, error)
+                               : tide_fail(error, status, "no host memory for the replay");
+    tide_replay_areas_fini(&areas);
+    return status;
 }
 
 static tide_status copy_states(const tide_replay *replay, const tide_replay_lane *lanes,
@@ -68,7 +97,7 @@ static tide_status run_lanes(tide_replay *replay, const tide_replay_options *opt
     if (options->keep_rows) {
         TIDE_TRY(copy_states(replay, lanes, &replay->states->start, error));
     }
-    TIDE_TRY(run_rows(replay, options, lanes, error));
+    TIDE_TRY(run_all_rows(replay, options, lanes, error));
     return options->keep_rows ? copy_states(replay, lanes, &replay->states->end, error) : TIDE_OK;
 }
 

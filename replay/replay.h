@@ -30,6 +30,13 @@ typedef enum tide_replay_start {
     TIDE_REPLAY_START_REBUILT   /* requested again in the order of their addresses */
 } tide_replay_start;
 
+/* The requests of cuDNN's work areas (snapshot->area_calls). */
+typedef enum tide_replay_area_sizes {
+    TIDE_REPLAY_AREAS_RECORDED = 0, /* as recorded: the likely sizes */
+    TIDE_REPLAY_AREAS_NONE,         /* left out */
+    TIDE_REPLAY_AREAS_MOST          /* the largest sizes, within the free memory */
+} tide_replay_area_sizes;
+
 typedef struct tide_replay_options {
     const tide_hostmem *mem;         /* NULL: tide_hostmem_default() */
     const tide_cache_config *config; /* NULL: tide_replay_settings */
@@ -41,6 +48,7 @@ typedef struct tide_replay_options {
     /* Borrowed: a memory limit for each device of the snapshot that replaces the limit of the
      * settings; UINT64_MAX: the settings' limit applies. NULL: it applies to all devices. */
     const uint64_t *limits_bytes;
+    tide_replay_area_sizes areas; /* other than the recorded ones: neither verify nor keep_rows */
 } tide_replay_options;
 
 /* The figures of a run on a device. -1: unknown. */

@@ -64,6 +64,23 @@ typedef struct tide_replay_states {
     tide_replay_state start, end;
 } tide_replay_states;
 
+/* A request for a work area of cuDNN. */
+typedef struct tide_replay_area {
+    size_t row; /* its own row of the snapshot, or the one before which it is requested and freed */
+    bool is_own; /* it has a row: the program got it */
+    uint64_t likely_bytes, most_bytes;
+    uint64_t stream; /* handle */
+    uint8_t device;
+} tide_replay_area;
+
+/* areas.c. Those of all devices, by row. */
+typedef struct tide_replay_areas {
+    const tide_hostmem *mem; /* borrowed; NULL: not initialised */
+    tide_replay_area_sizes sizes;
+    tide_replay_area *all; /* owned */
+    size_t n_all, n_passed;
+} tide_replay_areas;
+
 /* One device of the snapshot. */
 typedef struct tide_replay_lane {
     tide_replay *replay;                /* borrowed; receives the results */
@@ -85,6 +102,7 @@ typedef struct tide_replay_lane {
     tide_event *group; /* owned; rows that the current request caused */
     size_t n_group, group_capacity;
     uint64_t n_taken;             /* rows of the recorder that were read */
+    const tide_replay_area *area; /* whose own row is replayed; NULL: none */
     tide_cache_stats base;        /* of the start */
     int64_t most_reserved_bytes;  /* so far */
     double cached_sum;            /* sum of reserved - allocated after each row */
@@ -120,6 +138,24 @@ TIDE_NODISCARD tide_status tide_replay_find_waiting(tide_replay_lane *lane, size
                                                     uint64_t *ret_address, tide_error *error);
 /* Repeats the request of an alloc or oom row. */
 TIDE_NODISCARD tide_status tide_replay_ask(tide_replay_lane *lane, size_t row, tide_error *error);
+
+/* areas.c. Empty for recorded sizes. The caller calls fini, also after a failure. */
+TIDE_NODISCARD tide_status tide_replay_areas_init(tide_replay_areas *areas,
+                                                  const tide_snapshot *snapshot,
+                                                  tide_replay_area_sizes sizes,
+                                                  const tide_hostmem *mem);
+void tide_replay_areas_fini(tide_replay_areas *areas);
+/* The next area up to that row, each once; NULL if there is none. */
+const tide_replay_area *tide_replay_areas_next(tide_replay_areas *areas, size_t row);
+/* Requests the largest area that finds room, down to the likely one; `ret_address` 0 if that one
+ * does not either. `block`: without its size. */
+TIDE_NODISCARD tide_status tide_replay_area_ask(tide_replay_lane *lane,
+                                                const tide_replay_area *area,
+                                                const tide_block_row *block, uint64_t *ret_address,
+                                                tide_error *error);
+/* lane.c. Requests an area without a row, and frees it. */
+TIDE_NODISCARD tide_status tide_replay_lane_area(tide_replay_lane *lane,
+                                                 const tide_replay_area *area, tide_error *error);
 
 /* group.c. Replays the pending rows together with the request that ends them, or without a request,
  * if the program emptied the cache or frees completed. */

@@ -189,7 +189,7 @@ static void outcome_table(tide_report *report, const tide_compare *compare) {
     }
 }
 
-/* After the phase: mean and deviation of each run, and for all except the base the ratio of the
+/* After the phase: median and deviation of each run, and for all except the base the ratio of the
  * means with half of its 95 % confidence interval. */
 _Static_assert(1 + 4 * TIDE_COMPARE_MAX_RUNS - 2 <= TIDE_TABLE_MAX_COLUMNS,
                "a table has room for every run");
@@ -231,9 +231,9 @@ static void timing_table(tide_report *report, const tide_compare *compare) {
         return;
     }
     const char *title = has_forecast(compare)
-                            ? "Mean time of a step's phases over all measured steps; on virtual "
-                              "cards a forecast"
-                            : "Mean time of a step's phases";
+                            ? "Median time of a step's phases over all measured steps, and ratios "
+                              "of the means; on virtual cards a forecast"
+                            : "Median time of a step's phases, and ratios of the means";
     tide_table *table = tide_report_table(report, "timing", title);
     tide_table_column(table, "phase", "phase", false);
     time_columns(table, compare);
@@ -241,7 +241,7 @@ static void timing_table(tide_report *report, const tide_compare *compare) {
         TIDE_ROW(table, tide_as_text(compare->runs[0].times[i].name));
         for (size_t j = 0; j < compare->n_runs; j++) {
             const tide_compare_time *time = &compare->runs[j].times[i];
-            TIDE_CELLS(table, tide_as_ms(time->ms.mean), tide_as_ms(time->ms.std));
+            TIDE_CELLS(table, tide_as_ms(time->ms.median), tide_as_ms(time->ms.std));
             if (j > 0) {
                 double ratio = tide_compare_ratio(compare, j, time->ms.mean,
                                                   compare->runs[0].times[i].ms.mean);
@@ -340,7 +340,7 @@ static void add_figures(tide_report *report, const tide_compare *compare) {
         const tide_compare_run *run = &compare->runs[i];
         double step_ms = -1.0;
         for (size_t t = 0; t < compare->n_times; t++) {
-            step_ms = strcmp(run->times[t].name, "step") == 0 ? run->times[t].ms.mean : step_ms;
+            step_ms = strcmp(run->times[t].name, "step") == 0 ? run->times[t].ms.median : step_ms;
         }
         const struct {
             const char *name;

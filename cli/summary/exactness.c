@@ -103,11 +103,34 @@ static void add_xla(const tide_summary_view *of) {
     }
 }
 
+static void add_work_areas(const tide_summary_view *of) {
+    tide_table *table = tide_report_table(of->report, "work_areas", "Work areas of cuDNN");
+    TIDE_COLUMNS(table, TIDE_NUMBER("device", "device"), TIDE_NUMBER("calls", "calls"),
+                 TIDE_NUMBER("likely_bytes", "likely"), TIDE_NUMBER("most_bytes", "at most"),
+                 TIDE_NUMBER("allocated_none_bytes", "allocated without"),
+                 TIDE_NUMBER("allocated_likely_bytes", "likely"),
+                 TIDE_NUMBER("allocated_most_bytes", "largest"),
+                 TIDE_NUMBER("reserved_none_bytes", "reserved without"),
+                 TIDE_NUMBER("reserved_likely_bytes", "likely"),
+                 TIDE_NUMBER("reserved_most_bytes", "largest"));
+    for (size_t i = 0; i < of->snapshot->n_work_areas; i++) {
+        const tide_snapshot_work_areas *row = &of->snapshot->work_areas[i];
+        TIDE_ROW(table, as_count(row->device), as_count(row->n_calls), as_bytes(row->likely_bytes),
+                 as_bytes(row->most_bytes), as_bytes(row->allocated_none_bytes),
+                 as_bytes(row->allocated_likely_bytes), as_bytes(row->allocated_most_bytes),
+                 as_bytes(row->reserved_none_bytes), as_bytes(row->reserved_likely_bytes),
+                 as_bytes(row->reserved_most_bytes));
+    }
+}
+
 void tide_summary_serving(const tide_summary_view *of) {
     if (of->snapshot->n_kv_pools > 0) {
         add_kv_pools(of);
     }
     if (of->snapshot->n_xla > 0) {
         add_xla(of);
+    }
+    if (of->snapshot->n_work_areas > 0) {
+        add_work_areas(of);
     }
 }

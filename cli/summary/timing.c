@@ -20,7 +20,7 @@ static void time_row(tide_table *table, const char *name, const char *clock, con
         return;
     }
     TIDE_ROW(table, tide_as_text(name), tide_as_text(clock), tide_as_count((int64_t)n_samples),
-             tide_as_ms(ms.mean), tide_as_ms(ms.std), tide_as_ms(ms.median), tide_as_ms(ms.min),
+             tide_as_ms(ms.median), tide_as_ms(ms.mean), tide_as_ms(ms.std), tide_as_ms(ms.min),
              tide_as_ms(ms.max), tide_as_ms(tide_statistics_best_ten(samples, n_samples)));
 }
 
@@ -61,15 +61,17 @@ static void say_forecast(const tide_summary_view *of) {
                         "is guessed, so that more is not forecast",
                         forecast->card, low, 100.0 * forecast->guessed_share);
     } else {
+        double compared_share = 1.0 - forecast->guessed_share - forecast->uncompared_share;
         tide_report_say(
             of->report, "forecast",
-            "forecast for %s: a step takes %s to %s ms, likely %s ms: GPU busy "
-            "%s ms, host %s ms; bound by %s; %.1f %% of the card's time is guessed, and "
-            "%.0f %% is in kernels that were never compared with a published time",
-            forecast->card, low, tide_ms_format(forecast->high_ms, texts[1]),
-            tide_ms_format(forecast->step_ms, texts[2]), tide_ms_format(forecast->gpu_ms, texts[3]),
-            tide_ms_format(forecast->host_ms, texts[4]), forecast->bound,
-            100.0 * forecast->guessed_share, 100.0 * forecast->uncompared_share);
+            "forecast for %s: GPU busy %s ms in a step, which takes %s to %s ms, likely %s ms: "
+            "host %s ms; bound by %s; %.0f %% of the card's time is in kernels that were compared "
+            "with published times, and %.1f %% is guessed",
+            forecast->card, tide_ms_format(forecast->gpu_ms, texts[3]), low,
+            tide_ms_format(forecast->high_ms, texts[1]),
+            tide_ms_format(forecast->step_ms, texts[2]),
+            tide_ms_format(forecast->host_ms, texts[4]), forecast->bound, 100.0 * compared_share,
+            100.0 * forecast->guessed_share);
     }
 }
 
@@ -92,8 +94,8 @@ void tide_summary_timing(const tide_summary_view *of) {
         timing->warmup_steps);
     tide_table *table = tide_report_table(of->report, "timing", title);
     TIDE_COLUMNS(table, TIDE_TEXT("phase", "phase"), TIDE_TEXT("clock", "clock"),
-                 TIDE_NUMBER("samples", "steps"), TIDE_NUMBER("mean_ms", "mean"),
-                 TIDE_NUMBER("std_ms", "± sample std"), TIDE_NUMBER("median_ms", "median"),
+                 TIDE_NUMBER("samples", "steps"), TIDE_NUMBER("median_ms", "median"),
+                 TIDE_NUMBER("mean_ms", "mean"), TIDE_NUMBER("std_ms", "± sample std"),
                  TIDE_NUMBER("min_ms", "min"), TIDE_NUMBER("max_ms", "max"));
     if (timing->measured_steps >= TIDE_STATISTICS_TEN) {
         tide_table_column(table, "best_ten_ms",

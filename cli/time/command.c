@@ -9,6 +9,7 @@
 #include "device/card_names.h"
 #include "device/cards.h"
 #include "programs/step_time/log.h"
+#include "programs/step_time/steady.h"
 
 enum { MAX_CARDS = TIDE_OPTION_LIST_ITEMS, USUAL_KERNELS = 10 };
 
@@ -103,6 +104,7 @@ static tide_status make(made *to, const time_options *options, const char *path,
             path);
     }
     TIDE_TRY(tide_time_ranges_init(&to->log, &to->ranges));
+    TIDE_TRY(tide_time_log_steady(&to->log, &to->ranges));
     for (size_t i = 0; i < options->cards.n; i++) {
         TIDE_TRY(add_card(to, options->cards.texts[i], error));
     }

@@ -24,9 +24,9 @@ static tide_cell ms_unless(const tide_time_forecast *of, double us) {
 
 static void add_cards(tide_report *report, const tide_time_forecast *forecasts, size_t n_cards) {
     tide_table *table = tide_report_table(report, "cards", "forecast by card");
-    TIDE_COLUMNS(table, TIDE_TEXT("card", "card"), TIDE_NUMBER("step_ms", "step"),
-                 TIDE_NUMBER("low_ms", "at least"), TIDE_NUMBER("high_ms", "at most"),
-                 TIDE_NUMBER("ratio", "ratio"), TIDE_NUMBER("gpu_ms", "GPU busy"),
+    TIDE_COLUMNS(table, TIDE_TEXT("card", "card"), TIDE_NUMBER("gpu_ms", "GPU busy"),
+                 TIDE_NUMBER("step_ms", "step"), TIDE_NUMBER("low_ms", "at least"),
+                 TIDE_NUMBER("high_ms", "at most"), TIDE_NUMBER("ratio", "ratio"),
                  TIDE_NUMBER("host_ms", "host"), TIDE_TEXT("bound", "bound by"),
                  TIDE_NUMBER("forward_ms", "forward"), TIDE_NUMBER("backward_ms", "backward"),
                  TIDE_NUMBER("optimizer_ms", "optimizer"), TIDE_NUMBER("utilisation", "MFU"),
@@ -37,9 +37,9 @@ static void add_cards(tide_report *report, const tide_time_forecast *forecasts, 
         bool has_ratio = !of->is_lower_bound && !forecasts[0].is_lower_bound;
         double ratio = of->likely.total_us / forecasts[0].likely.total_us;
         TIDE_ROW(
-            table, tide_as_text(of->card->card->name), ms_unless(of, of->likely.total_us),
-            tide_as_ms(of->low.total_us * 1e-3), ms_unless(of, of->high.total_us),
-            has_ratio ? tide_as_ratio(ratio) : tide_as_none(), ms_unless(of, of->likely.busy_us),
+            table, tide_as_text(of->card->card->name), ms_unless(of, of->likely.busy_us),
+            ms_unless(of, of->likely.total_us), tide_as_ms(of->low.total_us * 1e-3),
+            ms_unless(of, of->high.total_us), has_ratio ? tide_as_ratio(ratio) : tide_as_none(),
             ms_unless(of, of->likely.host_us), tide_as_text(tide_time_limit_name(of->limit)),
             ms_unless(of, of->phase_us[TIDE_TIME_FORWARD]),
             ms_unless(of, of->phase_us[TIDE_TIME_BACKWARD]),
@@ -80,6 +80,7 @@ void tide_time_report(tide_report *report, const tide_time_forecast *forecasts, 
     }
     add_figures(report, &forecasts[0].host);
     add_cards(report, forecasts, n_cards);
+    tide_time_add_families(report, &forecasts[0]); /* only the shares differ between cards */
     for (size_t i = 0; i < n_cards && n_kernels > 0; i++) {
         tide_time_add_kernels(report, &forecasts[i], n_kernels);
     }

@@ -8,6 +8,7 @@
 #include "common/text/plural.h"
 #include "common/text/text.h"
 #include "device/cards.h"
+#include "programs/step_time/compared.h"
 
 enum { MAX_TOLD = 4 };
 
@@ -56,16 +57,16 @@ void tide_time_words_step(const tide_time_forecast *of, char ret_words[TIDE_TIME
         return;
     }
     bool says_one = of->limit == TIDE_TIME_GPU_BOUND || tide_time_is_calibrated(of);
+    tide_text_add(&to, "GPU busy %s ms (%s to %s) in %s, ", as_ms(of->likely.busy_us, one),
+                  as_ms(of->low.busy_us, low), as_ms(of->high.busy_us, high), what);
     if (says_one) {
-        tide_text_add(&to, "%s takes %s ms (%s to %s)", what, as_ms(of->likely.total_us, one),
+        tide_text_add(&to, "which takes %s ms (%s to %s)", as_ms(of->likely.total_us, one),
                       as_ms(of->low.total_us, low), as_ms(of->high.total_us, high));
     } else {
-        tide_text_add(&to, "%s takes ", what);
+        tide_text_add(&to, "which takes ");
         add_range(&to, of);
     }
-    tide_text_add(&to, ": GPU busy %s ms (%s to %s)", as_ms(of->likely.busy_us, one),
-                  as_ms(of->low.busy_us, low), as_ms(of->high.busy_us, high));
-    tide_text_add(&to, ", host %s ms", as_ms(of->likely.host_us, one));
+    tide_text_add(&to, ": host %s ms", as_ms(of->likely.host_us, one));
     add_bound(&to, of);
     if (of->utilisation >= 0.0 && says_one) {
         tide_text_add(&to, "; model FLOPs utilisation %.0f %%", 100.0 * of->utilisation);
@@ -94,12 +95,14 @@ static const char *word_of(const tide_time_kernel *kernel) {
         return "convolutions";
     case TIDE_RUN_COLLECTIVE:
         return "collectives";
+    case TIDE_RUN_PRODUCT:
+        return "matrix products";
     default:
         return "copies";
     }
 }
 
-/* " (attention, softmax, norm and others)": those with the most time. */
+/* "attention, softmax, norm and others": those with the most time. */
 static void add_families(tide_text *to, const tide_time_forecast *of, tide_time_basis basis) {
     const char *told[MAX_TOLD] = {NULL};
     size_t n_told = 0;
@@ -114,11 +117,11 @@ static void add_families(tide_text *to, const tide_time_forecast *of, tide_time_
         if (!is_told && n_told == MAX_TOLD) {
             has_others = true;
         } else if (!is_told) {
-            tide_text_add(to, "%s%s", n_told == 0 ? " (" : ", ", word);
+            tide_text_add(to, "%s%s", n_told == 0 ? "" : ", ", word);
             told[n_told++] = word;
         }
     }
-    tide_text_add(to, "%s%s", has_others ? " and others" : "", n_told > 0 ? ")" : "");
+    tide_text_add(to, "%s", has_others ? " and others" : "");
 }
 
 static bool guesses_collectives(const tide_time_forecast *of) {
@@ -133,20 +136,36 @@ static bool guesses_collectives(const tide_time_forecast *of) {
 
 void tide_time_words_basis(const tide_time_forecast *of, char ret_words[TIDE_TIME_WORDS]) {
     tide_text to = tide_text_in(ret_words, TIDE_TIME_WORDS);
-    tide_text_add(&to, "of %" PRIu64 " %s %" PRIu64 " %s guessed, with %.1f %% of the time",
-                  of->n_launches, tide_plural(of->n_launches, "launch", "launches"), of->n_guessed,
-                  tide_plural(of->n_guessed, "is", "are"), 100.0 * of->guessed_share);
-    if (of->is_lower_bound) {
-        bool is_time = of->guessed_share > TIDE_TIME_MOST_GUESSED;
-        tide_text_add(&to, "; more than 5 %% of the %s is guessed", is_time ? "time" : "launches");
+    double compared_share = 1.0 - of->guessed_share - of->uncompared_share;
+    tide_text_add(&to,
+                  "%.1f %% of the card's time is in kernels that were compared with published "
+                  "times",
+                  100.0 * compared_share);
+    if (of->error_share > 0.0) {
+        tide_text_add(&to, " (median error %.1f %%; ", 100.0 * of->error_share);
+        add_families(&to, of, TIDE_TIME_COMPARED);
+        tide_text_add(&to, ")");
     }
     if (of->n_uncompared > 0) {
         tide_text_add(&to,
-                      "; %.1f %% of the time is in kernels whose work is known, but that were "
-                      "never compared with a published time",
-                      100.0 * of->uncompared_share);
+                      ", and %.1f %% in kernels whose work is known, but that were never "
+                      "compared (before its fit, a family's median error was %.0f %%; ",
+                      100.0 * of->uncompared_share, TIDE_TIME_NEVER_COMPARED.median_percent);
         add_families(&to, of, TIDE_TIME_UNCOMPARED);
+        tide_text_add(&to, ")");
     }
+    if (of->n_guessed > 0) {
+        bool is_time = of->guessed_share > TIDE_TIME_MOST_GUESSED;
+        tide_text_add(&to, "; of %" PRIu64 " %s %" PRIu64 " %s guessed, with %.1f %% of the time",
+                      of->n_launches, tide_plural(of->n_launches, "launch", "launches"),
+                      of->n_guessed, tide_plural(of->n_guessed, "is", "are"),
+                      100.0 * of->guessed_share);
+        tide_text_add(&to, "%s",
+                      !of->is_lower_bound ? ""
+                      : is_time           ? "; more than 5 % of the time is guessed"
+                                          : "; more than 5 % of the launches is guessed");
+    }
+    tide_text_add(&to, "; the card's range holds 80 of 100 published times");
     if (guesses_collectives(of)) {
         tide_text_add(
             &to, "; collectives between nodes are guessed: %s",
@@ -160,8 +179,18 @@ void tide_time_words_basis(const tide_time_forecast *of, char ret_words[TIDE_TIM
     }
 }
 
+/* Other programs slowed the host down: the largest share of its time that needs no word. */
+#define USUAL_WAITING 0.1
+
 void tide_time_words_host(const tide_time_forecast *of, char ret_words[TIDE_TIME_WORDS]) {
     tide_time_host_words(&of->host, of->has_own_card, ret_words);
+    size_t n = strlen(ret_words);
+    if (of->waited_share > USUAL_WAITING) {
+        (void)snprintf(ret_words + n, TIDE_TIME_WORDS - n,
+                       "; this machine was busy: the program waited %.0f %% of the time for a "
+                       "processor, which the forecast leaves out",
+                       100.0 * of->waited_share);
+    }
 }
 
 void tide_time_words_none(const char *device, char ret_words[TIDE_TIME_WORDS]) {

@@ -2,9 +2,12 @@
 
 #include <stddef.h>
 
+#include "programs/step_time/steady.h"
+
 /* The steps after reading the log and the constants. */
 static tide_status forecast(tide_launch_time *to, const tide_time_host *host, tide_error *error) {
     TIDE_TRY(tide_time_ranges_init(&to->log, &to->ranges));
+    TIDE_TRY(tide_time_log_steady(&to->log, &to->ranges));
     TIDE_TRY(tide_time_model_init(&to->log, &to->constants, &to->card, &to->model));
     return tide_time_forecast_init(&to->model, &to->ranges, host, &to->forecast, error);
 }

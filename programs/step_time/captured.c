@@ -10,6 +10,10 @@ void tide_time_captured_add(tide_work_time *sum, const tide_work_time *work) {
     for (size_t i = 0; i < TIDE_TIME_N_BASES; i++) {
         sum->us_of[i] += work->us_of[i];
     }
+    for (size_t i = 0; i < TIDE_TIME_N_ENDS; i++) {
+        sum->us_at[i] += work->us_at[i];
+    }
+    sum->error_us += work->error_us;
     sum->bound = TIDE_TIME_BY_MEMORY;
 }
 

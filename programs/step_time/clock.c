@@ -37,40 +37,55 @@ static void wait_until(tide_time_clock *clock, double us) {
     clock->host_us = fmax(clock->host_us, us);
 }
 
+/* The host can launch only once the launch TIDE_TIME_QUEUE before this one has begun. */
+static void wait_for_queue(tide_time_clock *clock, const tide_time_stream *stream) {
+    if (stream->n_launches >= TIDE_TIME_QUEUE) {
+        wait_until(clock, stream->begin_us[stream->n_launches % TIDE_TIME_QUEUE]);
+    }
+}
+
+static tide_time_place execute(tide_time_clock *clock, const tide_time_factors *factors,
+                               const tide_work_time *work, tide_time_stream *stream) {
+    tide_time_place place = {.host_us = clock->host_us,
+                             .begin_us = fmax(stream->done_us, clock->host_us)};
+    place.end_us = place.begin_us + work->us_at[factors->end];
+    stream->begin_us[stream->n_launches++ % TIDE_TIME_QUEUE] = place.begin_us;
+    stream->done_us = place.end_us;
+    clock->last_us = fmax(clock->last_us, place.end_us);
+    return place;
+}
+
 tide_time_place tide_time_clock_do(tide_time_clock *clock, const tide_time_factors *factors,
                                    double launch_us, const tide_run_launch *row,
-                                   const tide_work_time *work, double *stream, double *event) {
+                                   const tide_work_time *work, tide_time_stream *stream,
+                                   double *event) {
     if (tide_time_is_launched(row)) {
         work_us(clock, launch_us * factors->host);
     }
     tide_time_place place = {clock->host_us, clock->host_us, clock->host_us};
     if (work->us > 0.0) {
-        double compared_us = work->us_of[TIDE_TIME_COMPARED];
-        place.begin_us = fmax(*stream, clock->host_us);
-        place.end_us = place.begin_us + compared_us * factors->compared +
-                       (work->us - compared_us) * factors->uncompared;
-        *stream = place.end_us;
-        clock->last_us = fmax(clock->last_us, *stream);
+        wait_for_queue(clock, stream);
+        place = execute(clock, factors, work, stream);
     }
     switch (row->kind) {
     case TIDE_RUN_RECORD:
-        *event = fmax(*stream, clock->host_us);
+        *event = fmax(stream->done_us, clock->host_us);
         break;
     case TIDE_RUN_STREAM_WAIT:
-        *stream = fmax(*stream, *event);
+        stream->done_us = fmax(stream->done_us, *event);
         break;
     case TIDE_RUN_WAIT_EVENT:
         wait_until(clock, *event);
         break;
     case TIDE_RUN_WAIT_STREAM:
-        wait_until(clock, *stream);
+        wait_until(clock, stream->done_us);
         break;
     case TIDE_RUN_WAIT_DEVICE:
         wait_until(clock, clock->last_us);
         break;
     default:
         if ((row->flags & TIDE_RUN_WAITS) != 0) {
-            wait_until(clock, *stream);
+            wait_until(clock, stream->done_us);
         }
     }
     return place;

@@ -4,8 +4,10 @@
  *
  * The host's clock advances by the host's real time between two calls, plus the further host time
  * of a launch, both multiplied by one factor. Work begins when the host has launched it and its
- * stream is free. Streams that share the card are assumed to overlap wholly, or not at all
- * (is_serial). The truth is in between, because they share its units and its bandwidth.
+ * stream is free. A stream holds at most TIDE_TIME_QUEUE launches that have not begun; the host
+ * waits before it adds another, as a driver makes it wait. Streams that share the card are assumed
+ * to overlap wholly, or not at all (is_serial). The truth is in between, because they share its
+ * units and its bandwidth.
  */
 #ifndef TIDE_STEP_TIME_CLOCK_H
 #define TIDE_STEP_TIME_CLOCK_H
@@ -19,11 +21,10 @@
 extern "C" {
 #endif
 
-/* Factors of times, and how streams share a card. */
+/* The host's speed, the end of the card's interval, and how streams share a card. */
 typedef struct tide_time_factors {
-    double host;       /* of the host's time */
-    double compared;   /* of the card's time in kernels that were compared with published times */
-    double uncompared; /* in other kernels whose work is known, and in guessed ones */
+    double host;       /* factor of the host's time */
+    tide_time_end end; /* of the times of all kernels: one card's errors go in one direction */
     bool is_serial;    /* kernels of a card's streams run one after the other, in the order of their
                         * launches; used only by tide_time_replay; false: streams overlap */
 } tide_time_factors;
@@ -33,6 +34,17 @@ typedef struct tide_time_place {
     double host_us;          /* the end of the host's call */
     double begin_us, end_us; /* on the card; equal: it takes no time there */
 } tide_time_place;
+
+/* The launches that a driver queues for a stream before a further launch blocks: about 1,024, the
+ * entries of a channel's queue. The number is not documented. */
+enum { TIDE_TIME_QUEUE = 1024 };
+
+/* A stream's work, in microseconds since the beginning. All zero at first. */
+typedef struct tide_time_stream {
+    double done_us;                   /* when all of it is done */
+    double begin_us[TIDE_TIME_QUEUE]; /* of the last launches, in a ring */
+    uint64_t n_launches;              /* so far; modulo TIDE_TIME_QUEUE the place of the next */
+} tide_time_stream;
 
 /* Microseconds since the beginning. */
 typedef struct tide_time_clock {
@@ -52,12 +64,18 @@ static inline tide_time_clock tide_time_clock_at(int64_t host_ns) {
 void tide_time_clock_work(tide_time_clock *clock, const tide_time_factors *factors,
                           int64_t host_ns);
 
+/* That much of the host's real time does not count. */
+static inline void tide_time_clock_skip(tide_time_clock *clock, int64_t n_ns) {
+    clock->seen_ns += n_ns;
+}
+
 /* Executes a row at the clock's current time. `launch_us`: the host's time for a launch, before its
- * factor. `stream`: when the row's stream is done with its work; `event`: when the row's event is
- * complete, NULL if it has none. Both are 0 at first, and kept by the caller. */
+ * factor. `stream`: of the row; `event`: when the row's event is complete, 0 at first, NULL if the
+ * row has none. The caller keeps both. */
 tide_time_place tide_time_clock_do(tide_time_clock *clock, const tide_time_factors *factors,
                                    double launch_us, const tide_run_launch *row,
-                                   const tide_work_time *work, double *stream, double *event);
+                                   const tide_work_time *work, tide_time_stream *stream,
+                                   double *event);
 
 /* Whether the host launches the row's work. The work of a graph is launched with the graph. */
 bool tide_time_is_launched(const tide_run_launch *row);

@@ -31,7 +31,6 @@ static const tide_time_comparison KERNELS[TIDE_RUN_N_FAMILIES][N_SIZES] = {
 
 static const tide_time_comparison PRODUCTS = {"matrix products", 200, 6, 4.0, 0.93, 1.10};
 static const tide_time_comparison CONVOLUTIONS = {"convolutions", 105, 3, 3.4, 0.90, 1.15};
-static const tide_time_comparison ATTENTION = {"attention", 35, 2, 3.2, 0.90, 1.15};
 static const tide_time_comparison COPIES[N_SIZES] = {{"copies and fills", 45, 2, 6.0, 0.75, 1.40},
                                                      {"copies and fills", 45, 2, 3.2, 0.90, 1.15}};
 
@@ -56,8 +55,6 @@ const tide_time_comparison *tide_time_comparison_of(const tide_run_launch *row, 
         return &PRODUCTS;
     case TIDE_RUN_CONVOLUTION:
         return &CONVOLUTIONS;
-    case TIDE_RUN_ATTENTION:
-        return &ATTENTION;
     case TIDE_RUN_FILL:
         return &COPIES[size];
     case TIDE_RUN_COPY:

@@ -18,19 +18,15 @@
 
 #include <math.h>
 
-/* With the host's factor from 0.19 to 0.99 (calibrated.c) and the card's time from 0.92 to 1.15 of
- * the forecast, the range held 99 % of 181 published times that were not used for fitting. */
-#define LOW_CARD 0.92
-#define HIGH_CARD 1.15
-/* Kernels that were never compared: without evidence, half to twice. */
-#define LOW_UNCOMPARED 0.5
-#define HIGH_UNCOMPARED 2.0
+#include "common/assert.h"
+#include "programs/step_time/steady.h"
+
 /* If the card works 1.4 times as long as an average host, 99 % were within 15 % without any
  * calibration. */
 #define SURELY_GPU 1.4
 
 static const tide_time_factors *likely_factors(double host, tide_time_factors *ret) {
-    *ret = (tide_time_factors){.host = host, .compared = 1.0, .uncompared = 1.0};
+    *ret = (tide_time_factors){.host = host, .end = TIDE_TIME_LIKELY};
     return ret;
 }
 
@@ -54,45 +50,82 @@ static bool launches_graph(const tide_time_model *model, const tide_time_range *
     return false;
 }
 
-/* The step at the lower quartile of the times of the steps after the first, or of the replays of a
- * captured step: other work on a machine only ever slows the host down. If the last step launches a
- * CUDA graph, steps without one are the warm-up before its capture, and are left out. */
+/* A step that may be the one of the forecast. */
+typedef struct candidate {
+    uint64_t key; /* what it launches */
+    double us;    /* INFINITY: left out */
+} candidate;
+
+/* Leaves out the steps that launch other rows than most do, if most are alike: a program evaluates,
+ * generates or saves in some of its steps. */
+static void leave_out_unlike(candidate *steps, size_t n) {
+    size_t n_most = 1;
+    uint64_t most = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t n_alike = 0;
+        for (size_t j = 0; j < n; j++) {
+            n_alike += isfinite(steps[j].us) != 0 && steps[j].key == steps[i].key;
+        }
+        most = n_alike > n_most ? steps[i].key : most;
+        n_most = n_alike > n_most ? n_alike : n_most;
+    }
+    for (size_t i = 0; i < n && n_most > 1; i++) {
+        steps[i].us = steps[i].key == most ? steps[i].us : INFINITY;
+    }
+}
+
+/* The candidate at the lower quartile. */
+static size_t lower_quartile(const candidate *steps, size_t n) {
+    size_t n_finite = 0;
+    for (size_t i = 0; i < n; i++) {
+        n_finite += isfinite(steps[i].us) != 0;
+    }
+    TIDE_ASSERT(n_finite > 0);
+    for (size_t i = 0; i < n; i++) {
+        size_t n_below = 0;
+        for (size_t j = 0; j < n; j++) {
+            n_below += steps[j].us < steps[i].us || (steps[j].us == steps[i].us && j < i);
+        }
+        if (n_below == (n_finite - 1) / 4) {
+            return i;
+        }
+    }
+    return 0;
+}
+
+/* The step at the lower quartile of the times of the steps after the first that are alike, or of
+ * the replays of a captured step: other work on a machine only ever slows the host down. If the
+ * last step launches a CUDA graph, steps without one are the warm-up before its capture, and are
+ * left out. */
 static tide_status choose_step(const tide_time_model *model, const tide_time_ranges *ranges,
                                double host, size_t *ret_step) {
     const tide_hostmem *mem = model->log->mem;
     size_t first = ranges->n_before > 0 ? ranges->n_before : ranges->n_steps > 1 ? 1 : 0;
     size_t n = ranges->n_steps - first;
-    size_t n_alike = 0;
     bool is_graph = launches_graph(model, &ranges->steps[ranges->n_steps - 1]);
     tide_time_factors factors;
-    double *us = tide_hostmem_zeroed(mem, n, sizeof(*us));
-    tide_status status = us != NULL ? TIDE_OK : TIDE_NO_MEMORY;
+    candidate *steps = tide_hostmem_zeroed(mem, n, sizeof(*steps));
+    tide_status status = steps != NULL ? TIDE_OK : TIDE_NO_MEMORY;
     for (size_t i = 0; i < n && status == TIDE_OK; i++) {
+        const tide_time_range *range = &ranges->steps[first + i];
         tide_time_totals totals = {0};
-        status =
-            replay_range(model, &ranges->steps[first + i], likely_factors(host, &factors), &totals);
-        us[i] = launches_graph(model, &ranges->steps[first + i]) == is_graph ? totals.total_us
-                                                                             : INFINITY;
-        n_alike += isfinite(us[i]) != 0;
+        status = replay_range(model, range, likely_factors(host, &factors), &totals);
+        steps[i].key = tide_time_step_key(model->log, range);
+        steps[i].us = launches_graph(model, range) == is_graph ? totals.total_us : INFINITY;
     }
-    for (size_t i = 0; i < n && status == TIDE_OK; i++) {
-        size_t n_below = 0;
-        for (size_t j = 0; j < n; j++) {
-            n_below += us[j] < us[i] || (us[j] == us[i] && j < i);
-        }
-        if (n_below == (n_alike - 1) / 4) {
-            *ret_step = first + i;
-        }
+    if (status == TIDE_OK) {
+        leave_out_unlike(steps, n);
+        *ret_step = first + lower_quartile(steps, n);
     }
-    mem->release(mem->ctx, us);
+    mem->release(mem->ctx, steps);
     return status;
 }
 
 static tide_status find_ends(const tide_time_model *model, const tide_time_range *range,
                              tide_time_forecast *to) {
     tide_time_factors factors;
-    const tide_time_factors low = {to->host.least, LOW_CARD, LOW_UNCOMPARED, false};
-    const tide_time_factors high = {to->host.most, HIGH_CARD, HIGH_UNCOMPARED, true};
+    const tide_time_factors low = {to->host.least, TIDE_TIME_LEAST, false};
+    const tide_time_factors high = {to->host.most, TIDE_TIME_MOST, true};
     TIDE_TRY(replay_range(model, range, likely_factors(to->host.factor, &factors), &to->likely));
     TIDE_TRY(replay_range(model, range, &low, &to->low));
     TIDE_TRY(replay_range(model, range, &high, &to->high));
@@ -126,6 +159,7 @@ static void measure_work(const tide_time_model *model, const tide_time_range *ra
     double all_us = 0.0;
     double guessed_us = 0.0;
     double uncompared_us = 0.0;
+    double error_us = 0.0;
     double at_peak_us = 0.0;
     for (size_t i = range->first; i < range->last; i++) {
         const tide_work_time *work = &model->work[i];
@@ -136,11 +170,14 @@ static void measure_work(const tide_time_model *model, const tide_time_range *ra
         all_us += work->us;
         guessed_us += work->us > 0.0 ? work->us_of[TIDE_TIME_GUESSED] : 0.0;
         uncompared_us += work->us > 0.0 ? work->us_of[TIDE_TIME_UNCOMPARED] : 0.0;
+        error_us += work->us > 0.0 ? work->error_us : 0.0;
         to->flops += work->flops;
         at_peak_us += work->flops > 0.0 && rate > 0.0 ? work->flops / (rate * 1e-6) : 0.0;
     }
     to->guessed_share = all_us > 0.0 ? guessed_us / all_us : 0.0;
     to->uncompared_share = all_us > 0.0 ? uncompared_us / all_us : 0.0;
+    double compared_us = all_us - guessed_us - uncompared_us;
+    to->error_share = compared_us > 0.0 ? error_us / compared_us : 0.0;
     to->utilisation = at_peak_us > 0.0 ? at_peak_us / to->likely.total_us : -1.0;
     to->is_lower_bound = to->guessed_share > TIDE_TIME_MOST_GUESSED ||
                          (double)to->n_guessed > TIDE_TIME_MOST_GUESSED * (double)to->n_launches;
@@ -153,6 +190,7 @@ tide_status tide_time_forecast_init(const tide_time_model *model, const tide_tim
                                          .n_steps = ranges->is_whole ? 0 : ranges->n_steps,
                                          .is_whole = ranges->is_whole,
                                          .host = *host,
+                                         .waited_share = model->log->waited_share,
                                          .has_own_card = tide_time_host_has_card(host, model->card),
                                          .mem = model->log->mem};
     TIDE_TRY(choose_step(model, ranges, ret_forecast->host.factor, &ret_forecast->step));

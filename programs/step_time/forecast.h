@@ -2,9 +2,9 @@
  * that is.
  *
  * The figures are of one step of the program: of the complete steps after the first, the one at the
- * lower quartile of their times, or the only one. Ends of ranges come from factors that held 99 %
- * of published times (docs/guide/virtual-time.md), and are wider for kernels that were never
- * compared with any.
+ * lower quartile of their times, or the only one. The card's interval is that of its kernels'
+ * families (compared.h), and holds 80 of 100 published times; the host's range held 99 of 100
+ * (calibrated.c).
  */
 #ifndef TIDE_STEP_TIME_FORECAST_H
 #define TIDE_STEP_TIME_FORECAST_H
@@ -39,6 +39,7 @@ typedef struct tide_time_kernel {
     double min_us, max_us; /* of one launch */
     tide_time_bound bound; /* of the largest part of that time */
     tide_time_basis basis;
+    const struct tide_time_comparison *comparison; /* compared.h; of its first launch; NULL: none */
 } tide_time_kernel;
 
 /* Kernels, longest time first. */
@@ -52,6 +53,7 @@ typedef struct tide_time_forecast {
     size_t n_steps, step;       /* complete steps of the log; the step of the figures */
     bool is_whole;              /* the log has no steps: figures are of the whole log */
     tide_time_host host;        /* its factor and the factor's basis */
+    double waited_share;        /* of the log */
     bool has_own_card;          /* shares of the card's rates were measured on such a card */
     tide_time_totals likely;    /* with the factors as fitted */
     tide_time_totals low, high; /* ends of the range */
@@ -62,6 +64,8 @@ typedef struct tide_time_forecast {
     double utilisation; /* flops over time and the stated rate of their types, 0 to 1; -1 if none */
     uint64_t n_launches, n_guessed, n_uncompared;
     double guessed_share, uncompared_share; /* of the time of all kernels together */
+    double error_share;  /* the median error of the compared kernels' families, weighted by their
+                          * time; 0: no kernel was compared */
     bool is_lower_bound; /* more than 5 % is guessed: the time is at least low.total_us */
     tide_time_kernels kernels;
     const tide_hostmem *mem; /* borrowed */

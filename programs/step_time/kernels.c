@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/map.h"
+#include "programs/step_time/compared.h"
 #include "programs/step_time/forecast.h"
 
 static int by_time(const void *a, const void *b) {
@@ -73,7 +74,8 @@ static tide_status find_kernel(collector *of, const tide_run_launch *row, double
                            .family = row->family,
                            .type = row->type,
                            .is_backward = (row->flags & TIDE_RUN_BACKWARD) != 0,
-                           .min_us = us};
+                           .min_us = us,
+                           .comparison = tide_time_comparison_of(row, us)};
     return TIDE_OK;
 }
 

@@ -216,7 +216,7 @@ void tide_time_collectives_place(const tide_time_log *log, tide_work_time *work)
     for (size_t i = 0; i < log->n_rows; i++) {
         const tide_run_launch *row = &log->rows[i];
         if (row->kind == TIDE_RUN_COLLECTIVE && row->count > NODE_RANKS && row->count < n_all) {
-            tide_work_time_set_basis(&work[i], TIDE_TIME_GUESSED);
+            tide_work_time_guess(&work[i]);
         }
     }
 }

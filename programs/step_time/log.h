@@ -24,9 +24,12 @@ typedef struct tide_time_log {
     const tide_hostmem *mem; /* borrowed; outlives the log */
     tide_run_launch *rows;   /* owned; without the rows of texts, in order */
     size_t n_rows;
-    tide_strings texts; /* by an own number, which `name` of the rows has; equal texts once */
-    char card[48];      /* the card that the program ran on */
-    bool is_cut;        /* the file ends within a row */
+    tide_strings texts;  /* by an own number, which `name` of the rows has; equal texts once */
+    char card[48];       /* the card that the program ran on */
+    bool is_cut;         /* the file ends within a row */
+    double waited_share; /* 0 to 1: the part of the real time between the first and the last mark
+                          * that the program's threads waited for a processor; 0: the system did
+                          * not report it, or tide_time_log_steady was not called */
 } tide_time_log;
 
 /* Reads the file. TIDE_IO: it cannot be read. TIDE_FORMAT: it is not a launch log, or a row makes

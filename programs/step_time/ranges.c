@@ -16,6 +16,8 @@ typedef struct finder {
     bool in_step, in_phase;
     bool in_optimizer; /* its step has begun and not ended */
     bool has_closure;  /* that step has called a backward pass */
+    size_t trained;    /* the row at which the step's last backward pass or optimizer ended; 0: none
+                        * has yet */
 } finder;
 
 static bool is(const char *mark, const char *name) {
@@ -73,7 +75,37 @@ static tide_status end_step(finder *of, size_t row) {
 static tide_status begin_step(finder *of, size_t row) {
     of->step = (tide_time_range){.first = row, .phase = TIDE_TIME_N_PHASES};
     of->in_step = true;
+    of->trained = 0;
     return enter(of, row, TIDE_TIME_FORWARD);
+}
+
+static bool has_trained(const finder *of) {
+    for (size_t i = 0; i < of->to->n_phases; i++) {
+        if (of->to->phases[i].phase != TIDE_TIME_FORWARD) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The program ends, and no mark ends the last step: it ends with its last backward pass or
+ * optimizer. What follows, such as an evaluation or the return from the loop, is no step. A step
+ * without either may be cut, or may have further work, so it counts only if too few others are
+ * complete: a first step is slower than the others. */
+static tide_status end_last_step(finder *of, size_t row) {
+    size_t n_enough = is(of->begin, "own step") ? 1 : 2;
+    if (!of->in_step) {
+        return TIDE_OK;
+    }
+    if (of->trained > 0) {
+        of->in_phase = of->in_phase && of->phase.first < of->trained;
+        return end_step(of, of->trained);
+    }
+    if (has_trained(of) || of->to->n_steps >= n_enough) {
+        of->in_step = of->in_phase = false;
+        return TIDE_OK;
+    }
+    return end_step(of, row);
 }
 
 /* An optimizer that calls the closure of its step has done nothing before: the interval since its
@@ -102,7 +134,13 @@ static tide_status take(finder *of, size_t row) {
     if (is(mark, "step ends") || is(mark, "optimizer ends")) {
         of->in_optimizer = false;
     }
-    if (is(mark, of->end) || (of->end == NULL && is(mark, "program ends"))) {
+    if (is(mark, "step ends") || is(mark, "optimizer ends") || is(mark, "backward ends")) {
+        of->trained = row;
+    }
+    if (of->end == NULL && is(mark, "program ends")) {
+        return end_last_step(of, row);
+    }
+    if (is(mark, of->end)) {
         return end_step(of, row);
     }
     if (is(mark, of->begin)) {

@@ -2,7 +2,8 @@
  *
  * The marks are those of python/tidemark/steps.py. Steps are those that the program reports itself;
  * otherwise they end with the step of its first optimizer; if nothing is optimised, they begin with
- * the calls of the outermost module. A log without such marks is one step.
+ * the calls of the outermost module. Without a mark of its end, the last step ends with its last
+ * backward pass or optimizer. A log without such marks is one step.
  *
  * A program may capture its last step, including the optimizer, into a CUDA graph and replay it
  * afterwards without marks: then each launch of that graph begins a step.

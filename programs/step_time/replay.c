@@ -118,7 +118,7 @@ typedef struct clocks {
     const tide_time_model *model;
     const tide_time_factors *factors;
     tide_time_clock clock;
-    double *streams;               /* when each is done with its work; owned */
+    tide_time_stream *streams;     /* owned */
     double *events;                /* when the stream reached each event; owned */
     double kernels[UINT8_MAX + 1]; /* by device: when all kernels so far are done */
     tide_time_place *places;
@@ -162,10 +162,10 @@ static tide_time_place run_row(clocks *at, size_t i) {
     const tide_time_model *model = at->model;
     const tide_run_launch *row = &model->log->rows[i];
     bool is_serial = at->factors->is_serial && is_of_kernels(row) && model->work[i].us > 0.0;
-    double *stream = &at->streams[model->streams[i]];
+    tide_time_stream *stream = &at->streams[model->streams[i]];
     double *event = tide_time_is_of_event(row) ? &at->events[model->lanes[i]] : NULL;
     double *kernels = &at->kernels[row->device];
-    *stream = is_serial ? fmax(*stream, *kernels) : *stream;
+    stream->done_us = is_serial ? fmax(stream->done_us, *kernels) : stream->done_us;
     tide_time_place place = tide_time_clock_do(&at->clock, at->factors, model->constants->launch_us,
                                                row, &model->work[i], stream, event);
     *kernels = is_serial ? place.end_us : *kernels;

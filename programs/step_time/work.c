@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "programs/step_time/compared.h"
+
 const char *tide_time_bound_name(tide_time_bound bound) {
     static const char *const NAMES[TIDE_TIME_N_BOUNDS] = {[TIDE_TIME_BY_GEMM] = "GEMM",
                                                           [TIDE_TIME_BY_MEMORY] = "memory",
@@ -91,16 +93,35 @@ static tide_work_time time_of(const tide_time_constants *constants, const tide_t
     }
 }
 
-void tide_work_time_set_basis(tide_work_time *work, tide_time_basis basis) {
-    work->basis = basis;
+/* Guesses: without evidence, half to twice. */
+#define LEAST_GUESSED 0.5
+#define MOST_GUESSED 2.0
+
+/* `of`: NULL for a guess. */
+static void set_interval(tide_work_time *work, const tide_time_comparison *of) {
     for (size_t i = 0; i < TIDE_TIME_N_BASES; i++) {
-        work->us_of[i] = i == (size_t)basis ? work->us : 0.0;
+        work->us_of[i] = i == (size_t)work->basis ? work->us : 0.0;
     }
+    work->us_at[TIDE_TIME_LIKELY] = work->us;
+    work->us_at[TIDE_TIME_LEAST] = work->us * (of != NULL ? of->least : LEAST_GUESSED);
+    work->us_at[TIDE_TIME_MOST] = work->us * (of != NULL ? of->most : MOST_GUESSED);
+    work->error_us = work->basis == TIDE_TIME_COMPARED ? 0.01 * of->median_percent * work->us : 0.0;
+}
+
+void tide_work_time_guess(tide_work_time *work) {
+    work->basis = TIDE_TIME_GUESSED;
+    set_interval(work, NULL);
 }
 
 tide_work_time tide_work_time_of(const tide_time_constants *constants, const tide_time_card *card,
                                  const tide_run_launch *row) {
     tide_work_time time = time_of(constants, card, row);
-    tide_work_time_set_basis(&time, time.basis);
+    if (time.basis == TIDE_TIME_GUESSED) {
+        tide_work_time_guess(&time);
+        return time;
+    }
+    const tide_time_comparison *of = tide_time_comparison_of(row, time.us);
+    time.basis = of != NULL ? TIDE_TIME_COMPARED : TIDE_TIME_UNCOMPARED;
+    set_interval(&time, of != NULL ? of : &TIDE_TIME_NEVER_COMPARED);
     return time;
 }

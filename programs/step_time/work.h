@@ -29,11 +29,19 @@ const char *tide_time_bound_name(tide_time_bound bound); /* "GEMM", "memory"; ""
 
 /* How certain the time of a row is. */
 typedef enum tide_time_basis {
-    TIDE_TIME_COMPARED = 0, /* similar kernels were in steps with published times */
+    TIDE_TIME_COMPARED = 0, /* its family was compared with published times (compared.h) */
     TIDE_TIME_UNCOMPARED,   /* its bytes and FLOP are known; its speed was never compared */
     TIDE_TIME_GUESSED,      /* its work is unknown */
     TIDE_TIME_N_BASES
 } tide_time_basis;
+
+/* The likely time, and the ends of the interval that holds 80 of 100 comparisons. */
+typedef enum tide_time_end {
+    TIDE_TIME_LIKELY = 0,
+    TIDE_TIME_LEAST,
+    TIDE_TIME_MOST,
+    TIDE_TIME_N_ENDS
+} tide_time_end;
 
 typedef struct tide_work_time {
     double us;    /* on the card; 0: the row has no work for the card */
@@ -43,10 +51,12 @@ typedef struct tide_work_time {
     /* The time by basis: all of it has one basis, except in the launch of a CUDA graph. For a
      * captured row, which takes no time itself: the time in such a launch. */
     double us_of[TIDE_TIME_N_BASES];
+    double us_at[TIDE_TIME_N_ENDS]; /* the same time at the ends of its interval */
+    double error_us;                /* the median error of the part that was compared */
 } tide_work_time;
 
-/* Changes the basis of a row's time. */
-void tide_work_time_set_basis(tide_work_time *work, tide_time_basis basis);
+/* The row's time becomes a guess. */
+void tide_work_time_guess(tide_work_time *work);
 
 tide_work_time tide_work_time_of(const tide_time_constants *constants, const tide_time_card *card,
                                  const tide_run_launch *row);

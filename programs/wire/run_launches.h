@@ -65,7 +65,9 @@ typedef enum tide_run_launch_kind {
     TIDE_RUN_WAIT_STREAM,  /* the host waits for the stream */
     TIDE_RUN_WAIT_DEVICE,  /* the host waits for all streams of the device */
     TIDE_RUN_LAUNCH_MARK, /* a place in the program: text `name`, such as "step begins". Marks.valid
-                             in python/tidemark/steps.py decides which of them mark steps */
+                             in python/tidemark/steps.py decides which of them mark steps. `bytes`
+                             is the time so far, in ns, that threads waited for a processor, which
+                             `host_ns` leaves out */
     TIDE_RUN_N_LAUNCH_KINDS
 } tide_run_launch_kind;
 
@@ -159,7 +161,8 @@ enum {
 };
 
 typedef struct tide_run_launch {
-    int64_t host_ns;   /* monotonic clock at the call, minus the time spent on logging so far */
+    int64_t host_ns;   /* monotonic clock at the call, minus the time so far that was spent on
+                          logging and that threads waited for a processor */
     uint64_t stream;   /* its number, from 1 on; 0: the null stream */
     uint64_t bytes;    /* of a kernel: read and written; else see the kind */
     uint64_t elements; /* of a kernel: the elements that its threads process; of a collective: the

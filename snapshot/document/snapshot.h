@@ -18,6 +18,7 @@
 #include "common/status.h"
 #include "snapshot/document/assumed.h"
 #include "snapshot/document/serving.h"
+#include "snapshot/document/work_areas.h"
 #include "snapshot/document/at_failure.h"
 #include "snapshot/document/event_table.h"
 
@@ -251,6 +252,11 @@ typedef struct tide_snapshot {
     size_t n_kv_pools;
     const tide_snapshot_xla *xla; /* of a JAX program */
     size_t n_xla;
+    const tide_snapshot_area_call *area_calls; /* of cuDNN, in order of occurrence; not in the
+                                                  file */
+    size_t n_area_calls;
+    const tide_snapshot_work_areas *work_areas; /* by device; none without such calls */
+    size_t n_work_areas;
     const tide_snapshot_owner *owners; /* of all devices; none if only the allocator was
                                           recorded */
     size_t n_owners;

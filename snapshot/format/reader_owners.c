@@ -12,6 +12,7 @@ enum {
     MAX_ASSUMED = 1024,
     MAX_KV_POOLS = 256,
     MAX_XLA = 1024,
+    MAX_WORK_AREAS = 256,
     MAX_POOLS = UINT16_MAX,
     MAX_HOLDERS = 64,
     MAX_PROCESSES = 1024
@@ -189,4 +190,15 @@ void tide_read_at_failure_processes(tide_reader *reader, void *object) {
                                        .is_shown = true};
     tide_snapshot_at_failure *at = object;
     at->processes = tide_read_rows(reader, &RULE, &at->n_processes);
+}
+
+void tide_read_document_work_areas(tide_reader *reader, void *object) {
+    static const tide_snapshot_work_areas EMPTY = TIDE_SNAPSHOT_NO_WORK_AREAS;
+    static const tide_row_rule RULE = {.limit = MAX_WORK_AREAS,
+                                       .row_bytes = sizeof(EMPTY),
+                                       .empty = &EMPTY,
+                                       .of = &tide_readable_work_area,
+                                       .is_shown = true};
+    tide_snapshot *snapshot = object;
+    snapshot->work_areas = tide_read_rows(reader, &RULE, &snapshot->n_work_areas);
 }

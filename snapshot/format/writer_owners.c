@@ -105,6 +105,17 @@ void tide_write_document_xla(const tide_writer *writer, const char *key, const v
     }
 }
 
+void tide_write_document_work_areas(const tide_writer *writer, const char *key,
+                                    const void *object) {
+    const tide_snapshot *snapshot = object;
+    const tide_row_list list = {snapshot->work_areas, snapshot->n_work_areas,
+                                sizeof(*snapshot->work_areas)};
+    if (list.n_rows > 0) {
+        tide_write_rows(writer, key, &tide_writable_work_area, list);
+        tide_json_line(writer->json);
+    }
+}
+
 void tide_write_document_pools(const tide_writer *writer, const char *key, const void *object) {
     const tide_snapshot *snapshot = object;
     tide_json_writer *json = writer->json;

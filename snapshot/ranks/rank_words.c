@@ -65,7 +65,7 @@ int tide_rank_sentence_place(const char *key) {
     static const char *const KEYS[] = {
         "refusal",   "oom",           "cause",         "oom_cause", "assumed_limit", "assumed",
         "retries",   "filled",        "kinds",         "kv_pool",   "xla",           "xla_arrays",
-        "xla_flags", "assumed_value", "assumed_count", "reserved"};
+        "xla_flags", "assumed_value", "assumed_count", "reserved",  "work_areas"};
     int n = (int)(sizeof(KEYS) / sizeof(KEYS[0]));
     int i = 0;
     while (i < n && strcmp(KEYS[i], key) != 0) {

@@ -12,68 +12,33 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from rows import ENVIRONMENTS, PYTORCH, ROWS, Environment, Row
+from rows import ENVIRONMENTS, PYTORCH, ROWS, Row
 
 HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent / "support"))
+from environments import Missing, digest_of_tidemark, install, once, own_variables, pip_folder, wait_for  # noqa: E402
+
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
-INSTALL_SECONDS = 3600
-
-
-class Missing(Exception):
-    """Something that a row needs is not here: the row is skipped."""
-
-
-# ---- environments ----
-
-
-def last_line(text: str) -> str:
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("WARNING")]
-    return lines[-1].strip() if lines else "no output"
-
-
-def install(folder: Path, what: str, *command: str) -> None:
-    print(f"installing {what} in {folder}", flush=True)
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_SECONDS)
-    except (subprocess.TimeoutExpired, FileNotFoundError) as why:
-        raise Missing(f"{what} could not be installed: {why}") from why
-    if done.returncode != 0:
-        raise Missing(f"{what} could not be installed: {last_line(done.stderr)}")
-
-
-def pip_folder(folder: Path, wanted: Environment, pytorch: Path) -> None:
-    python = folder / "bin/python"
-    if not python.exists():
-        install(folder, "an environment", str(pytorch / "bin/python"), "-m", "venv", str(folder))
-    if wanted.with_pytorch:
-        ask = "import sysconfig; print(sysconfig.get_paths()['purelib'])"
-        paths = [subprocess.run([str(e / "bin/python"), "-c", ask], capture_output=True, text=True, check=True).stdout.strip()
-                 for e in (folder, pytorch)]
-        (Path(paths[0]) / "pytorch.pth").write_text(paths[1] + "\n")
-    install(folder, " ".join(wanted.packages), str(python), "-m", "pip", "install", "-q", *wanted.packages)
 
 
 def environment_of(name: str, caches: Path, pytorch: Path) -> Path:
     if name == PYTORCH:
         return pytorch
     folder, wanted = caches / f"programs-{name}", ENVIRONMENTS[name]
-    mark = folder / "tidemark-packages"
-    if mark.exists() and mark.read_text() == " ".join(wanted.packages):
-        return folder
-    folder.mkdir(parents=True, exist_ok=True)
-    if wanted.tool == "npm":
-        install(folder, " ".join(wanted.packages), "npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), *wanted.packages)
-    else:
-        pip_folder(folder, wanted, pytorch)
-    mark.write_text(" ".join(wanted.packages))
-    return folder
+
+    def fill() -> None:
+        if wanted.tool == "npm":
+            install(folder, " ".join(wanted.packages), "npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), *wanted.packages)
+        else:
+            pip_folder(folder, wanted.packages, pytorch, wanted.with_pytorch)
+
+    return once(folder, wanted.packages, fill)
 
 
 def toolkit() -> str:
@@ -132,26 +97,11 @@ def libraries_of(row: Row, chosen: argparse.Namespace) -> dict:
 
 
 def settings_of(row: Row, folder: Path, scratch: Path, pytorch: Path) -> dict:
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("TIDEMARK_", "PYTORCH_", "TORCH_", "CUDA_", "XLA_", "VLLM_"))}
     words = {"{toolkit}": toolkit, "{stub}": lambda: stub(scratch), "{headers}": lambda: headers(scratch, pytorch)}
     own = dict(row.settings)
     for word, find in words.items():
         own = {k: v.replace(word, find()) if word in v else v for k, v in own.items()}
-    return kept | {"PYTHONDONTWRITEBYTECODE": "1", "NODE_PATH": str(folder / "node_modules"), "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"} | own
-
-
-def wait_for(program: subprocess.Popen, seconds: float, grace: float = 60):
-    """The exit status of a program that leads its group; None: it took too long, and its group was ended."""
-    try:
-        return program.wait(seconds)
-    except subprocess.TimeoutExpired:
-        os.killpg(program.pid, signal.SIGTERM)
-    try:
-        program.wait(grace)
-    except subprocess.TimeoutExpired:
-        os.killpg(program.pid, signal.SIGKILL)
-        program.wait()
-    return None
+    return own_variables() | {"PYTHONDONTWRITEBYTECODE": "1", "NODE_PATH": str(folder / "node_modules"), "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"} | own
 
 
 def run_row(row: Row, chosen: argparse.Namespace, folder: Path, scratch: Path) -> tuple:
@@ -188,15 +138,6 @@ def faults(row: Row, status, out: str, err: str) -> list:
 
 
 # ---- all rows ----
-
-
-def digest_of_tidemark(tidemark: Path) -> str:
-    """Of the command, the objects that it preloads and its package of Python."""
-    sha = hashlib.sha256()
-    package = HERE.parent.parent / "python/tidemark"
-    for file in [tidemark, *sorted((tidemark.parent.parent / "programs").glob("*.so")), *sorted(package.rglob("*.py")), *sorted(package.rglob("*.cpp"))]:
-        sha.update(file.read_bytes())
-    return sha.hexdigest()
 
 
 def key_of(row: Row, tidemark: str) -> str:

@@ -8,7 +8,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 from rows import ENVIRONMENTS, PYTORCH, ROWS, Row  # noqa: E402
-from run import UNITS, faults, key_of, last_line, wait_for  # noqa: E402
+from run import UNITS, faults, key_of  # noqa: E402
+from environments import last_line, wait_for  # noqa: E402
 
 ANSWER = "the program's own line\ntidemark run: it fits virtual:h100-80: 57.90 GiB of the pool\n"
 ROW = Row("name", PYTORCH, ("aotinductor.py",), printed=(r"steps \d",), said=(r"it fits",), never=("does not fit",),

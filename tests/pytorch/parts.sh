@@ -116,6 +116,9 @@ beside categories "categories beside those of PyTorch's own file" \
     python3 -B "$here/names/check_rules.py" "${both[@]}"
 beside cluster "some ranks of a larger world, the ranks of a node, and the answer about them" \
     python3 -B "$here/ranks/cluster.py" "${both[@]}"
+beside published "a sample of published figures" \
+    env TIDEMARK_SHARED="$shared" python3 -B "$tests/published/run.py" --tidemark "$tidemark" \
+    --caches "$(dirname "$(dirname "$(dirname "$python")")")" --sample
 beside bytes "what launch logs say that kernels move, beside the sizes of tensors" \
     python3 -B "$here/time/check_bytes.py" "$tidemark" "$python"
 beside guessed "how much of three models is guessed" \

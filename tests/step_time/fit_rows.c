@@ -267,7 +267,7 @@ double fit_predict(fit_row *row, const tide_time_constants *constants, double fa
     fit_trace *trace = row->trace;
     size_t first = trace->first[phase];
     size_t last = trace->last[end - 1];
-    const tide_time_factors factors = {factor, 1.0, 1.0, false};
+    const tide_time_factors factors = {factor, TIDE_TIME_LIKELY, false};
     tide_time_model model = {.log = &trace->log,
                              .constants = constants,
                              .card = &row->rates,

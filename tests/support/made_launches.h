@@ -10,7 +10,7 @@
 #include "programs/wire/run_launches.h"
 #include "programs/step_time/log.h"
 
-enum { MADE_ROWS = 256 };
+enum { MADE_ROWS = 1280 }; /* more than a stream's queue holds */
 
 /* A log while it is made: the file's bytes, row by row. */
 typedef struct made_launches {

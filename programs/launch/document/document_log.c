@@ -7,6 +7,7 @@
 #include "common/hostmem.h"
 #include "programs/launch/document/document.h"
 #include "programs/launch/document/document_internal.h"
+#include "programs/wire/run_areas.h"
 #include "snapshot/document/implementation.h"
 
 enum { MAX_DEVICES = 256, KEY_BYTES = 64 };
@@ -68,6 +69,9 @@ static tide_status make_names(const tide_recover_notes *notes, tide_snapshot *sn
     }
     for (size_t i = 0; i < notes->n_labels; i++) {
         const tide_recover_label *label = &notes->labels[i];
+        if (strcmp(label->category, TIDE_RUN_AREA_CATEGORY) == 0) {
+            continue; /* not a name: make_areas */
+        }
         count_to(&counter, label->n_before);
         /* A result that is not kept has no address, which would show its device. */
         size_t n_of = label->address != 0 || n_devices == 1 ? n_devices : 0;
@@ -83,6 +87,33 @@ static tide_status make_names(const tide_recover_notes *notes, tide_snapshot *sn
     }
     left->names = names;
     left->n_names = n;
+    return TIDE_OK;
+}
+
+/* The calls that may compute with a work area of cuDNN. */
+static tide_status make_areas(const tide_recover_notes *notes, tide_snapshot *snapshot) {
+    tide_snapshot_area_call *calls =
+        tide_arena_alloc(&snapshot->arena, notes->n_labels, sizeof(*calls));
+    size_t n = 0;
+    if (calls == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < notes->n_labels; i++) {
+        const tide_recover_label *label = &notes->labels[i];
+        tide_run_area area;
+        if (strcmp(label->category, TIDE_RUN_AREA_CATEGORY) == 0 &&
+            tide_run_area_parse(label->name, &area) && area.device < snapshot->n_devices &&
+            area.likely_bytes <= area.most_bytes) {
+            calls[n++] = (tide_snapshot_area_call){.event = label->n_before,
+                                                   .address = label->address,
+                                                   .stream = area.stream,
+                                                   .likely_bytes = area.likely_bytes,
+                                                   .most_bytes = area.most_bytes,
+                                                   .device = area.device};
+        }
+    }
+    snapshot->area_calls = calls;
+    snapshot->n_area_calls = n;
     return TIDE_OK;
 }
 
@@ -238,6 +269,7 @@ tide_status tide_document_from_log(const tide_left *process, tide_snapshot **ret
     tide_status status = describe(&notes, snapshot);
     status = status == TIDE_OK ? make_marks(&notes, snapshot, &left) : status;
     status = status == TIDE_OK ? make_names(&notes, snapshot, &left) : status;
+    status = status == TIDE_OK ? make_areas(&notes, snapshot) : status;
     status = status == TIDE_OK ? make_peaks(snapshot, &left) : status;
     status = status == TIDE_OK ? tide_document_add_owners(snapshot, &notes) : status;
     status = status == TIDE_OK ? tide_document_add_source(snapshot, &notes) : status;

@@ -193,7 +193,7 @@ static tide_status convert_clock(builder *of) {
 
 /* Samples of a phase, or of the whole step (TIDE_TIME_N_PHASES), for the steps after the first. */
 static tide_status sample(const builder *of, tide_time_phase phase, double *samples, size_t n) {
-    const tide_time_factors factors = {of->forecast->host.factor, 1.0, 1.0, false};
+    const tide_time_factors factors = {of->forecast->host.factor, TIDE_TIME_LIKELY, false};
     bool is_step = phase == TIDE_TIME_N_PHASES;
     const tide_time_range *ranges = is_step ? of->ranges->steps : of->ranges->phases;
     size_t n_ranges = is_step ? of->ranges->n_steps : of->ranges->n_phases;
@@ -363,7 +363,7 @@ static tide_status set_answer(builder *of) {
 }
 
 static tide_status add(builder *of) {
-    const tide_time_factors factors = {of->forecast->host.factor, 1.0, 1.0, false};
+    const tide_time_factors factors = {of->forecast->host.factor, TIDE_TIME_LIKELY, false};
     tide_time_totals totals;
     TIDE_TRY(set_answer(of));
     if (of->forecast->is_lower_bound || of->ranges->is_whole) {

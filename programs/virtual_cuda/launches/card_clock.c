@@ -13,6 +13,7 @@
 #include "programs/virtual_cuda/process/fork.h"
 #include "programs/virtual_cuda/process/inexact.h"
 #include "programs/virtual_cuda/card/machine.h"
+#include "programs/virtual_cuda/launches/usual_gaps.h"
 #include "programs/virtual_cuda/process/program_clock.h"
 
 TIDE_VC_LOCK(lock, NULL);
@@ -24,11 +25,16 @@ static struct {
     tide_time_factors factors;
     tide_time_card card;
     tide_time_clock clock;
-    tide_map streams, events; /* from their keys to when they are done, as the bits of a double */
-    tide_map graphs;          /* from their numbers to places in `captured` */
+    tide_map streams; /* from their keys to places in `streams_of` */
+    tide_time_stream *streams_of;
+    size_t n_streams, streams_room;
+    tide_map events; /* from their numbers to when they are done, as the bits of a double */
+    tide_map graphs; /* from their numbers to places in `captured` */
     tide_work_time *captured;
     size_t n_captured, captured_room;
-    int64_t calls_ns; /* the most time that calls are known to have taken */
+    int64_t calls_ns;   /* the most time that calls are known to have taken */
+    uint64_t last_call; /* the last row's call and thread, as one number */
+    int64_t read_ns;    /* when the program had read its clock at the last row */
 } at;
 
 /* ---- the caller holds the lock ---- */
@@ -39,7 +45,7 @@ static void begin(void) {
     at.is_ready = true;
     at.has_rates = text != NULL && tide_time_pace_read(text, &at.pace) && tide_vc_n_devices() > 0 &&
                    tide_time_card_of(tide_vc_card_of(0)->card, &at.card, NULL) == TIDE_OK;
-    at.factors = (tide_time_factors){at.pace.host, 1.0, 1.0, false};
+    at.factors = (tide_time_factors){at.pace.host, TIDE_TIME_LIKELY, false};
     at.clock = tide_time_clock_at(tide_vc_clock_start_ns());
     tide_map_init(&at.streams, mem);
     tide_map_init(&at.events, mem);
@@ -81,6 +87,28 @@ static tide_work_time *graph_of(uint32_t number) {
     return &at.captured[place];
 }
 
+/* The stream of that key, which is new if its work has not begun; NULL: no host memory. Valid until
+ * the next call. */
+static tide_time_stream *stream_of(uint64_t key) {
+    uint64_t place = at.n_streams;
+    if (tide_map_find(&at.streams, key, &place)) {
+        return &at.streams_of[place];
+    }
+    tide_time_stream *larger =
+        tide_hostmem_grow(tide_hostmem_default(), at.streams_of, &at.streams_room, at.n_streams + 1,
+                          sizeof(*at.streams_of));
+    if (larger == NULL) {
+        return NULL;
+    }
+    at.streams_of = larger;
+    if (tide_map_put(&at.streams, key, place) != TIDE_OK) {
+        return NULL;
+    }
+    memset(&larger[place], 0, sizeof(*larger));
+    at.n_streams++;
+    return &larger[place];
+}
+
 static tide_status work_of(const tide_run_launch *row, tide_work_time *ret) {
     *ret = tide_work_time_of(&at.pace.constants, &at.card, row);
     bool is_captured = (row->flags & TIDE_RUN_CAPTURED) != 0;
@@ -110,22 +138,38 @@ static tide_status work_of(const tide_run_launch *row, tide_work_time *ret) {
     return TIDE_OK;
 }
 
-static tide_status do_row(const tide_run_launch *row) {
-    uint64_t key = tide_time_stream_key(row);
+/* The host's time since the last row is at most its usual time between these two calls, except what
+ * the program has seen on its clock meanwhile. */
+static void shorten_gap(const tide_run_launch *row, const char *name) {
+    uint64_t call = tide_hash_u64((uintptr_t)name ^ (uint64_t)row->kind << 56) ^ row->thread;
+    uint64_t pair = tide_hash_u64(at.last_call ^ tide_hash_u64(call));
+    int64_t read_ns = tide_vc_clock_read_ns();
+    int64_t gap_ns = row->host_ns - at.clock.seen_ns;
+    if (gap_ns > 0 && read_ns == at.read_ns) {
+        tide_time_clock_skip(&at.clock, gap_ns - tide_vc_usual_gap(pair, gap_ns));
+    }
+    at.last_call = call;
+    at.read_ns = read_ns;
+}
+
+static tide_status do_row(const tide_run_launch *row, const char *name) {
     tide_work_time work;
     TIDE_TRY(work_of(row, &work));
-    double stream = time_in(&at.streams, key);
+    tide_time_stream *stream = stream_of(tide_time_stream_key(row));
+    if (stream == NULL) {
+        return TIDE_NO_MEMORY;
+    }
     double event = tide_time_is_of_event(row) ? time_in(&at.events, row->bytes) : 0.0;
+    shorten_gap(row, name);
     tide_time_clock_work(&at.clock, &at.factors, row->host_ns);
     (void)tide_time_clock_do(&at.clock, &at.factors, at.pace.constants.launch_us, row, &work,
-                             &stream, &event);
-    TIDE_TRY(keep_time(&at.streams, key, stream));
+                             stream, &event);
     return row->kind == TIDE_RUN_RECORD ? keep_time(&at.events, row->bytes, event) : TIDE_OK;
 }
 
 /* ---- */
 
-void tide_vc_card_clock_row(const tide_run_launch *row) {
+void tide_vc_card_clock_row(const tide_run_launch *row, const char *name) {
     if (!tide_vc_clock_is_virtual()) {
         return;
     }
@@ -134,7 +178,7 @@ void tide_vc_card_clock_row(const tide_run_launch *row) {
         begin();
     }
     bool has_rates = at.has_rates;
-    tide_status status = has_rates ? do_row(row) : TIDE_OK;
+    tide_status status = has_rates ? do_row(row, name) : TIDE_OK;
     pthread_mutex_unlock(&lock);
     if (!has_rates) { /* `tidemark run` refuses such cards */
         tide_vc_inexact("--clock virtual", "the card has no rates, and takes no time");

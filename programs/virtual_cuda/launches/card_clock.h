@@ -4,8 +4,9 @@
  *
  * It reads the rows of the launch log, which is written whenever the program sees the forecast,
  * through the functions that a replay uses. So `tidemark time` of the log gives the times that the
- * program saw. All threads share one clock, as in a replay. Thread-safe. Without a forecast's clock
- * every function here does nothing.
+ * program saw, except that the host's usual time between two calls (usual_gaps.h) is that of the
+ * calls so far, and a replay knows all steps. All threads share one clock, as in a replay.
+ * Thread-safe. Without a forecast's clock every function here does nothing.
  */
 #ifndef TIDE_VIRTUAL_CUDA_CARD_CLOCK_H
 #define TIDE_VIRTUAL_CUDA_CARD_CLOCK_H
@@ -15,8 +16,8 @@
 
 #include "programs/wire/run_launches.h"
 
-/* Advances by a row, which is complete except for its name. */
-void tide_vc_card_clock_row(const tide_run_launch *row);
+/* Advances by a row, which is complete except for its name: a text that stays valid, or NULL. */
+void tide_vc_card_clock_row(const tide_run_launch *row, const char *name);
 
 /* The call that made the row has ended. Calls took `calls_ns` of real time so far, which is not the
  * program's time. The program's clock does not see the row before this call. */

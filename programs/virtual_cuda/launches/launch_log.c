@@ -12,6 +12,7 @@
 #include "common/map.h"
 #include "common/text/setting.h"
 #include "programs/virtual_cuda/launches/card_clock.h"
+#include "programs/virtual_cuda/launches/host_time.h"
 #include "programs/virtual_cuda/api/export.h"
 #include "programs/virtual_cuda/process/fork.h"
 #include "programs/virtual_cuda/order/graphs.h"
@@ -30,10 +31,9 @@ int tide_vc_launch_log_state = UNKNOWN;
 static struct launch_log {
     tide_run_launches_header header;
     tide_vc_row_file file;
-    tide_map texts;           /* from the address of a text to its number */
-    atomic_llong n_logged_ns; /* the time of all calls so far */
-    atomic_uint n_threads;    /* that were numbered */
-    atomic_uint n_forks;      /* in the child of a fork, numbers of threads start again */
+    tide_map texts;        /* from the address of a text to its number */
+    atomic_uint n_threads; /* that were numbered */
+    atomic_uint n_forks;   /* in the child of a fork, numbers of threads start again */
 } launches = {.header = {.magic = TIDE_RUN_LAUNCHES_MAGIC,
                          .header_bytes = sizeof(tide_run_launches_header),
                          .row_bytes = sizeof(tide_run_launch)},
@@ -142,8 +142,7 @@ tide_vc_entry tide_vc_launch_begin_logged(void) {
         }
     }
     entry.began_ns = tide_clock_now_ns();
-    entry.host_ns =
-        entry.began_ns - atomic_load_explicit(&launches.n_logged_ns, memory_order_relaxed);
+    entry.host_ns = tide_vc_host_time_begin(entry.began_ns);
     return entry;
 }
 
@@ -157,11 +156,8 @@ static void end(tide_vc_entry entry, tide_run_launch row, const char *name) {
         tide_vc_inexact(TIDE_RUN_LAUNCHES_VARIABLE,
                         "the launch log ends early: its file cannot be made any longer");
     }
-    tide_vc_card_clock_row(&row);
-    int64_t took_ns = tide_clock_now_ns() - entry.began_ns;
-    int64_t before_ns =
-        atomic_fetch_add_explicit(&launches.n_logged_ns, took_ns, memory_order_relaxed);
-    tide_vc_card_clock_settle(before_ns + took_ns);
+    tide_vc_card_clock_row(&row, name);
+    tide_vc_card_clock_settle(tide_vc_host_time_end(entry.began_ns));
 }
 
 void tide_vc_launch_end(tide_vc_entry entry, const tide_run_launch *row, void *stream,
@@ -218,7 +214,8 @@ TIDE_VC_EXPORT void tidemark_launches_mark(const char *mark);
 void tidemark_launches_mark(const char *mark) {
     tide_vc_entry entry = tide_vc_launch_begin();
     if (tide_vc_is_logged(entry)) {
-        tide_run_launch row = {.kind = TIDE_RUN_LAUNCH_MARK};
+        tide_run_launch row = {.kind = TIDE_RUN_LAUNCH_MARK,
+                               .bytes = (uint64_t)tide_vc_host_time_waited_ns()};
         tide_vc_launch_end_on(entry, &row, tide_vc_device(), kept_mark(mark));
     }
 }

@@ -16,7 +16,7 @@
 /* The beginning of a call. */
 typedef struct tide_vc_entry {
     int64_t began_ns; /* on the monotonic clock; 0: nothing is logged */
-    int64_t host_ns;  /* the same, less the time of calls so far; simultaneous calls count twice */
+    int64_t host_ns;  /* the host's own time (host_time.h) */
 } tide_vc_entry;
 
 /* For tide_vc_launch_begin alone: 0: not known yet; 1: there is no log; 2: there is a log. */

@@ -143,17 +143,20 @@ void tide_vc_stub_count_nonzero(uintptr_t descriptor);
                         n_bytes);                                                                  \
     is_logged = true;
 /* A convolution of cuDNN. Arguments: the descriptors of input, filter, convolution and output.
- * Argument 0 is the handle. */
+ * Argument 0 is the handle, and 8 the work area. */
 #define CONVOLUTION(x, w, convolution, y)                                                          \
-    TIDE_VC_CONVOLUTION(x, w, convolution, y, TIDE_VC_CUDNN_FORWARD)
+    TIDE_VC_CONVOLUTION(x, w, convolution, y, TIDE_VC_CUDNN_OUTPUT)
 #define CONVOLUTION_DATA(x, w, convolution, y)                                                     \
-    TIDE_VC_CONVOLUTION(x, w, convolution, y, TIDE_VC_CUDNN_BACKWARD)
+    TIDE_VC_CONVOLUTION(x, w, convolution, y, TIDE_VC_CUDNN_DATA)
 #define CONVOLUTION_FILTER(x, w, convolution, y)                                                   \
-    TIDE_VC_CONVOLUTION(x, w, convolution, y, TIDE_VC_CUDNN_BACKWARD)
-#define TIDE_VC_CONVOLUTION(x, w, convolution, y, direction)                                       \
+    TIDE_VC_CONVOLUTION(x, w, convolution, y, TIDE_VC_CUDNN_FILTER)
+#define TIDE_VC_CONVOLUTION(x, w, convolution, y, way)                                             \
     tide_vc_cudnn_log_convolution((const void *)a0, __func__, (const shape *)a##x,                 \
                                   (const shape *)a##w, (const int *)a##convolution,                \
-                                  (const shape *)a##y, direction);                                 \
+                                  (const shape *)a##y, way);                                       \
+    tide_vc_cudnn_record_convolution((const void *)a0, (const void *)a8, (const shape *)a##x,      \
+                                     (const shape *)a##w, (const int *)a##convolution,             \
+                                     (const shape *)a##y, way);                                    \
     is_logged = true;
 /* a kernel of cuDNN that passes n_passes times over the tensor whose descriptor is an argument */
 #define PASSES(x, n_passes)                                                                        \

@@ -19,6 +19,7 @@ enum { MAX_NAMES = 256, LINE_BYTES = 1024, PLACE_BYTES = 320, NO_BOUND = -1 };
 /* What was reported; the lock guards it. */
 static struct reported {
     const char *names[MAX_NAMES]; /* static texts of the callers */
+    const char *kinds[MAX_NAMES]; /* of the same; NULL: the name alone counts */
     uint64_t bounds[MAX_NAMES];   /* the largest of each; 0: none */
     size_t n_names;
 } reported;
@@ -30,20 +31,26 @@ static void forget(void) {
 
 TIDE_VC_LOCK(lock, forget);
 
-/* What is new about a name. Once the table is full, further names are not reported.
- */
+/* What is new about a name, or about a kind of it. Once the table is full, further names are not
+ * reported. */
 typedef enum news { NOTHING, A_LARGER_BOUND, THE_NAME } news;
 
-static news note(const char *call, uint64_t bound_bytes) {
+static bool is_noted(size_t i, const char *call, const char *kind) {
+    return strcmp(reported.names[i], call) == 0 &&
+           (kind == NULL || (reported.kinds[i] != NULL && strcmp(reported.kinds[i], kind) == 0));
+}
+
+static news note(const char *call, const char *kind, uint64_t bound_bytes) {
     news is = NOTHING;
     pthread_mutex_lock(&lock);
     size_t i = 0;
-    while (i < reported.n_names && strcmp(reported.names[i], call) != 0) {
+    while (i < reported.n_names && !is_noted(i, call, kind)) {
         i++;
     }
     if (i == reported.n_names && i < MAX_NAMES) {
         is = THE_NAME;
         reported.names[i] = call;
+        reported.kinds[i] = kind;
         reported.bounds[i] = bound_bytes;
         reported.n_names++;
     } else if (i < reported.n_names && bound_bytes > reported.bounds[i]) {
@@ -103,14 +110,13 @@ static bool add_line(const char *kind, const char *call, const char *what, int64
 }
 
 void tide_vc_inexact(const char *call, const char *what) {
-    if (note(call, 0) == THE_NAME && !add_line("inexact", call, what, NO_BOUND)) {
+    if (note(call, NULL, 0) == THE_NAME && !add_line("inexact", call, what, NO_BOUND)) {
         fprintf(stderr, "tidemark: not exact: %s: %s\n", call, what);
     }
 }
 
 /* The file gets another line for each larger bound of a name; stderr gets only the first. */
-void tide_vc_inexact_bytes(const char *call, const char *what, uint64_t bound_bytes) {
-    news is = note(call, bound_bytes);
+static void say_bytes(news is, const char *call, const char *what, uint64_t bound_bytes) {
     if (is == NOTHING) {
         return;
     }
@@ -120,15 +126,23 @@ void tide_vc_inexact_bytes(const char *call, const char *what, uint64_t bound_by
     }
 }
 
+void tide_vc_inexact_bytes(const char *call, const char *what, uint64_t bound_bytes) {
+    say_bytes(note(call, NULL, bound_bytes), call, what, bound_bytes);
+}
+
+void tide_vc_inexact_kind(const char *call, const char *what, uint64_t bound_bytes) {
+    say_bytes(note(call, what, bound_bytes), call, what, bound_bytes);
+}
+
 void tide_vc_refused(const char *call, const char *why) {
-    if (note(call, 0) == THE_NAME) {
+    if (note(call, NULL, 0) == THE_NAME) {
         (void)add_line("refused", call, why, NO_BOUND);
         fprintf(stderr, "tidemark: not simulated: %s: %s\n", call, why);
     }
 }
 
 void tide_vc_host_refused(const char *what, const char *why) {
-    if (note(what, 0) == THE_NAME) {
+    if (note(what, NULL, 0) == THE_NAME) {
         (void)add_line("host", what, why, NO_BOUND);
         fprintf(stderr, "tidemark: the host failed, not the card, at %s: %s\n", what, why);
     }

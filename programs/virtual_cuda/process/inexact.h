@@ -22,6 +22,9 @@ void tide_vc_inexact(const char *call, const char *what);
  * bound. */
 void tide_vc_inexact_bytes(const char *call, const char *what, uint64_t bound_bytes);
 
+/* The same for a call whose answers are of several kinds: each `what` is reported once. */
+void tide_vc_inexact_kind(const char *call, const char *what, uint64_t bound_bytes);
+
 /* `call`, static, was refused, because `why`: "graphs with conditional nodes are not simulated". */
 void tide_vc_refused(const char *call, const char *why);
 

@@ -28,6 +28,7 @@ static struct program_clock {
     int64_t starts[N_CLOCKS]; /* the same of each clock */
     atomic_llong offset_ns;
     atomic_llong shown_ns; /* the latest time that any thread has read */
+    atomic_llong read_ns;  /* the real time of the last reading; 0: none */
 } program_clock;
 
 static int64_t ns_of(const struct timespec *time) {
@@ -104,13 +105,18 @@ void tide_vc_clock_set(double program_us, int64_t real_at_ns) {
 /* Time since the start. Subtracting a call's own time may set the clock back a little. The clock is
  * monotonic: it then holds the last value that any thread has read. */
 static int64_t passed_ns(void) {
-    double scaled_ns =
-        program_clock.factor * (double)(real_ns(CLOCK_MONOTONIC) - program_clock.start_ns);
+    int64_t real_at_ns = real_ns(CLOCK_MONOTONIC);
+    double scaled_ns = program_clock.factor * (double)(real_at_ns - program_clock.start_ns);
+    atomic_store(&program_clock.read_ns, (long long)real_at_ns);
     long long now = (long long)scaled_ns + atomic_load(&program_clock.offset_ns);
     long long shown = atomic_load(&program_clock.shown_ns);
     while (shown < now && !atomic_compare_exchange_weak(&program_clock.shown_ns, &shown, now)) {
     }
     return shown > now ? shown : now;
+}
+
+int64_t tide_vc_clock_read_ns(void) {
+    return atomic_load(&program_clock.read_ns);
 }
 
 int tide_vc_clock_read(int clock, struct timespec *ret) {

@@ -32,6 +32,9 @@ int64_t tide_vc_clock_start_ns(void);
  */
 void tide_vc_clock_set(double program_us, int64_t real_ns);
 
+/* The real monotonic clock when the program last read its own; 0: it has not. */
+int64_t tide_vc_clock_read_ns(void);
+
 /* The real and the program's time of a clock, a clockid_t. Returns 0, or -1 with errno. */
 int tide_vc_clock_read_real(int clock, struct timespec *ret);
 int tide_vc_clock_read(int clock, struct timespec *ret);

@@ -6,6 +6,7 @@
 #include "common/assert.h"
 #include "common/text/plural.h"
 #include "snapshot/explain/retries.h"
+#include "snapshot/explain/words/area_words.h"
 #include "snapshot/explain/words/assumed_words.h"
 #include "snapshot/explain/words/failure_words.h"
 #include "snapshot/explain/words/peak_words.h"
@@ -161,6 +162,15 @@ static tide_status say_peak(tide_answer *answer, const tide_answer_input *input,
     return say_xla(answer, input->facts, words);
 }
 
+static void add_areas(const tide_facts *facts, tide_text *words) {
+    for (size_t i = 0; i < facts->snapshot->n_work_areas; i++) {
+        const tide_snapshot_work_areas *row = &facts->snapshot->work_areas[i];
+        if (row->device == (int64_t)facts->device && words->n_used == 0) {
+            tide_area_words_add(row, words);
+        }
+    }
+}
+
 tide_status tide_answer_init(tide_answer *answer, const tide_answer_input *input) {
     char bytes[WORDS_BYTES];
     tide_text words = tide_text_in(bytes, sizeof(bytes));
@@ -175,8 +185,10 @@ tide_status tide_answer_init(tide_answer *answer, const tide_answer_input *input
     TIDE_TRY(say_assumed(answer, input->facts, false, &words));
     if (input->when == NULL) {
         tide_reserved_words_add(input->facts, input->causes, &words);
+        TIDE_TRY(say(answer, "reserved", &words));
+        add_areas(input->facts, &words);
     }
-    return say(answer, "reserved", &words);
+    return say(answer, "work_areas", &words);
 }
 
 void tide_answer_fini(tide_answer *answer) {

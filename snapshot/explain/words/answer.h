@@ -1,6 +1,7 @@
 /* answer.h - where the memory of a device goes, in a few sentences: the failure, its causes and
  * their cures, the memory of an instant by line and by kind, the figures of servers of language
- * models and of XLA, values that were assumed, and the reserved memory. Every command and the page
+ * models and of XLA, values that were assumed, the reserved memory,
+ * and work areas. Every command and the page
  * print these in this order.
  */
 #ifndef TIDE_SNAPSHOT_ANSWER_H
@@ -21,8 +22,8 @@ extern "C" {
 typedef struct tide_answer_sentence {
     const char *key; /* "refusal", "oom", "cause", "oom_cause", "assumed_limit", "assumed",
                         "retries", "filled", "kinds", "kv_pool", "xla", "xla_arrays", "xla_flags",
-                        "assumed_value", "assumed_count" (after the last value), "reserved"; equal
-                        keys are neighbours */
+                        "assumed_value", "assumed_count" (after the last value), "reserved",
+                        "work_areas"; equal keys are neighbours */
     const char *text;
 } tide_answer_sentence;
 

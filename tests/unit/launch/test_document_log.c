@@ -289,6 +289,33 @@ static void steps_keep_their_numbers_when_rows_are_dropped(void **state) {
 
 /* ---- categories ---- */
 
+/* A call of cuDNN names its work area; that is no name of the block, which keeps its own. */
+static void calls_of_cudnn_are_no_names(void **state) {
+    (void)state;
+    made_log log;
+    open_log(&log);
+    made_log_label(&log, 0, "cudnn work area", "0 700 5 0", TIDE_CERTAINTY_RULE);
+    alloc(&log, 0);
+    label(&log, 0, "workspace", "w", TIDE_CERTAINTY_NAMED);
+    label(&log, 0, "cudnn work area", "300 800 5 0", TIDE_CERTAINTY_RULE);
+    label(&log, 0, "cudnn work area", "300 200 5 0", TIDE_CERTAINTY_RULE); /* more than the most */
+    label(&log, 0, "cudnn work area", "300 800 5 9", TIDE_CERTAINTY_RULE); /* no such device */
+    label(&log, 0, "cudnn work area", "300", TIDE_CERTAINTY_RULE);
+    tide_snapshot *snapshot = close_and_read(&log);
+    expect_categories(snapshot, "workspace! w");
+    assert_int_equal(snapshot->n_area_calls, 2);
+    const tide_snapshot_area_call *calls = snapshot->area_calls;
+    assert_int_equal(calls[0].event, 1);
+    assert_int_equal(calls[0].address, 0);
+    assert_int_equal(calls[0].most_bytes, 700);
+    assert_int_equal(calls[1].event, 2);
+    assert_int_equal(calls[1].address, AT);
+    assert_int_equal(calls[1].likely_bytes, 300);
+    assert_int_equal(calls[1].most_bytes, 800);
+    assert_int_equal(calls[1].stream, 5);
+    tide_snapshot_destroy(snapshot);
+}
+
 static void a_category_says_how_it_is_known(void **state) {
     (void)state;
     made_log log;
@@ -442,6 +469,7 @@ int main(void) {
         cmocka_unit_test(calls_are_steps_where_nothing_is_optimised),
         cmocka_unit_test(a_killed_process_keeps_its_open_step),
         cmocka_unit_test(steps_keep_their_numbers_when_rows_are_dropped),
+        cmocka_unit_test(calls_of_cudnn_are_no_names),
         cmocka_unit_test(a_category_says_how_it_is_known),
         cmocka_unit_test(a_label_is_of_the_block_that_lives_then),
         cmocka_unit_test(a_block_from_before_the_rows_is_named),

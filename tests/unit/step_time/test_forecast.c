@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "programs/step_time/compared.h"
 #include "programs/step_time/forecast.h"
 #include "support/made_launches.h"
 
@@ -34,6 +35,13 @@ static void add_step(tide_run_launch kernel, int64_t host_us) {
     made_launches_mark(&made, "backward ends");
     made_launches_mark(&made, "optimizer begins");
     made_launches_mark(&made, "step ends");
+}
+
+static const tide_time_comparison *compared(tide_run_family family, double us) {
+    tide_run_launch row = made_kernel(family, 1000);
+    const tide_time_comparison *of = tide_time_comparison_of(&row, us);
+    assert_non_null(of);
+    return of;
 }
 
 static tide_status make(double host_factor, tide_error *error) {
@@ -72,10 +80,30 @@ static void the_quiet_step_behind_the_first_counts(void **state) {
     assert_float_equal(forecast.likely.total_us, 210.0, 1e-9);
     assert_float_equal(forecast.likely.host_us, 200.0, 1e-9);
     assert_int_equal(forecast.limit, TIDE_TIME_HOST_BOUND);
-    assert_float_equal(forecast.low.total_us, (float)(400 * 0.19 + 9.2), 1e-4);
-    assert_float_equal(forecast.high.total_us, (float)(400 * 0.99 + 11.5), 1e-4);
+    const tide_time_comparison *of = compared(TIDE_RUN_VECTORISED, 10.0);
+    assert_float_equal(forecast.low.total_us, (float)(400 * 0.19 + 10.0 * of->least), 1e-4);
+    assert_float_equal(forecast.high.total_us, (float)(400 * 0.99 + 10.0 * of->most), 1e-4);
     assert_float_equal(forecast.phase_us[TIDE_TIME_FORWARD], 210.0, 1e-9);
     assert_float_equal(forecast.phase_us[TIDE_TIME_BETWEEN], 0.0, 1e-9);
+}
+
+/* Step 1 launches one more kernel, and yet is faster: it does not count. */
+static void steps_that_also_evaluate_do_not_count(void **state) {
+    (void)state;
+    static const int64_t HOST_US[] = {9000, 100, 800, 500};
+    for (size_t i = 0; i < sizeof(HOST_US) / sizeof(HOST_US[0]); i++) {
+        made_launches_mark(&made, "step begins");
+        made.host_ns += 1000 * HOST_US[i];
+        made_launches_add(&made, made_kernel(TIDE_RUN_VECTORISED, 10), 0);
+        if (i == 1) {
+            made_launches_add(&made, made_kernel(TIDE_RUN_VECTORISED, 5), 0);
+        }
+        made_launches_mark(&made, "step ends");
+    }
+    assert_int_equal(make(0.0, NULL), TIDE_OK);
+    assert_int_equal(forecast.n_steps, 4);
+    assert_int_equal(forecast.step, 3);
+    assert_float_equal(forecast.likely.host_us, 250.0, 1e-9);
 }
 
 /* Four eager steps and a replayed one: the eager ones are faster here, and do not count. */
@@ -163,10 +191,18 @@ static void the_kernels_of_a_graph_are_those_of_its_launches(void **state) {
     assert_true(rows[2].family == TIDE_RUN_STRIDED && rows[2].n_launches == 2);
     assert_float_equal(rows[2].min_us, 5.0, 1e-9);
     assert_float_equal(rows[2].max_us, 5.0, 1e-9);
-    /* Only the kernels that were never compared count from half to twice. */
+    /* Each kernel has the interval of its family. */
+    const tide_time_comparison *whole = compared(TIDE_RUN_VECTORISED, 20.0);
+    const tide_time_comparison *strided = compared(TIDE_RUN_STRIDED, 5.0);
+    const tide_time_comparison *never = &TIDE_TIME_NEVER_COMPARED;
     assert_float_equal(forecast.uncompared_share, (float)(50.0 / 160.0), 1e-6);
-    assert_float_equal(forecast.low.busy_us, (float)(110 * 0.92 + 50 * 0.5), 1e-4);
-    assert_float_equal(forecast.high.busy_us, (float)(110 * 1.15 + 50 * 2.0), 1e-4);
+    assert_float_equal(forecast.low.busy_us,
+                       (float)(100 * whole->least + 10 * strided->least + 50 * never->least), 1e-4);
+    assert_float_equal(forecast.high.busy_us,
+                       (float)(100 * whole->most + 10 * strided->most + 50 * never->most), 1e-4);
+    assert_float_equal(
+        forecast.error_share,
+        (float)(1e-2 * (100 * whole->median_percent + 10 * strided->median_percent) / 110.0), 1e-6);
 }
 
 static void the_host_of_a_graph_has_words_of_its_own(void **state) {
@@ -189,18 +225,22 @@ static void a_measured_host_narrows_the_range(void **state) {
     assert_true(tide_time_is_calibrated(&forecast));
     assert_int_equal(forecast.limit, TIDE_TIME_GPU_BOUND);
     assert_float_equal(forecast.likely.total_us, 1200.0, 1e-9);
-    assert_float_equal(forecast.low.total_us, 175.0 + 920.0, 1e-9);
-    assert_float_equal(forecast.high.total_us, 225.0 + 1150.0, 1e-9);
+    const tide_time_comparison *of = compared(TIDE_RUN_VECTORISED, 1000.0);
+    assert_float_equal(forecast.low.total_us, (float)(175.0 + 1000.0 * of->least), 1e-3);
+    assert_float_equal(forecast.high.total_us, (float)(225.0 + 1000.0 * of->most), 1e-3);
 }
 
 static void kernels_that_were_never_compared_widen_it(void **state) {
     (void)state;
-    add_step(made_kernel(TIDE_RUN_SOFTMAX, 1000), 0);
+    add_step(made_kernel(TIDE_RUN_FOURIER, 1000), 0);
     assert_int_equal(make(0.0, NULL), TIDE_OK);
     assert_false(forecast.is_lower_bound);
     assert_float_equal(forecast.uncompared_share, 1.0, 1e-9);
-    assert_float_equal(forecast.low.total_us, 500.0, 1e-9);
-    assert_float_equal(forecast.high.total_us, 2000.0, 1e-9);
+    assert_float_equal(forecast.error_share, 0.0, 0.0);
+    assert_float_equal(forecast.low.total_us, (float)(1000.0 * TIDE_TIME_NEVER_COMPARED.least),
+                       1e-3);
+    assert_float_equal(forecast.high.total_us, (float)(1000.0 * TIDE_TIME_NEVER_COMPARED.most),
+                       1e-3);
 }
 
 /* One launch in twenty may be guessed, and a twentieth of the time. */
@@ -283,6 +323,7 @@ static void a_program_without_launches_has_no_time(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_quiet_step_behind_the_first_counts, begin, end),
+        cmocka_unit_test_setup_teardown(steps_that_also_evaluate_do_not_count, begin, end),
         cmocka_unit_test_setup_teardown(steps_before_a_graph_do_not_count, begin, end),
         cmocka_unit_test_setup_teardown(replays_of_a_captured_step_count, begin, end),
         cmocka_unit_test_setup_teardown(the_kernels_of_a_graph_are_those_of_its_launches, begin,

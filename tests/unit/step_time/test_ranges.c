@@ -143,6 +143,38 @@ static void expect_step(size_t i, size_t first, size_t last) {
     assert_int_equal(ranges.steps[i].last, last);
 }
 
+/* Row 19 is the kernel of an evaluation. */
+static void the_last_step_ends_with_its_last_phase(void **state) {
+    (void)state;
+    static const char *const MARKS[] = {"own step",         "backward begins", "backward ends",
+                                        "optimizer begins", "optimizer ends",  "own step",
+                                        "backward begins",  "backward ends",   "optimizer begins",
+                                        "optimizer ends",   "program ends",    NULL};
+    make(MARKS);
+    assert_int_equal(ranges.n_steps, 2);
+    expect_step(0, 0, 10);
+    expect_step(1, 10, 18);
+    assert_int_equal(ranges.phases[ranges.n_phases - 1].phase, TIDE_TIME_OPTIMIZER);
+    assert_int_equal(ranges.phases[ranges.n_phases - 1].last, 18);
+}
+
+/* The program marks the ends of its steps: nothing after the last mark is a step. */
+static void what_follows_the_last_step_is_none(void **state) {
+    (void)state;
+    static const char *const TRAINING[] = {"own step", "backward begins", "backward ends",
+                                           "own step", "program ends",    NULL};
+    make(TRAINING);
+    assert_int_equal(ranges.n_steps, 1);
+    expect_step(0, 0, 6);
+    assert_int_equal(ranges.n_phases, 3);
+    (void)end(NULL);
+    static const char *const CALLS[] = {"step begins", "call begins",  "call begins",
+                                        "call begins", "program ends", NULL};
+    make(CALLS);
+    assert_int_equal(ranges.n_steps, 2);
+    expect_step(1, 4, 6);
+}
+
 /* The last replay is left out, because its end is unknown. */
 static void replays_of_a_captured_step_are_steps(void **state) {
     (void)state;
@@ -187,7 +219,7 @@ static void replays_within_steps_are_none(void **state) {
         {"step begins", "c", "g", "step ends", "step begins", "g", "step ends", "g", NULL},
         {"own step", "k", "own step", "c", "g", "k", "g", "program ends", NULL},
         {"step begins", "k", "step ends", "c", "g", "g", NULL}};
-    static const size_t N_STEPS[] = {2, 2, 1};
+    static const size_t N_STEPS[] = {2, 1, 1};
     for (size_t i = 0; i < 3; i++) {
         make_rows(ROWS[i]);
         assert_int_equal(ranges.n_before, 0);
@@ -219,6 +251,8 @@ int main(void) {
         cmocka_unit_test_teardown(one_replay_lasts_as_long_as_its_launch, end),
         cmocka_unit_test_teardown(a_replayed_call_is_a_step, end),
         cmocka_unit_test_teardown(replays_within_steps_are_none, end),
+        cmocka_unit_test_teardown(the_last_step_ends_with_its_last_phase, end),
+        cmocka_unit_test_teardown(what_follows_the_last_step_is_none, end),
         cmocka_unit_test_teardown(a_log_without_steps_is_one, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

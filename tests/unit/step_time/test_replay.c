@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "programs/step_time/compared.h"
 #include "programs/step_time/replay.h"
 #include "support/made_launches.h"
 
@@ -14,7 +15,7 @@
 static const tide_time_constants CONSTANTS = {
     .vectorised_share = 1.0, .cache_factor = 1.0, .launch_us = 1.0};
 static const tide_time_card CARD = {.bandwidth = 1e6};
-static const tide_time_factors AS_IT_IS = {1.0, 1.0, 1.0, false};
+static const tide_time_factors AS_IT_IS = {1.0, TIDE_TIME_LIKELY, false};
 
 static made_launches made;
 static tide_time_log read_log;
@@ -74,12 +75,13 @@ static void the_card_waits_for_the_host(void **state) {
     /* Launched at 1 and at 1 + 10 + 1, done at 15; nothing follows the host's last row. */
     expect(15.0, 5.0, 12.0);
     assert_float_equal(places[1].begin_us, 12.0, 1e-9);
-    const tide_time_factors half = {0.5, 1.0, 1.0, false};
+    const tide_time_factors half = {0.5, TIDE_TIME_LIKELY, false};
     replay(&half);
     expect(9.0, 5.0, 6.0);
-    const tide_time_factors slow_card = {1.0, 3.0, 7.0, false};
+    const tide_time_factors slow_card = {1.0, TIDE_TIME_MOST, false};
+    double most = tide_time_comparison_of(&read_log.rows[0], 2.0)->most;
     replay(&slow_card);
-    expect(21.0, 15.0, 12.0);
+    expect(12.0 + 3.0 * most, 5.0 * most, 12.0);
 }
 
 static void the_host_runs_ahead_of_the_card(void **state) {
@@ -89,6 +91,21 @@ static void the_host_runs_ahead_of_the_card(void **state) {
     made_launches_add(&made, kernel(100), 10);
     replay(&AS_IT_IS);
     expect(201.0, 200.0, 12.0);
+}
+
+/* The queue holds 1,024 launches, so launch i waits until launch i - 1024 has begun. */
+static void a_full_queue_stops_the_host(void **state) {
+    (void)state;
+    enum { N = TIDE_TIME_QUEUE + 100 };
+    made_launches_begin(&made, "h100-80");
+    for (size_t i = 0; i < N; i++) {
+        made_launches_add(&made, kernel(100), 0);
+    }
+    replay(&AS_IT_IS);
+    /* Launch i begins at 1 + 100 i; the host's own work is 1 us each. */
+    expect(1.0 + 100.0 * N, 100.0 * N, N);
+    assert_float_equal(places[TIDE_TIME_QUEUE - 1].host_us, TIDE_TIME_QUEUE, 1e-9);
+    assert_float_equal(places[N - 1].host_us, places[N - 1 - TIDE_TIME_QUEUE].begin_us, 1e-9);
 }
 
 static void waiting_is_no_work_of_the_host(void **state) {
@@ -121,7 +138,7 @@ static void streams_overlap_and_events_order_them(void **state) {
  * not, and a stream that waits for an event still does. */
 static void kernels_may_be_taken_not_to_overlap(void **state) {
     (void)state;
-    static const tide_time_factors SERIAL = {1.0, 1.0, 1.0, true};
+    static const tide_time_factors SERIAL = {1.0, TIDE_TIME_LIKELY, true};
     made_launches_begin(&made, "h100-80");
     made_launches_add(&made, on(1, kernel(50)), 0);
     made_launches_add(&made, on(2, kernel(20)), 0);
@@ -222,6 +239,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(the_card_waits_for_the_host, end),
         cmocka_unit_test_teardown(the_host_runs_ahead_of_the_card, end),
+        cmocka_unit_test_teardown(a_full_queue_stops_the_host, end),
         cmocka_unit_test_teardown(waiting_is_no_work_of_the_host, end),
         cmocka_unit_test_teardown(streams_overlap_and_events_order_them, end),
         cmocka_unit_test_teardown(kernels_may_be_taken_not_to_overlap, end),

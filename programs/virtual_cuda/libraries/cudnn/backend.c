@@ -1,5 +1,5 @@
 /* backend.c - cuDNN's graph interface. A descriptor is a set of attributes that can be read back.
- * Every graph has one engine without knobs, whose workspace only the library knows. */
+ * Every graph has one engine without knobs, or two (n_engines), with the likely work area. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,15 +130,9 @@ int cudnnBackendSetAttribute(descriptor *object, int name, int type, int64_t n_v
     if (n_bytes > 0) {
         memcpy(made->values, values, n_bytes);
     }
-    tide_vc_cudnn_note_named(made);
     tide_vc_cudnn_note_work(made);
     object->first = made;
     return CUDNN_OK;
-}
-
-static void keep_bound(descriptor *object, uint64_t bound_bytes) {
-    int64_t value = (int64_t)bound_bytes;
-    (void)cudnnBackendSetAttribute(object, TIDE_VC_CUDNN_BOUND, TYPE_INT64, 1, &value);
 }
 
 /* A convolution of fp32 that may be rounded for tensor cores. */
@@ -174,7 +168,6 @@ static void note_results(const descriptor *heuristics, int64_t n_wanted, void *r
         if (one == NULL) {
             continue;
         }
-        keep_bound(one, tide_vc_cudnn_bound_kept(heuristics));
         take_work(one, heuristics);
         if (one->work != NULL && choice != 0) {
             one->work->choice = choice;
@@ -204,7 +197,6 @@ int cudnnBackendFinalize(descriptor *object) {
     if (object == NULL) {
         return CUDNN_BAD_PARAM;
     }
-    keep_bound(object, tide_vc_cudnn_bound_now(object));
     free(object->work);
     object->work = tide_vc_cudnn_finish_work(object);
     choose_type(object);
@@ -220,6 +212,16 @@ static void note_engine(const descriptor *configuration, int64_t n_wanted, void 
     if (engine != NULL && engine != configuration) {
         take_work(engine, configuration);
     }
+}
+
+/* The likely work area of a plan or of a configuration. */
+static uint64_t area_of(const descriptor *object) {
+    tide_vc_cudnn_area area = {.likely_bytes = 0};
+    if (object->work != NULL) {
+        area = tide_vc_cudnn_work_area(object->work);
+    }
+    tide_vc_cudnn_say_area("cudnnBackendGetAttribute", &area);
+    return area.likely_bytes;
 }
 
 /* Attributes that the library would compute. True if the name is one. */
@@ -242,8 +244,7 @@ static bool is_computed(const descriptor *object, int name, int64_t *ret_n, int6
         return true;
     case ENGINECFG_WORKSPACE_SIZE:
     case PLAN_WORKSPACE_SIZE:
-        tide_vc_inexact_bytes("cudnnBackendGetAttribute", CUDNN_NOT_KNOWN,
-                              tide_vc_cudnn_bound_kept(object));
+        *ret_value = (int64_t)area_of(object);
         return true;
     case ENGINECFG_INTERMEDIATE_INFO:
     case ENGINECFG_KNOB_CHOICES:
@@ -303,6 +304,7 @@ int cudnnBackendGetAttribute(const descriptor *object, int name, int type, int64
 
 int cudnnBackendExecute(void *handle, const descriptor *plan, const descriptor *pack) {
     static const int WRITTEN[] = {PACK_DATA_POINTERS, PACK_WORKSPACE};
+    const void *area_at = NULL;
     if (plan == NULL || pack == NULL) {
         return CUDNN_BAD_PARAM;
     }
@@ -312,7 +314,12 @@ int cudnnBackendExecute(void *handle, const descriptor *plan, const descriptor *
             const void *address;
             memcpy(&address, set->values + (size_t)j * sizeof(address), sizeof(address));
             tide_vc_touch(address);
+            area_at = WRITTEN[i] == PACK_WORKSPACE ? address : area_at;
         }
+    }
+    if (plan->work != NULL) {
+        tide_vc_cudnn_area area = tide_vc_cudnn_work_area(plan->work);
+        tide_vc_cudnn_record_area(area_at, &area, handle != NULL ? *(void **)handle : NULL);
     }
     tide_vc_cudnn_log_plan(handle, plan);
     return CUDNN_OK;

@@ -31,12 +31,10 @@ typedef struct window {
     int pads[6], steps[6], dilations[6];
 } window;
 
-/* For tide_vc_inexact_bytes. */
-#define CUDNN_NOT_KNOWN "the workspace is unknown and counted as 0"
-
-/* A bound for the workspace of a convolution: see bound.c. 0 if a descriptor is missing. */
-uint64_t tide_vc_cudnn_convolution_bound(const shape *input, const shape *filter,
-                                         const shape *output);
+/* For tide_vc_inexact_kind, by what is known of the work area. */
+#define CUDNN_LIKELY "the workspace is the likely one"
+#define CUDNN_ESTIMATED "the workspace is an estimate that was never measured"
+#define CUDNN_NEVER_MEASURED "the workspace was never measured and is counted as 0"
 
 _Static_assert(sizeof(window) <= TIDE_VC_HANDLE_BYTES, "a window fits in a handle");
 _Static_assert(sizeof(shape) <= TIDE_VC_HANDLE_BYTES, "a shape fits in a handle");

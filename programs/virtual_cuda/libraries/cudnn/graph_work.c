@@ -73,6 +73,7 @@ static void add(tide_vc_cudnn_work *to, const tide_vc_cudnn_work *from) {
     to->is_uncertain |= from->is_uncertain;
     to->is_plain |= from->is_plain;
     to->choice = from->choice != 0 ? from->choice : to->choice;
+    to->problem = to->problem.x_bytes == 0 ? from->problem : to->problem;
     if (is_first && from->row.m > 0) {
         to->row = from->row;
     }
@@ -112,14 +113,15 @@ static const tide_vc_cudnn_tensor *tensor_of(const descriptor *operation, int na
     return set != NULL && set->work != NULL ? &set->work->tensor : &NONE;
 }
 
-static void add_convolution(const descriptor *operation, const int parts[3],
+static void add_convolution(const descriptor *operation, const int parts[3], tide_vc_cudnn_way way,
                             tide_vc_cudnn_work *to) {
     const tide_vc_cudnn_tensor *input = tensor_of(operation, parts[0]);
     const tide_vc_cudnn_tensor *filter = tensor_of(operation, parts[1]);
     const tide_vc_cudnn_tensor *output = tensor_of(operation, parts[2]);
     if (tide_vc_cudnn_convolution(input, filter, output, &to->row)) {
         to->n_convolutions++;
-        to->row.flags |= operation->type != CONVOLUTION_FORWARD ? TIDE_RUN_BACKWARD : 0;
+        to->row.flags |= way != TIDE_VC_CUDNN_OUTPUT ? TIDE_RUN_BACKWARD : 0;
+        to->problem = tide_vc_cudnn_problem_of(way, input, filter, output);
     }
 }
 
@@ -171,13 +173,13 @@ static void add_operation(const descriptor *object, tide_vc_cudnn_work *to) {
     static const int FILTER[] = {FILTER_X, FILTER_DW, FILTER_DY};
     switch (object->type) {
     case CONVOLUTION_FORWARD:
-        add_convolution(object, FORWARD, to);
+        add_convolution(object, FORWARD, TIDE_VC_CUDNN_OUTPUT, to);
         break;
     case CONVOLUTION_DATA:
-        add_convolution(object, DATA, to);
+        add_convolution(object, DATA, TIDE_VC_CUDNN_DATA, to);
         break;
     case CONVOLUTION_FILTER:
-        add_convolution(object, FILTER, to);
+        add_convolution(object, FILTER, TIDE_VC_CUDNN_FILTER, to);
         break;
     case PRODUCT:
         to->n_products++;
@@ -221,4 +223,16 @@ tide_vc_cudnn_work *tide_vc_cudnn_finish_work(const descriptor *object) {
     }
     add_operation(object, made);
     return made;
+}
+
+tide_vc_cudnn_area tide_vc_cudnn_work_area(const tide_vc_cudnn_work *of) {
+    enum { COPY = 2 }; /* in fp32 instead of a type of 16 bits */
+    if (of->problem.x_bytes > 0) {
+        return tide_vc_cudnn_area_here(&of->problem, (tide_run_type)of->row.type);
+    }
+    tide_vc_cudnn_area area = {.likely_bytes = 0};
+    for (size_t i = 0; i < of->n_tensors; i++) {
+        area.most_bytes += COPY * of->tensors[i].n_bytes;
+    }
+    return area;
 }

@@ -75,3 +75,36 @@ bool tide_vc_cudnn_is_channels_last(const int64_t *lengths, const int64_t *steps
     /* In a tensor of one place both layouts have steps of 1 there, except between places. */
     return n >= 3 && lengths[1] > 1 && steps[1] == 1 && steps[n - 1] == lengths[1];
 }
+
+static uint64_t values_of(const tide_vc_cudnn_tensor *tensor) {
+    uint64_t n = 1;
+    for (int i = 0; i < tensor->n_dimensions; i++) {
+        n *= tensor->lengths[i] > 0 ? (uint64_t)tensor->lengths[i] : 0;
+    }
+    return n;
+}
+
+/* A filter of one value in steps of one: the output has the places of the input. */
+static bool is_pointwise(const tide_vc_cudnn_tensor *input, const tide_vc_cudnn_tensor *filter,
+                         const tide_vc_cudnn_tensor *output) {
+    bool is = true;
+    for (int i = 2; i < filter->n_dimensions; i++) {
+        is = is && filter->lengths[i] == 1 && input->lengths[i] == output->lengths[i];
+    }
+    return is;
+}
+
+tide_vc_cudnn_problem tide_vc_cudnn_problem_of(tide_vc_cudnn_way way,
+                                               const tide_vc_cudnn_tensor *input,
+                                               const tide_vc_cudnn_tensor *filter,
+                                               const tide_vc_cudnn_tensor *output) {
+    return (tide_vc_cudnn_problem){
+        .way = way,
+        .x_bytes = values_of(input) * tide_vc_cudnn_type_bytes(input->type),
+        .w_bytes = values_of(filter) * tide_vc_cudnn_type_bytes(input->type),
+        .y_bytes = values_of(output) * tide_vc_cudnn_type_bytes(input->type),
+        .w_values = values_of(filter),
+        .is_channels_last = input->is_channels_last || output->is_channels_last,
+        .is_pointwise = is_pointwise(input, filter, output),
+        .is_grouped = input->lengths[1] != filter->lengths[1]};
+}

@@ -15,6 +15,12 @@ bool tide_vc_cudnn_convolution(const tide_vc_cudnn_tensor *input,
                                const tide_vc_cudnn_tensor *filter,
                                const tide_vc_cudnn_tensor *output, tide_run_launch *row);
 
+/* The same convolution for the rule of work areas. Call it if the lengths fit each other. */
+tide_vc_cudnn_problem tide_vc_cudnn_problem_of(tide_vc_cudnn_way way,
+                                               const tide_vc_cudnn_tensor *input,
+                                               const tide_vc_cudnn_tensor *filter,
+                                               const tide_vc_cudnn_tensor *output);
+
 /* Whether the values of a place are next to each other. Unknown for one channel: false. */
 bool tide_vc_cudnn_is_channels_last(const int64_t *lengths, const int64_t *steps, int n);
 

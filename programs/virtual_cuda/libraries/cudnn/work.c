@@ -80,9 +80,30 @@ static tide_vc_cudnn_tensor tensor_of(const shape *from) {
     return tensor;
 }
 
+/* `convolution` may be NULL: its first word is the cudnnMathType_t. */
+static bool forbids_rounding(const tide_run_launch *row, const int *convolution) {
+    return row->type == TIDE_RUN_TF32 && convolution != NULL && *convolution == FMA_MATH;
+}
+
+tide_vc_cudnn_area tide_vc_cudnn_convolution_area(tide_vc_cudnn_way way, const shape *input,
+                                                  const shape *filter, const int *convolution,
+                                                  const shape *output) {
+    tide_run_launch row = {.kind = TIDE_RUN_KERNEL};
+    if (input == NULL || filter == NULL || output == NULL) {
+        return (tide_vc_cudnn_area){.likely_bytes = 0};
+    }
+    tide_vc_cudnn_tensor x = tensor_of(input), w = tensor_of(filter), y = tensor_of(output);
+    if (!tide_vc_cudnn_convolution(&x, &w, &y, &row)) {
+        return (tide_vc_cudnn_area){.likely_bytes = 0};
+    }
+    tide_vc_cudnn_problem problem = tide_vc_cudnn_problem_of(way, &x, &w, &y);
+    bool is_plain = forbids_rounding(&row, convolution);
+    return tide_vc_cudnn_area_here(&problem, is_plain ? TIDE_RUN_FP32 : (tide_run_type)row.type);
+}
+
 void tide_vc_cudnn_log_convolution(const void *handle, const char *call, const shape *input,
                                    const shape *filter, const int *convolution, const shape *output,
-                                   tide_vc_cudnn_direction direction) {
+                                   tide_vc_cudnn_way way) {
     tide_vc_entry entry = tide_vc_launch_begin();
     tide_run_launch row = {
         .kind = TIDE_RUN_KERNEL, .family = TIDE_RUN_LIBRARY, .flags = TIDE_RUN_GUESSED};
@@ -96,13 +117,21 @@ void tide_vc_cudnn_log_convolution(const void *handle, const char *call, const s
         tide_run_launch made = {.bytes = x.n_bytes + w.n_bytes + y.n_bytes};
         if (tide_vc_cudnn_convolution(&x, &w, &y, &made)) {
             row = made;
-            row.flags |= direction == TIDE_VC_CUDNN_BACKWARD ? TIDE_RUN_BACKWARD : 0;
-            if (row.type == TIDE_RUN_TF32 && convolution != NULL && *convolution == FMA_MATH) {
+            row.flags |= way != TIDE_VC_CUDNN_OUTPUT ? TIDE_RUN_BACKWARD : 0;
+            if (forbids_rounding(&row, convolution)) {
                 row.type = row.out_type = TIDE_RUN_FP32;
             }
         }
     }
     tide_vc_launch_end(entry, &row, stream_of(handle), call);
+}
+
+void tide_vc_cudnn_record_convolution(const void *handle, const void *area_at, const shape *input,
+                                      const shape *filter, const int *convolution,
+                                      const shape *output, tide_vc_cudnn_way way) {
+    tide_vc_cudnn_area area =
+        tide_vc_cudnn_convolution_area(way, input, filter, convolution, output);
+    tide_vc_cudnn_record_area(area_at, &area, stream_of(handle));
 }
 
 void tide_vc_cudnn_log_passes(const void *handle, const char *call, const shape *tensor,

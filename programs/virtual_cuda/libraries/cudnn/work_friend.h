@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "programs/wire/run_launches.h"
+#include "programs/virtual_cuda/libraries/cudnn/areas_internal.h"
 #include "programs/virtual_cuda/libraries/cudnn/cudnn_internal.h"
 
 enum { TIDE_VC_CUDNN_TENSORS = 32 }; /* of a graph; the largest graphs of attention have 16 */
@@ -32,8 +33,9 @@ typedef struct tide_vc_cudnn_work {
      * and whether the engine is the one without tensor cores. 0: there is no choice. */
     uint64_t choice;
     bool is_plain;
-    tide_run_launch row; /* of the first convolution, else attention, else product */
-    size_t n_tensors;    /* in memory, each once; the first TIDE_VC_CUDNN_TENSORS */
+    tide_vc_cudnn_problem problem; /* the first convolution; without bytes if there is none */
+    tide_run_launch row;           /* of the first convolution, else attention, else product */
+    size_t n_tensors;              /* in memory, each once; the first TIDE_VC_CUDNN_TENSORS */
     struct {
         int64_t id;
         uint64_t n_bytes;
@@ -52,17 +54,26 @@ tide_vc_cudnn_work *tide_vc_cudnn_finish_work(const struct descriptor *object);
 /* NULL if it has none. */
 const tide_vc_cudnn_work *tide_vc_cudnn_work_kept(const struct descriptor *object);
 
+/* The work area of a plan: of its convolution by the rule, and of other graphs, which were never
+ * measured, 0 and copies of all tensors in fp32. */
+tide_vc_cudnn_area tide_vc_cudnn_work_area(const tide_vc_cudnn_work *of);
+
 /* These add rows. `handle`: of cuDNN, whose first word is the stream. */
 void tide_vc_cudnn_log_plan(void *handle, const struct descriptor *plan);
 
-typedef enum tide_vc_cudnn_direction {
-    TIDE_VC_CUDNN_FORWARD,
-    TIDE_VC_CUDNN_BACKWARD
-} tide_vc_cudnn_direction;
 /* `convolution`: its first word is the cudnnMathType_t. */
 void tide_vc_cudnn_log_convolution(const void *handle, const char *call, const shape *input,
                                    const shape *filter, const int *convolution, const shape *output,
-                                   tide_vc_cudnn_direction direction);
+                                   tide_vc_cudnn_way way);
+/* The work area of the same; 0 bytes if a descriptor is missing, or if they do not fit each other.
+ */
+tide_vc_cudnn_area tide_vc_cudnn_convolution_area(tide_vc_cudnn_way way, const shape *input,
+                                                  const shape *filter, const int *convolution,
+                                                  const shape *output);
+/* Records the work area at that address (areas_internal.h) of such a call. */
+void tide_vc_cudnn_record_convolution(const void *handle, const void *area_at, const shape *input,
+                                      const shape *filter, const int *convolution,
+                                      const shape *output, tide_vc_cudnn_way way);
 /* A kernel that reads or writes the whole tensor n_passes times. */
 void tide_vc_cudnn_log_passes(const void *handle, const char *call, const shape *tensor,
                               unsigned n_passes);

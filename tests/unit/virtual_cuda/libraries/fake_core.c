@@ -17,6 +17,7 @@ long n_handles;
 int n_freed, n_written;
 const char *last_inexact, *last_refused, *last_reason;
 uint64_t last_bound;
+const char *last_kind;
 const void *last_workspace;
 size_t last_workspace_bytes;
 tide_vc_lent last_lent;
@@ -90,6 +91,11 @@ void tide_vc_inexact_bytes(const char *call, const char *what, uint64_t bound_by
     (void)what;
     last_inexact = call;
     last_bound = bound_bytes;
+}
+
+void tide_vc_inexact_kind(const char *call, const char *what, uint64_t bound_bytes) {
+    tide_vc_inexact_bytes(call, what, bound_bytes);
+    last_kind = what;
 }
 
 void tide_vc_refused(const char *call, const char *why) {

@@ -15,6 +15,7 @@ extern long n_handles;
 extern int n_freed, n_written; /* calls of cudaFree for the card, and known values */
 extern const char *last_inexact, *last_refused, *last_reason;
 extern uint64_t last_bound;
+extern const char *last_kind; /* of an area */
 extern const void *last_workspace;
 extern size_t last_workspace_bytes;
 extern tide_vc_lent last_lent;

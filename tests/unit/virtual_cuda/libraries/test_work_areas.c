@@ -75,14 +75,17 @@ enum { FLOAT = 0, HALF = 2, TENSOR = 17, FORWARD = 10, GRAPH = 15, ENGINE = 2, C
 enum { HEURISTICS = 4, PLAN = 5 };
 enum { TYPE_BOOLEAN = 2, TYPE_INT64 = 3, TYPE_DESCRIPTOR = 15, TYPE_ENUM = 1 };
 
-/* x (2, 3, 8, 8), w (4, 3, 3, 3), y (2, 4, 6, 6): copies of all three, and a matrix with a row for
- * each of 72 places and a column for each of the 27 values of a window. */
+/* x (2, 3, 8, 8), w (4, 3, 3, 3), y (2, 4, 6, 6): likely are copies of all three, at most two of
+ * each and 8 MiB. */
 static const int X[] = {2, 3, 8, 8}, W[] = {4, 3, 3, 3}, Y[] = {2, 4, 6, 6};
-enum { EXPECTED = 4 * (384 + 108 + 288 + 72 * 27) };
+enum { VALUES = 384 + 108 + 288, LIKELY = 4 * VALUES + 16 };
+enum { EXPECTED = 2 * 4 * VALUES + (8 << 20) - LIKELY };
+/* The same in fp16. */
+enum { HALF_LIKELY = 2 * VALUES + 16, HALF_EXPECTED = 2 * 2 * VALUES + (8 << 20) - HALF_LIKELY };
 
 static void *tensor(const int *lengths, int n, int type) {
     void *made = NULL;
-    int steps[4] = {1, 1, 1, 1};
+    int steps[4] = {0, 0, 0, 1}; /* not those of channels that come last */
     assert_int_equal(cudnnCreateTensorDescriptor(&made), 0);
     assert_int_equal(cudnnSetTensorNdDescriptor(made, type, n, lengths, steps), 0);
     return made;
@@ -90,15 +93,16 @@ static void *tensor(const int *lengths, int n, int type) {
 
 static void test_a_convolution_names_a_bound(void **state) {
     void *x = tensor(X, 4, FLOAT), *w = tensor(W, 4, FLOAT), *y = tensor(Y, 4, FLOAT);
-    unsigned char found[64];
-    size_t bytes = 1;
+    static const int NO_TENSOR_CORES = 3; /* the mathematics of the convolution */
+    size_t found[6] = {0}, bytes = 1;
     int n = 0;
     (void)state;
     assert_int_equal(cudnnGetConvolutionForwardAlgorithm_v7(NULL, x, w, NULL, y, 1, &n, found), 0);
+    assert_int_equal(found[2], LIKELY);
     assert_int_equal(last_bound, EXPECTED);
     last_bound = 0;
     assert_int_equal(cudnnGetConvolutionForwardWorkspaceSize(NULL, x, w, NULL, y, 1, &bytes), 0);
-    assert_int_equal(bytes, 0);
+    assert_int_equal(bytes, LIKELY);
     assert_int_equal(last_bound, EXPECTED);
     last_bound = 0;
     assert_int_equal(cudnnGetConvolutionBackwardDataWorkspaceSize(NULL, w, y, NULL, x, 1, &bytes),
@@ -108,7 +112,13 @@ static void test_a_convolution_names_a_bound(void **state) {
     assert_int_equal(cudnnGetConvolutionBackwardFilterWorkspaceSize(NULL, x, y, NULL, w, 1, &bytes),
                      0);
     assert_int_equal(last_bound, EXPECTED);
+    assert_int_equal(bytes, LIKELY);
+    assert_string_equal(last_kind, "the workspace is the likely one");
     assert_string_equal(last_inexact, "cudnnGetConvolutionBackwardFilterWorkspaceSize");
+    assert_int_equal(
+        cudnnGetConvolutionForwardWorkspaceSize(NULL, x, w, &NO_TENSOR_CORES, y, 1, &bytes), 0);
+    assert_int_equal(bytes, 0);
+    assert_string_equal(last_kind, "the workspace is an estimate that was never measured");
     cudnnDestroyTensorDescriptor(x);
     cudnnDestroyTensorDescriptor(w);
     cudnnDestroyTensorDescriptor(y);
@@ -135,14 +145,15 @@ static void *graph_tensor(const int *lengths, bool is_virtual) {
     return made;
 }
 
-static uint64_t bound_of_plan(void *config) {
+/* The likely area is checked; returns the bytes that it may need more. */
+static uint64_t bound_of_plan(void *config, int64_t likely) {
     int64_t n = 0, bytes = -1;
     void *plan = make(PLAN);
     set_descriptor(plan, 401, config);
     assert_int_equal(cudnnBackendFinalize(plan), 0);
     last_bound = 0;
     assert_int_equal(cudnnBackendGetAttribute(plan, 402, TYPE_INT64, 1, &n, &bytes), 0);
-    assert_int_equal(bytes, 0);
+    assert_int_equal(bytes, likely);
     assert_int_equal(cudnnBackendDestroyDescriptor(plan), 0);
     return last_bound;
 }
@@ -167,14 +178,49 @@ static void test_a_plan_names_the_bound_of_its_graph(void **state) {
     assert_int_equal(cudnnBackendFinalize(heuristics), 0);
     assert_int_equal(
         cudnnBackendGetAttribute(heuristics, 202, TYPE_DESCRIPTOR, 1, &n, (void *)&result), 0);
-    /* The virtual output is not copied, and copies are in single precision. */
-    assert_int_equal(bound_of_plan(result), EXPECTED - 4 * 288);
+    /* The virtual output, which an activation follows, counts. */
+    assert_int_equal(bound_of_plan(result, HALF_LIKELY), HALF_EXPECTED);
     set_descriptor(engine, 1300, graph);
     assert_int_equal(cudnnBackendFinalize(engine), 0);
     set_descriptor(config, 300, engine);
     assert_int_equal(cudnnBackendFinalize(config), 0);
-    assert_int_equal(bound_of_plan(config), EXPECTED - 4 * 288);
+    assert_int_equal(bound_of_plan(config, HALF_LIKELY), HALF_EXPECTED);
     void *all[] = {operation, graph, heuristics, result, engine, config};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        cudnnBackendDestroyDescriptor(all[i]);
+    }
+}
+
+/* With the channels last tensor cores need no copy; and a graph that is no convolution. */
+static void test_plans_that_were_never_measured(void **state) {
+    static const int64_t STEPS[2][4] = {{192, 1, 24, 3}, {144, 1, 24, 4}};
+    void *parts[] = {graph_tensor(X, false), graph_tensor(W, false), graph_tensor(Y, false)};
+    void *operation = make(FORWARD), *other = make(20), *graph = make(GRAPH),
+         *config = make(CONFIG);
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        void *part = parts[2 * i];
+        assert_int_equal(cudnnBackendSetAttribute(part, 903, TYPE_INT64, 4, STEPS[i]), 0);
+        assert_int_equal(cudnnBackendFinalize(part), 0);
+    }
+    for (int i = 0; i < 3; i++) {
+        static const int NAMES[] = {704, 703, 705};
+        set_descriptor(operation, NAMES[i], parts[i]);
+    }
+    assert_int_equal(cudnnBackendFinalize(operation), 0);
+    set_descriptor(graph, 801, operation);
+    assert_int_equal(cudnnBackendFinalize(graph), 0);
+    set_descriptor(config, 300, graph);
+    assert_int_equal(cudnnBackendFinalize(config), 0);
+    assert_int_equal(bound_of_plan(config, 0), 2 * VALUES + (8 << 20));
+    assert_string_equal(last_kind, "the workspace is an estimate that was never measured");
+    set_descriptor(other, 704, parts[0]);
+    assert_int_equal(cudnnBackendFinalize(other), 0);
+    set_descriptor(config, 300, other);
+    assert_int_equal(cudnnBackendFinalize(config), 0);
+    assert_int_equal(bound_of_plan(config, 0), 4 * 384); /* a copy in fp32 */
+    assert_string_equal(last_kind, "the workspace was never measured and is counted as 0");
+    void *all[] = {parts[0], parts[1], parts[2], operation, other, graph, config};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         cudnnBackendDestroyDescriptor(all[i]);
     }
@@ -307,6 +353,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_a_convolution_names_a_bound),
         TEST(test_a_plan_names_the_bound_of_its_graph),
+        TEST(test_plans_that_were_never_measured),
         TEST(test_networks_as_cudnn_8_describes_them),
         TEST(test_linear_algebra_names_a_bound),
         TEST(test_a_sparse_product_names_a_bound),

@@ -418,6 +418,9 @@ static bool say_what_is_not_exact(size_t unused) {
     tide_vc_inexact_bytes("cuArea", "it would take", 700);
     tide_vc_inexact_bytes("cuArea", "it would take", 300);
     tide_vc_inexact_bytes("cuArea", "it would take", 7000000000);
+    tide_vc_inexact_kind("cuKind", "one", 2);
+    tide_vc_inexact_kind("cuKind", "another", 1);
+    tide_vc_inexact_kind("cuKind", "one", 2);
     return true;
 }
 
@@ -428,7 +431,8 @@ static void what_is_not_exact_is_a_line_each(void **state) {
     read_lines(of.pid, text, sizeof(text));
     assert_string_equal(
         text, "inexact\tcuThis\tits size is not known\nrefused\tcuThat\tit is not simulated\n"
-              "inexact\tcuArea\tit would take\t700\ninexact\tcuArea\tit would take\t7000000000\n");
+              "inexact\tcuArea\tit would take\t700\ninexact\tcuArea\tit would take\t7000000000\n"
+              "inexact\tcuKind\tone\t2\ninexact\tcuKind\tanother\t1\n");
     end(of);
     (void)say_what_is_not_exact(0);
     program child = start(say_what_is_not_exact, 0);

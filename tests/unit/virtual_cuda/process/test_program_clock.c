@@ -110,7 +110,7 @@ static double replayed_seconds(void) {
     tide_time_model model;
     tide_time_card card;
     tide_time_totals totals;
-    const tide_time_factors factors = {HOST, 1.0, 1.0, false};
+    const tide_time_factors factors = {HOST, TIDE_TIME_LIKELY, false};
     assert_int_equal(tide_time_card_of(tide_card_find("h100-80"), &card, NULL), TIDE_OK);
     assert_int_equal(tide_time_model_init(&log, &PACE.constants, &card, &model), TIDE_OK);
     size_t first = 0;

@@ -1,0 +1,74 @@
+"""The table of ./dev published, its page and its picture, of made rows."""
+import sys
+import tempfile
+import xml.etree.ElementTree as xml
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+from judge import Judged  # noqa: E402
+from picture import picture  # noqa: E402
+from table import check, family, fit_verdicts, page, percent, quantile, read, write  # noqa: E402
+
+
+def need(condition, *what):
+    if not condition:
+        sys.exit("WRONG: " + " ".join(str(part) for part in what))
+
+
+def made(program="net", kind="allocated", published="100", tidemark="100", difference="+0.000", verdict="exact", reason="", same="yes", unit="MiB",
+         source="linkedin/Liger-Kernel benchmark/data"):
+    return Judged(source, program, "b 1", "a100-80", kind, kind, unit, published, tidemark, difference, verdict, reason, same, "2.14")
+
+
+def rows_of_a_wall():
+    return [made(), made("wide", tidemark="130", difference="+30.000", verdict="off", reason="a work area"),
+            made("other", tidemark="90", difference="-10.000", verdict="off", reason="x", same="another version"),
+            made("batch", "fits", "64", "48", "", "near", "near the limit: 3 MiB lacking", unit="images"),
+            made("unknown", tidemark="failed", difference="", verdict="failed", reason="no such model"),
+            made("timed", "time", "10", "11", "+10.000", "right", unit="ms"), made("slow", "time", "10", "15", "+50.000", "off", "unexplained", unit="ms")]
+
+
+def check_page():
+    text = page(rows_of_a_wall())
+    off, totals = text.index("## Rows that are off"), text.index("## Totals and targets")
+    need(off < totals, "rows that are off come first")
+    need(off < text.index("| wide | b 1 |") < text.index("| other | b 1 |") < totals, "the worst first")
+    need("| allocated peak within 0.1 %, same program | 2 | 50.0 %; 1 to the byte | 90 % |" in text, "programs that differ do not count", text)
+    need("| largest batch that fits | 1 | 0.0 %; 1 more are near the limit | 97 % |" in text, "verdicts", text)
+    need("| Liger timed | 1 | 10.0 | 10.0 | +10.0 |" in text and "| all | 2 | 30.0 | 50.0 | +30.0 |" in text, "times", text)
+    need("| Liger slow | time | 1 | 50.0 | unexplained |" in text, "reasons of times", text)
+
+
+def check_figures():
+    need(quantile([3, 1, 2], 0.9) == 3 and quantile([5], 0.5) == 5 and percent(1, 0) == "-", "figures")
+    batches = [made(kind="fits", published="64", tidemark=tidemark) for tidemark in ("48", "64", "96")]
+    need(fit_verdicts(batches) == [False, True, True, True, True, False],
+         "two verdicts for each batch")
+    timm = made(source="huggingface/pytorch-image-models results/benchmark-infer-amp-nchw-pt291-cu128-4090.csv")
+    need(family(timm) == "timm inference a100-80" and family(made(source="pytorch/torchtitan@b5bcd76c:x")) == "torchtitan", family(timm))
+
+
+def check_picture():
+    """It is valid, each row with two numbers is a dot of a panel, and each with a difference one of the strip."""
+    text = picture(rows_of_a_wall(), family)
+    tree = xml.fromstring(text)
+    dots = [mark for mark in tree.iter("{http://www.w3.org/2000/svg}circle")]
+    need(len(dots) == 2 + 5 + 5, len(dots))
+    need("prefers-color-scheme:dark" in text, "dark pages")
+    need(xml.fromstring(picture([], family)) is not None, "no rows")
+
+
+def check_files():
+    """What is written is read again, and a page that was changed by hand is found."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "results"
+        folder.mkdir()
+        write(rows_of_a_wall(), folder)
+        need(read(folder / "published.tsv") == rows_of_a_wall() and check(folder) == 0, "written and read")
+        (folder / "published.md").write_text("by hand")
+        need(check(folder) == 1, "a changed page")
+
+
+for one in (check_page, check_figures, check_picture, check_files):
+    one()
