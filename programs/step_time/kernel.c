@@ -46,8 +46,6 @@ const char *tide_time_family_name(tide_run_family which) {
     return (size_t)which < TIDE_RUN_N_FAMILIES ? FAMILIES[which].name : "?";
 }
 
-
-
 /* A variant replaces the share of its family. */
 typedef struct variant {
     size_t share;
@@ -126,9 +124,8 @@ tide_work_time tide_time_kernel_work(const tide_time_constants *constants,
     double issue = cycles > 0.0 ? (double)row->elements * cycles /
                                       (card->n_multiprocessors * card->clock_hz * 1e-6)
                                 : 0.0;
-    double rows = how->row_us != 0
-                      ? member(constants, how->row_us) * row->m / card->n_multiprocessors
-                      : 0.0;
+    double rows =
+        how->row_us != 0 ? member(constants, how->row_us) * row->m / card->n_multiprocessors : 0.0;
     double work = fmax(memory, issue) + rows;
     tide_work_time time = {.us = constants->kernel_us + work, .basis = of->basis};
     time.bound = constants->kernel_us > work ? TIDE_TIME_BY_LAUNCH

@@ -15,7 +15,8 @@ typedef struct parameters {
     kernel_bench bench;
 } parameters;
 
-static const kernel_bench BENCH = {.evicted = 0.4, .event_us = 1.9, .old_row_us = 3.7, .launch_us = {22.0, 12.0, 12.0}};
+static const kernel_bench BENCH = {
+    .evicted = 0.4, .event_us = 1.9, .old_row_us = 3.7, .launch_us = {22.0, 12.0, 12.0}};
 
 #define C(member) offsetof(parameters, constants.member)
 #define B(member) offsetof(parameters, bench.member)
@@ -241,7 +242,8 @@ static void say_kinds(kernel_cases *cases, const double *us) {
             }
             char line[4 * KERNEL_TEXT];
             (void)snprintf(line, sizeof(line), "  %s, %s, cards %zu", kernel_kind_name(kind),
-                           is_large ? "100 us and more" : "below 100 us", n_cards(cases, kind, us, is_large == 1));
+                           is_large ? "100 us and more" : "below 100 us",
+                           n_cards(cases, kind, us, is_large == 1));
             say(line, &of);
         }
     }

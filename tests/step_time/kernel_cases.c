@@ -29,12 +29,6 @@ static const tide_time_log *log_of(kernel_cases *to, const char *path) {
         (void)fprintf(stderr, "fit: %s\n", error.message);
         return NULL;
     }
-    for (size_t i = 0; i < log->n_rows; i++) {
-        bool is_strided = log->rows[i].kind == TIDE_RUN_KERNEL && log->rows[i].family == TIDE_RUN_STRIDED;
-        bool is_group = strstr(tide_time_log_text(log, &log->rows[i]), "GroupNorm") != NULL;
-        if (log->rows[i].kind == TIDE_RUN_KERNEL && log->rows[i].k > TIDE_RUN_GROUPS) log->rows[i].k++;
-        if (is_strided && is_group) log->rows[i].k = TIDE_RUN_GROUPS_APPLIED;
-    }
     (void)snprintf(to->paths[to->n_logs++], sizeof(to->paths[0]), "%s", path);
     return log;
 }
@@ -146,7 +140,14 @@ bool kernel_cases_read(const char *table, kernel_cases *cases) {
 
 /* ---- forecasts ---- */
 
-enum { KIND_PRODUCT = TIDE_RUN_N_FAMILIES, KIND_CONVOLUTION, KIND_GROUPED, KIND_ATTENTION, KIND_COPY, KIND_N };
+enum {
+    KIND_PRODUCT = TIDE_RUN_N_FAMILIES,
+    KIND_CONVOLUTION,
+    KIND_GROUPED,
+    KIND_ATTENTION,
+    KIND_COPY,
+    KIND_N
+};
 _Static_assert(KIND_N <= 64, "kernel_case.us_of has room");
 
 size_t kernel_kind_of(const tide_run_launch *row) {
@@ -181,7 +182,7 @@ size_t kernel_case_kind(const kernel_case *of) {
     return best;
 }
 
-#define SLOW_LAUNCH_US 25.0 /* of the slowest host of the published times */
+#define SLOW_LAUNCH_US 25.0      /* of the slowest host of the published times */
 enum { FILL_BYTES = 256 << 20 }; /* what do_bench overwrites before each repetition */
 
 /* The bytes that displace data of the fill, which must be written back: those of the first kernels,
@@ -195,15 +196,15 @@ static double evicted_us(const kernel_case *of, const tide_time_constants *const
 
 static double host_us(const kernel_case *of, const tide_time_constants *constants,
                       const kernel_bench *bench, size_t n_launches) {
-    size_t which = strncmp(of->card_name, "a100", 4) == 0   ? 0
+    size_t which = strncmp(of->card_name, "a100", 4) == 0      ? 0
                    : strncmp(of->card_name, "h100-80", 7) == 0 ? 1
-                                                             : 2;
+                                                               : 2;
     double fill_us = FILL_BYTES / (of->card.bandwidth * 1e-6 * constants->vectorised_share);
     return (double)n_launches * bench->launch_us[which] - fill_us;
 }
 
-/* Before 2025 the programs ran PyTorch 2.4, which has slower kernels of softmax, and chose rows with
- * a division for each element, where the logs' PyTorch copies 16 bytes at a time. */
+/* Before 2025 the programs ran PyTorch 2.4, which has slower kernels of softmax, and chose rows
+ * with a division for each element, where the logs' PyTorch copies 16 bytes at a time. */
 static double old_us(const kernel_case *of, const tide_time_constants *constants,
                      const kernel_bench *bench, const tide_run_launch *row) {
     enum { ELEMENTS_OF_16_BYTES = 4 }; /* of fp32, the type of these programs */

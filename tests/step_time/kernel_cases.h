@@ -2,7 +2,8 @@
  *
  * The table has a line for each time: launch log, number of the pair of events, how it was
  * measured, program, card, published microseconds. The launches between the two events of the pair
- * are those of the measured program, run on a virtual card (tests/pytorch/time/make_kernel_logs.py).
+ * are those of the measured program, run on a virtual card
+ *. tests/published/programs has such programs.
  */
 #ifndef TESTS_STEP_TIME_KERNEL_CASES_H
 #define TESTS_STEP_TIME_KERNEL_CASES_H
@@ -24,20 +25,20 @@ typedef struct kernel_case {
     const tide_run_launch *rows; /* of the log */
     size_t n_rows;
     tide_time_card card;
-    unsigned fold;                /* by the program and its configuration */
-    double weight;                /* in the fit; 0: not fitted */
-    bool may_be_host;             /* a slow host's launches take longer than the kernels */
-    bool is_left_out;             /* of the fit under way */
-    double us;                    /* the last forecast */
-    double us_of[64];             /* the same by kind of work, as kernel_kind_of */
+    unsigned fold;    /* by the program and its configuration */
+    double weight;    /* in the fit; 0: not fitted */
+    bool may_be_host; /* a slow host's launches take longer than the kernels */
+    bool is_left_out; /* of the fit under way */
+    double us;        /* the last forecast */
+    double us_of[64]; /* the same by kind of work, as kernel_kind_of */
 } kernel_case;
 
 /* How do_bench shows kernels: the cache holds other data that must be written back first, and the
  * host's launches are hidden in the time of the fill that came before. */
 typedef struct kernel_bench {
-    double evicted;     /* bytes written back for each byte that displaces them */
-    double event_us;    /* of a pair of events */
-    double old_row_us;  /* softmax_row_us of PyTorch 2.4 */
+    double evicted;      /* bytes written back for each byte that displaces them */
+    double event_us;     /* of a pair of events */
+    double old_row_us;   /* softmax_row_us of PyTorch 2.4 */
     double launch_us[3]; /* the host's time of a launch: A100, H100 SXM, other hosts */
 } kernel_bench;
 
