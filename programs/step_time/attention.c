@@ -83,38 +83,3 @@ tide_work_time tide_time_attention(const tide_time_constants *constants, const t
                                               : TIDE_TIME_BY_MEMORY;
     return time;
 }
-
-/* The library's kernels for convolutions reach less of the rate than products do. How much depends
- * on the algorithm that it chooses, which is unknown here. */
-#define CONVOLUTION_SHARE 0.7
-/* Groups with fewer filters than the columns of a tensor core's smallest tile are computed without
- * tensor cores.
- */
-enum { LEAST_FILTERS = 8 };
-
-/* Below 0: the card states no rate for the type. */
-static double convolution_us(const tide_time_constants *constants, const tide_time_card *card,
-                             const tide_run_launch *row) {
-    if (row->n < LEAST_FILTERS && row->count > 1) {
-        return 2.0 * row->m * row->n * row->k * row->count /
-               (card->peak->fp32_flops * 1e-6 * constants->fp32_share[card->chip]);
-    }
-    return tide_product_us(constants, card, row);
-}
-
-tide_work_time tide_time_convolution(const tide_time_constants *constants,
-                                     const tide_time_card *card, const tide_run_launch *row) {
-    double compute = convolution_us(constants, card, row) / CONVOLUTION_SHARE;
-    double memory =
-        tide_time_memory_us(constants, card, (double)row->bytes, constants->vectorised_share);
-    double work = fmax(compute, memory);
-    tide_work_time time = {.us = constants->product_us + work,
-                           .flops = 2.0 * row->m * row->n * row->k * row->count,
-                           .basis = compute > 0.0 && (row->flags & TIDE_RUN_GUESSED) == 0
-                                        ? TIDE_TIME_UNCOMPARED
-                                        : TIDE_TIME_GUESSED};
-    time.bound = constants->product_us > work ? TIDE_TIME_BY_LAUNCH
-                 : memory > compute           ? TIDE_TIME_BY_MEMORY
-                                              : TIDE_TIME_BY_GEMM;
-    return time;
-}

@@ -30,6 +30,24 @@ static tide_time_chip chip_of(const tide_card *card) {
     }
 }
 
+/* By the chip and, for HBM2 and HBM2e, by the clock. */
+static tide_time_memory memory_of(const tide_card *card) {
+    enum { FAST_HBM2_KHZ = 1400000 };
+    if (card->compute_capability == 80) {
+        return card->board.memory_clock_khz > FAST_HBM2_KHZ ? TIDE_TIME_HBM2E
+                                                            : TIDE_TIME_OTHER_MEMORY;
+    }
+    if (chip_of(card) == TIDE_TIME_HOPPER) {
+        return TIDE_TIME_HBM3;
+    }
+    if (chip_of(card) != TIDE_TIME_GEFORCE) {
+        return TIDE_TIME_OTHER_MEMORY;
+    }
+    return card->compute_capability == 86   ? TIDE_TIME_GDDR6X
+           : card->compute_capability == 89 ? TIDE_TIME_GDDR6X_CACHED
+                                            : TIDE_TIME_GDDR7;
+}
+
 static tide_status refuse(const tide_card *card, const char *what, tide_error *error) {
     return tide_fail(error, TIDE_INVALID,
                      "%s: %s has no source, so no time is forecast; h100-80, h200, a100-80 and "
@@ -60,6 +78,7 @@ tide_status tide_time_card_of(const tide_card *card, tide_time_card *ret_card, t
                                  .n_multiprocessors = board->n_multiprocessors,
                                  .clock_hz = 1e3 * board->sm_clock_khz,
                                  .chip = chip_of(card),
+                                 .memory = memory_of(card),
                                  .is_compared = is_compared(card->name)};
     return TIDE_OK;
 }

@@ -29,6 +29,7 @@ typedef struct tide_time_card {
     double n_multiprocessors;
     double clock_hz; /* highest clock of the multiprocessors */
     tide_time_chip chip;
+    tide_time_memory memory;
     bool is_compared; /* the forecast was compared with published times of this card, or of one with
                        * its chip (docs/guide/virtual-time.md) */
 } tide_time_card;

@@ -9,33 +9,35 @@
 
 enum { SMALL = 0, LARGE = 1, N_SIZES = 2 };
 
-/* Of kernels, by family and size. No comparisons: never compared. */
+/* Of kernels, by family and size, from times of which a fifth was left out of the fit in turn.
+ * Casts and reductions take the most time of no published function alone: theirs are of functions
+ * that contain them. Sizes with fewer than 8 times have the interval of all kernels of that size.
+ * No comparisons: never compared. */
 static const tide_time_comparison KERNELS[TIDE_RUN_N_FAMILIES][N_SIZES] = {
-    [TIDE_RUN_VECTORISED] = {{"elementwise", 45, 2, 6.0, 0.75, 1.40},
-                             {"elementwise", 45, 2, 3.2, 0.90, 1.15}},
+    [TIDE_RUN_VECTORISED] = {{"elementwise", 8, 3, 10.6, 0.89, 1.51},
+                             {"elementwise", 70, 7, 4.1, 0.92, 1.08}},
     [TIDE_RUN_CASTING] = {{"elementwise, casts", 45, 3, 9.0, 0.75, 1.40},
                           {"elementwise, casts", 45, 3, 4.6, 0.90, 1.15}},
-    [TIDE_RUN_STRIDED] = {{"elementwise, strided", 45, 3, 9.1, 0.75, 1.40},
-                          {"elementwise, strided", 45, 3, 9.1, 0.90, 1.15}},
+    [TIDE_RUN_STRIDED] = {{"elementwise, strided", 3, 2, 4.1, 0.75, 1.40},
+                          {"elementwise, strided", 61, 6, 4.2, 0.88, 1.08}},
     [TIDE_RUN_REDUCTION] = {{"reduction", 50, 4, 6.8, 0.75, 1.40},
                             {"reduction", 50, 4, 3.2, 0.90, 1.15}},
-    [TIDE_RUN_SOFTMAX] = {{"softmax", 36, 3, 14.4, 0.75, 1.40},
-                          {"softmax", 36, 3, 4.6, 0.90, 1.15}},
-    [TIDE_RUN_NORM] = {{"norm", 46, 3, 12.8, 0.75, 1.40}, {"norm", 46, 3, 10.2, 0.90, 1.15}},
-    [TIDE_RUN_GATHER_ROWS] = {{"gather", 32, 1, 4.7, 0.75, 1.40},
-                              {"gather", 32, 1, 2.7, 0.90, 1.15}},
-    [TIDE_RUN_SCATTER_ROWS] = {{"scatter", 50, 2, 4.7, 0.75, 1.40},
-                               {"scatter", 50, 2, 1.2, 0.90, 1.15}},
-    [TIDE_RUN_SORT] = {{"sort", 18, 1, 1.2, 0.75, 1.40}, {"sort", 18, 1, 1.2, 0.90, 1.15}},
+    [TIDE_RUN_SOFTMAX] = {{"softmax", 12, 1, 16.4, 0.69, 1.25}, {"softmax", 8, 2, 5.1, 0.89, 1.08}},
+    [TIDE_RUN_NORM] = {{"norm", 8, 2, 4.1, 0.92, 1.10}, {"norm", 29, 4, 3.5, 0.94, 1.10}},
+    [TIDE_RUN_GATHER_ROWS] = {{.n_comparisons = 0}, {"gather", 13, 1, 2.4, 0.93, 1.03}},
+    [TIDE_RUN_SCATTER_ROWS] = {{.n_comparisons = 0}, {"scatter", 4, 1, 16.8, 0.81, 1.15}},
+    [TIDE_RUN_SORT] = {{.n_comparisons = 0}, {"sort", 4, 1, 1.4, 0.90, 1.15}},
 };
 
-static const tide_time_comparison PRODUCTS = {"matrix products", 200, 6, 4.0, 0.93, 1.10};
-static const tide_time_comparison CONVOLUTIONS = {"convolutions", 105, 3, 3.4, 0.90, 1.15};
+/* With the 155 published times of language models' steps. */
+static const tide_time_comparison PRODUCTS = {"matrix products", 204, 5, 3.6, 0.94, 1.10};
+static const tide_time_comparison CONVOLUTIONS = {"convolutions", 49, 3, 4.8, 0.93, 1.11};
 static const tide_time_comparison COPIES[N_SIZES] = {{"copies and fills", 45, 2, 6.0, 0.75, 1.40},
                                                      {"copies and fills", 45, 2, 3.2, 0.90, 1.15}};
 
+/* Of 183 times of kernels, with the constants of before any of their families was compared. */
 const tide_time_comparison TIDE_TIME_NEVER_COMPARED = {"never compared", 183, 6, 16.9, 0.65, 1.60};
-const tide_time_comparison TIDE_TIME_COMPARED_STEPS = {"whole steps", 126, 2, 3.3, 0.90, 1.15};
+const tide_time_comparison TIDE_TIME_COMPARED_STEPS = {"whole steps", 133, 3, 4.6, 0.89, 1.10};
 
 static const tide_time_comparison *kernel(const tide_run_launch *row, size_t size) {
     const tide_time_comparison *of = &KERNELS[row->family][size];

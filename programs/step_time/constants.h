@@ -18,6 +18,22 @@ typedef enum tide_time_chip {
     TIDE_TIME_N_CHIPS
 } tide_time_chip;
 
+/* Strided kernels with up to 2 pointers and with more, and those of group norm with 4 and with
+ * more. */
+enum { TIDE_TIME_N_POINTERS = 4 };
+
+/* Kinds of memory whose published times of kernels were compared. They reach different shares of
+ * their stated bandwidth. */
+typedef enum tide_time_memory {
+    TIDE_TIME_OTHER_MEMORY = 0, /* as the kinds to which the shares below were fitted */
+    TIDE_TIME_HBM2E,            /* of A100 cards with 80 GB */
+    TIDE_TIME_HBM3,             /* of compute capability 9.0 and 10.0 */
+    TIDE_TIME_GDDR6X,           /* of GeForce cards of 8.6 */
+    TIDE_TIME_GDDR6X_CACHED,    /* of GeForce cards of 8.9, which have a large L2 cache */
+    TIDE_TIME_GDDR7,            /* of GeForce cards of 12.0 */
+    TIDE_TIME_N_MEMORIES
+} tide_time_memory;
+
 /* Times in microseconds; shares are of the figure that the card's data sheet states. */
 typedef struct tide_time_constants {
     double kernel_us;        /* the minimum for a kernel */
@@ -28,9 +44,25 @@ typedef struct tide_time_constants {
     double reduction_share;  /* reductions, and work by rows: softmax, norms, losses */
     double cache_factor;     /* speed-up of data that fit in half of the L2 cache */
     double issue_rate;       /* elements a multiprocessor and cycle, if addresses are computed */
+    double memory_factor[TIDE_TIME_N_MEMORIES]; /* of the shares of bandwidth; 0: 1 */
+    /* Cycles of a multiprocessor for an element of a strided kernel, by its number of pointers; for
+     * unknown numbers, 1 / issue_rate. */
+    double strided_cycles[TIDE_TIME_N_POINTERS];
+    /* Shares of the bandwidth of variants of kernels (tide_run_variant), and the time that a
+     * multiprocessor takes for a row in addition. */
+    double softmax_warp_share, softmax_block_share, softmax_backward_share;
+    double layer_share, layer_backward_share, layer_parameters_share, groups_share;
+    double columns_share, segments_share, single_share, partial_sums_share;
+    double softmax_row_us, softmax_backward_row_us, layer_row_us, layer_backward_row_us;
+    double indexed_rows_cycles; /* of a multiprocessor for an element of rows chosen by division */
+    double convolution_share;   /* of the rate of a product of the same size */
+    double grouped_share;       /* the same with groups */
+    double layout_copies_bandwidth;         /* share of the bandwidth of copies between layouts */
     double fp32_share[TIDE_TIME_N_CHIPS];   /* of the stated peak */
     double tensor_share[TIDE_TIME_N_CHIPS]; /* bf16 and fp16; also TF32, except HOPPER's */
-    double tf32_share;                      /* TF32 of HOPPER */
+    double tensor_factor[TIDE_TIME_N_MEMORIES]; /* of tensor_share: chips of a kind by their memory;
+                                                   0: 1 */
+    double tf32_share;                          /* TF32 of HOPPER */
     double layout_factor; /* TF32 of HOPPER, unless both factors have k as their inner dimension:
                            * the tensor cores support no other layout of TF32 */
     double launch_us;     /* the host's time for a launch beyond that on a virtual card, which has

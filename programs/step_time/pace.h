@@ -17,7 +17,7 @@ typedef struct tide_time_pace {
     tide_time_constants constants;
 } tide_time_pace;
 
-enum { TIDE_TIME_PACE_TEXT = 640 };
+enum { TIDE_TIME_PACE_TEXT = 2048 };
 
 void tide_time_pace_write(const tide_time_pace *pace, char ret_text[TIDE_TIME_PACE_TEXT]);
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "programs/step_time/work.h"
+#include "programs/step_time/work_internal.h"
 
 typedef struct tile {
     double m, n;
@@ -32,7 +32,19 @@ static double share_of_peak(const tide_time_constants *constants, const tide_tim
     if (row->type == TIDE_RUN_TF32 && card->chip == TIDE_TIME_HOPPER) {
         return constants->tf32_share * (is_straight ? 1.0 : constants->layout_factor);
     }
-    return constants->tensor_share[card->chip];
+    double factor = constants->tensor_factor[card->memory];
+    return constants->tensor_share[card->chip] * (factor > 0.0 ? factor : 1.0);
+}
+
+/* Products with few rows or columns would leave most of a tile empty. Libraries compute them on the
+ * plain lanes, as products of a matrix and vectors, which the bytes bound. */
+static double narrow_us(const tide_time_constants *constants, const tide_time_card *card,
+                        const tide_run_launch *row) {
+    enum { FEW = 8 };
+    double lanes = card->peak->fp32_flops * 1e-6 * constants->fp32_share[card->chip];
+    bool is_narrow = row->m <= FEW || row->n <= FEW;
+    return is_narrow && lanes > 0.0 ? 2.0 * row->m * row->n * row->k * row->count / lanes
+                                    : INFINITY;
 }
 
 double tide_product_us(const tide_time_constants *constants, const tide_time_card *card,
@@ -56,10 +68,11 @@ double tide_product_us(const tide_time_constants *constants, const tide_time_car
                         ceil(row->k / parts) / (rate * tiles[i].rate);
             if (n_parts > 1) {
                 double bytes = 2.0 * parts * row->m * row->n * row->count * sizeof(float);
-                us += bytes / (card->bandwidth * 1e-6 * PARTS_SHARE) + constants->kernel_us;
+                us += bytes / (tide_time_bandwidth(constants, card) * PARTS_SHARE) +
+                      constants->kernel_us;
             }
             best = us < best ? us : best;
         }
     }
-    return best;
+    return fmin(best, narrow_us(constants, card, row));
 }

@@ -25,77 +25,15 @@ double tide_time_type_bytes(tide_run_type type) {
     return (size_t)type < TIDE_RUN_N_TYPES ? BYTES[type] : 0.0;
 }
 
-/* The properties of a family. The share is a member of the constants. */
-typedef struct family {
-    const char *name;
-    size_t share;            /* offset in tide_time_constants */
-    bool computes_addresses; /* its threads compute an address for each element */
-    tide_time_basis basis;
-} family;
-
-#define SHARE(member) offsetof(tide_time_constants, member)
-
-static const family FAMILIES[TIDE_RUN_N_FAMILIES] = {
-    [TIDE_RUN_OTHER] = {"unknown", SHARE(strided_share), false, TIDE_TIME_GUESSED},
-    [TIDE_RUN_VECTORISED] = {"elementwise", SHARE(vectorised_share), false, TIDE_TIME_COMPARED},
-    [TIDE_RUN_CASTING] = {"elementwise, casts", SHARE(casting_share), true, TIDE_TIME_COMPARED},
-    [TIDE_RUN_STRIDED] = {"elementwise, strided", SHARE(strided_share), true, TIDE_TIME_COMPARED},
-    [TIDE_RUN_REDUCTION] = {"reduction", SHARE(reduction_share), false, TIDE_TIME_COMPARED},
-    [TIDE_RUN_SOFTMAX] = {"softmax", SHARE(reduction_share), false, TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_NORM] = {"norm", SHARE(reduction_share), false, TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_LOSS] = {"loss", SHARE(reduction_share), false, TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_DROPOUT] = {"dropout", SHARE(casting_share), false, TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_GATHER_ROWS] = {"gather", SHARE(strided_share), true, TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_SCATTER_ROWS] = {"scatter", SHARE(strided_share), true, TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_MULTI_TENSOR] = {"multi-tensor", SHARE(vectorised_share), false,
-                               TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_SORT] = {"sort", SHARE(strided_share), false, TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_SCAN] = {"scan", SHARE(reduction_share), false, TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_GENERATED] = {"Triton", SHARE(vectorised_share), false, TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_LIBRARY] = {"library", SHARE(reduction_share), false, TIDE_TIME_GUESSED},
-    [TIDE_RUN_OWN] = {"tidemark elements", SHARE(vectorised_share), false, TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_ATTENTION_PARTS] = {"attention, parts", SHARE(reduction_share), false,
-                                  TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_DEPTHWISE] = {"depthwise convolution", SHARE(strided_share), true,
-                            TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_OWN_ROWS] = {"tidemark rows", SHARE(reduction_share), false, TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_FOURIER] = {"Fourier transform", SHARE(strided_share), false, TIDE_TIME_UNCOMPARED},
-};
-
-const char *tide_time_family_name(tide_run_family which) {
-    return (size_t)which < TIDE_RUN_N_FAMILIES ? FAMILIES[which].name : "?";
-}
-
-static double share_of(const tide_time_constants *constants, const family *of) {
-    return *(const double *)(const void *)((const char *)constants + of->share);
+double tide_time_bandwidth(const tide_time_constants *constants, const tide_time_card *card) {
+    double factor = constants->memory_factor[card->memory];
+    return card->bandwidth * 1e-6 * (factor > 0.0 ? factor : 1.0);
 }
 
 double tide_time_memory_us(const tide_time_constants *constants, const tide_time_card *card,
                            double bytes, double share) {
     double factor = bytes < 0.5 * card->cache_bytes ? constants->cache_factor : 1.0;
-    return bytes / (card->bandwidth * 1e-6 * share * factor);
-}
-
-static tide_work_time kernel(const tide_time_constants *constants, const tide_time_card *card,
-                             const tide_run_launch *row) {
-    const family *of = &FAMILIES[row->family];
-    double memory =
-        tide_time_memory_us(constants, card, (double)row->bytes, share_of(constants, of));
-    double issue = of->computes_addresses
-                       ? (double)row->elements / (card->n_multiprocessors * card->clock_hz * 1e-6 *
-                                                  constants->issue_rate)
-                       : 0.0;
-    double work = fmax(memory, issue);
-    tide_work_time time = {.us = constants->kernel_us + work, .basis = of->basis};
-    time.bound = constants->kernel_us > work ? TIDE_TIME_BY_LAUNCH
-                 : issue > memory            ? TIDE_TIME_BY_ADDRESSES
-                                             : TIDE_TIME_BY_MEMORY;
-    if ((row->flags & TIDE_RUN_GUESSED) != 0) {
-        time.basis = TIDE_TIME_GUESSED;
-    } else if ((row->flags & TIDE_RUN_ESTIMATED) != 0 && time.basis == TIDE_TIME_COMPARED) {
-        time.basis = TIDE_TIME_UNCOMPARED;
-    }
-    return time;
+    return bytes / (tide_time_bandwidth(constants, card) * share * factor);
 }
 
 static tide_work_time product(const tide_time_constants *constants, const tide_time_card *card,
@@ -106,7 +44,7 @@ static tide_work_time product(const tide_time_constants *constants, const tide_t
     double bytes = row->count * ((m * k + k * n) * tide_time_type_bytes(row->type) +
                                  m * n * tide_time_type_bytes(row->out_type)) +
                    (double)row->bytes;
-    double memory = bytes / (card->bandwidth * 1e-6 * constants->vectorised_share);
+    double memory = bytes / (tide_time_bandwidth(constants, card) * constants->vectorised_share);
     double compute = tide_product_us(constants, card, row);
     double work = fmax(memory, compute);
     tide_work_time time = {.us = constants->product_us + work,
@@ -121,7 +59,7 @@ static tide_work_time product(const tide_time_constants *constants, const tide_t
 static tide_work_time copy(const tide_time_constants *constants, const tide_time_card *card,
                            const tide_run_launch *row) {
     double bytes = (double)row->bytes;
-    double per_us = card->bandwidth * 1e-6 * constants->vectorised_share;
+    double per_us = tide_time_bandwidth(constants, card) * constants->vectorised_share;
     if (row->kind == TIDE_RUN_FILL || row->family == TIDE_RUN_COPY_ON_CARD) {
         double n_times = row->kind == TIDE_RUN_FILL ? 1.0 : 2.0; /* read and written */
         double work = n_times * bytes / per_us;
@@ -138,7 +76,7 @@ static tide_work_time time_of(const tide_time_constants *constants, const tide_t
                               const tide_run_launch *row) {
     switch (row->kind) {
     case TIDE_RUN_KERNEL:
-        return kernel(constants, card, row);
+        return tide_time_kernel_work(constants, card, row);
     case TIDE_RUN_PRODUCT:
         return product(constants, card, row);
     case TIDE_RUN_ATTENTION:

@@ -5,14 +5,22 @@
 #include "programs/step_time/log.h"
 #include "programs/step_time/work.h"
 
+/* Bytes a microsecond that the card's memory delivers at a share of 1. */
+double tide_time_bandwidth(const tide_time_constants *constants, const tide_time_card *card);
+
 /* Microseconds for the bytes at that share of the bandwidth; data that fit in half of the L2 cache
  * are faster. */
 double tide_time_memory_us(const tide_time_constants *constants, const tide_time_card *card,
                            double bytes, double share);
 
-/* attention.c: rows of attention and convolutions. */
+/* kernel.c: rows of kernels. */
+tide_work_time tide_time_kernel_work(const tide_time_constants *constants,
+                                     const tide_time_card *card, const tide_run_launch *row);
+
+/* attention.c: rows of attention. */
 tide_work_time tide_time_attention(const tide_time_constants *constants, const tide_time_card *card,
                                    const tide_run_launch *row);
+/* convolution.c */
 tide_work_time tide_time_convolution(const tide_time_constants *constants,
                                      const tide_time_card *card, const tide_run_launch *row);
 

@@ -93,8 +93,8 @@ const tide_vc_variant *tide_vc_variant_of(const char *name);
 void tide_vc_variant_fill(const tide_vc_variant *variant, const tide_vc_launched_kernel *launched,
                           tide_run_launch *row);
 
-/* Whether a kernel's name is of the family. */
-bool tide_vc_operands_have(const tide_vc_operand_family *family, const char *name);
+/* Whether a kernel's mangled name has the part, in which * matches anything. */
+bool tide_vc_name_has(const char *name, const char *part);
 
 /* False: the kernel has other parameters than the family. */
 bool tide_vc_operands_parse(const char *symbol, const tide_vc_operand_family *family,

@@ -57,8 +57,7 @@ static bool fits(const char *operands, const tide_vc_parsed *parsed) {
     return true;
 }
 
-bool tide_vc_operands_have(const tide_vc_operand_family *family, const char *name) {
-    const char *part = family->part;
+bool tide_vc_name_has(const char *name, const char *part) {
     while (true) {
         size_t n = strcspn(part, "*");
         name = memmem(name, strlen(name), part, n);

@@ -1,7 +1,5 @@
 /* variants.c - kernels of a family that work in different ways, by a part of their names, and the
  * rows on which they work. */
-#include <string.h>
-
 #include "programs/virtual_cuda/launches/kernels/parameters_internal.h"
 
 static const tide_vc_variant VARIANTS[] = {
@@ -21,6 +19,9 @@ static const tide_vc_variant VARIANTS[] = {
     {"27GammaBetaBackwardCUDAKernelI", TIDE_RUN_LAYER_PARAMETERS, 'b'},
     {"24RowwiseMomentsCUDAKernelI", TIDE_RUN_GROUPS, 0},
     {"34ComputeInternalGradientsCUDAKernelI", TIDE_RUN_GROUPS, 0},
+    {"21indexSelectSmallIndexI", TIDE_RUN_INDEXED_ROWS, 0},
+    {"21indexSelectLargeIndexI", TIDE_RUN_INDEXED_ROWS, 0},
+    {"18elementwise_kernelI*GroupNorm", TIDE_RUN_GROUPS_APPLIED, 0},
     {"19compute_grad_weightI", TIDE_RUN_PARTIAL_SUMS, 'e'},
     {"34_scatter_gather_elementwise_kernelI", TIDE_RUN_SINGLE_ELEMENTS, 0},
     {"30DeviceSegmentedRadixSortKernelI", TIDE_RUN_SEGMENTS, 0},
@@ -28,7 +29,7 @@ static const tide_vc_variant VARIANTS[] = {
 
 const tide_vc_variant *tide_vc_variant_of(const char *name) {
     for (size_t i = 0; i < sizeof(VARIANTS) / sizeof(VARIANTS[0]); i++) {
-        if (strstr(name, VARIANTS[i].part) != NULL) {
+        if (tide_vc_name_has(name, VARIANTS[i].part)) {
             return &VARIANTS[i];
         }
     }

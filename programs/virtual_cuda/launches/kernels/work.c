@@ -44,7 +44,7 @@ static void classify_by_operands(const char *name, const char *symbol, kind *ret
     size_t n = 0;
     const tide_vc_operand_family *families = tide_vc_operand_families(&n);
     for (size_t i = 0; i < n && ret->operands == NULL; i++) {
-        bool is_found = tide_vc_operands_have(&families[i], name) &&
+        bool is_found = tide_vc_name_has(name, families[i].part) &&
                         tide_vc_operands_parse(symbol, &families[i], &ret->parsed);
         ret->operands = is_found ? &families[i] : NULL;
     }

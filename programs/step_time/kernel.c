@@ -1,0 +1,140 @@
+/* kernel.c - the time of a kernel: that of its bytes, at the share of the bandwidth that kernels of
+ * its family or variant reach, or that of computing the addresses of its elements. */
+#include <math.h>
+#include <stddef.h>
+
+#include "programs/step_time/work_internal.h"
+
+/* The properties of a family. The share is a member of the constants. */
+typedef struct family {
+    const char *name;
+    size_t share;            /* offset in tide_time_constants */
+    bool computes_addresses; /* its threads compute an address for each element */
+    tide_time_basis basis;
+} family;
+
+#define SHARE(member) offsetof(tide_time_constants, member)
+
+static const family FAMILIES[TIDE_RUN_N_FAMILIES] = {
+    [TIDE_RUN_OTHER] = {"unknown", SHARE(strided_share), false, TIDE_TIME_GUESSED},
+    [TIDE_RUN_VECTORISED] = {"elementwise", SHARE(vectorised_share), false, TIDE_TIME_COMPARED},
+    [TIDE_RUN_CASTING] = {"elementwise, casts", SHARE(casting_share), true, TIDE_TIME_COMPARED},
+    [TIDE_RUN_STRIDED] = {"elementwise, strided", SHARE(strided_share), true, TIDE_TIME_COMPARED},
+    [TIDE_RUN_REDUCTION] = {"reduction", SHARE(reduction_share), false, TIDE_TIME_COMPARED},
+    [TIDE_RUN_SOFTMAX] = {"softmax", SHARE(reduction_share), false, TIDE_TIME_UNCOMPARED},
+    [TIDE_RUN_NORM] = {"norm", SHARE(reduction_share), false, TIDE_TIME_UNCOMPARED},
+    [TIDE_RUN_LOSS] = {"loss", SHARE(reduction_share), false, TIDE_TIME_UNCOMPARED},
+    [TIDE_RUN_DROPOUT] = {"dropout", SHARE(casting_share), false, TIDE_TIME_UNCOMPARED},
+    [TIDE_RUN_GATHER_ROWS] = {"gather", SHARE(strided_share), true, TIDE_TIME_UNCOMPARED},
+    [TIDE_RUN_SCATTER_ROWS] = {"scatter", SHARE(strided_share), true, TIDE_TIME_UNCOMPARED},
+    [TIDE_RUN_MULTI_TENSOR] = {"multi-tensor", SHARE(vectorised_share), false,
+                               TIDE_TIME_UNCOMPARED},
+    [TIDE_RUN_SORT] = {"sort", SHARE(strided_share), false, TIDE_TIME_UNCOMPARED},
+    [TIDE_RUN_SCAN] = {"scan", SHARE(reduction_share), false, TIDE_TIME_UNCOMPARED},
+    [TIDE_RUN_GENERATED] = {"Triton", SHARE(vectorised_share), false, TIDE_TIME_UNCOMPARED},
+    [TIDE_RUN_LIBRARY] = {"library", SHARE(reduction_share), false, TIDE_TIME_GUESSED},
+    [TIDE_RUN_OWN] = {"tidemark elements", SHARE(vectorised_share), false, TIDE_TIME_UNCOMPARED},
+    [TIDE_RUN_ATTENTION_PARTS] = {"attention, parts", SHARE(reduction_share), false,
+                                  TIDE_TIME_UNCOMPARED},
+    [TIDE_RUN_DEPTHWISE] = {"depthwise convolution", SHARE(strided_share), true,
+                            TIDE_TIME_UNCOMPARED},
+    [TIDE_RUN_OWN_ROWS] = {"tidemark rows", SHARE(reduction_share), false, TIDE_TIME_UNCOMPARED},
+    [TIDE_RUN_FOURIER] = {"Fourier transform", SHARE(strided_share), false, TIDE_TIME_UNCOMPARED},
+};
+
+const char *tide_time_family_name(tide_run_family which) {
+    return (size_t)which < TIDE_RUN_N_FAMILIES ? FAMILIES[which].name : "?";
+}
+
+/* A variant replaces the share of its family. */
+typedef struct variant {
+    size_t share;
+    size_t row_us; /* offset of the time for a row; 0: none */
+    double again;  /* the factor of the bytes if rows are read again from memory; 0: they are not */
+    double blocks; /* of a multiprocessor at the same time, each with a row */
+} variant;
+
+/* A block of softmax reads its row three times, for the maximum, the sum and the result; with
+ * gradients, twice. A layer norm reads it twice. The later passes find the row in the L2 cache,
+ * unless the rows in work at the same time fill too much of it. */
+static const variant VARIANTS[TIDE_RUN_N_VARIANTS] = {
+    [TIDE_RUN_BY_WARP] = {SHARE(softmax_warp_share), 0, 0.0, 0.0},
+    [TIDE_RUN_BY_WARP_BACKWARD] = {SHARE(softmax_warp_share), 0, 0.0, 0.0},
+    [TIDE_RUN_BY_BLOCK_ONCE] = {SHARE(softmax_block_share), 0, 0.0, 0.0},
+    [TIDE_RUN_BY_BLOCK] = {SHARE(softmax_block_share), SHARE(softmax_row_us), 2.0, 2.0},
+    [TIDE_RUN_BY_BLOCK_BACKWARD] = {SHARE(softmax_backward_share), SHARE(softmax_backward_row_us),
+                                    5.0 / 3.0, 2.0},
+    [TIDE_RUN_LAYER] = {SHARE(layer_share), SHARE(layer_row_us), 3.0 / 2.0, 16.0},
+    [TIDE_RUN_LAYER_BACKWARD] = {SHARE(layer_backward_share), SHARE(layer_backward_row_us),
+                                 5.0 / 3.0, 16.0},
+    [TIDE_RUN_LAYER_PARAMETERS] = {SHARE(layer_parameters_share), 0, 0.0, 0.0},
+    [TIDE_RUN_GROUPS] = {SHARE(groups_share), 0, 0.0, 0.0},
+    [TIDE_RUN_GROUPS_APPLIED] = {SHARE(strided_share), 0, 0.0, 0.0},
+    [TIDE_RUN_COLUMNS] = {SHARE(columns_share), 0, 0.0, 0.0},
+    [TIDE_RUN_SEGMENTS] = {SHARE(segments_share), 0, 0.0, 0.0},
+    [TIDE_RUN_SINGLE_ELEMENTS] = {SHARE(single_share), 0, 0.0, 0.0},
+    [TIDE_RUN_INDEXED_ROWS] = {SHARE(strided_share), 0, 0.0, 0.0},
+    [TIDE_RUN_PARTIAL_SUMS] = {SHARE(partial_sums_share), 0, 0.0, 0.0},
+};
+/* Rows in work that fill more of the L2 cache than this are read again from memory. */
+#define CACHED_SHARE 0.5
+#define VALUE_BYTES 4.0 /* of a value that is kept for a later pass */
+/* A gather or scatter of single elements whose neighbours share a sector moves a value of 4 bytes
+ * twice, an index of 8, and a fourth more. */
+#define NEAR_BYTES 20.0
+
+static double member(const tide_time_constants *constants, size_t offset) {
+    return *(const double *)(const void *)((const char *)constants + offset);
+}
+
+/* With the bytes of passes that do not find their data in the cache. */
+static double bytes_of(const tide_time_card *card, const tide_run_launch *row) {
+    const variant *of = &VARIANTS[row->k];
+    double bytes = (double)row->bytes;
+    if (row->k == TIDE_RUN_SINGLE_ELEMENTS) {
+        return fmin(bytes, NEAR_BYTES * (double)row->elements);
+    }
+    double in_work = card->n_multiprocessors * of->blocks * VALUE_BYTES * row->n;
+    bool is_read_again = of->again > 0.0 && in_work > CACHED_SHARE * card->cache_bytes;
+    return is_read_again ? bytes * of->again : bytes;
+}
+
+/* Cycles of a multiprocessor for the addresses of an element; 0: they are hidden. */
+static double cycles_of(const tide_time_constants *constants, const tide_run_launch *row) {
+    if (!FAMILIES[row->family].computes_addresses || row->k == TIDE_RUN_SINGLE_ELEMENTS) {
+        return 0.0;
+    }
+    if (row->k == TIDE_RUN_INDEXED_ROWS) {
+        return constants->indexed_rows_cycles;
+    }
+    bool is_group = row->k == TIDE_RUN_GROUPS_APPLIED;
+    size_t which = is_group ? (row->count <= 4 ? 2 : 3) : (row->count <= 2 ? 0 : 1);
+    double cycles = constants->strided_cycles[which];
+    bool is_known = row->family == TIDE_RUN_STRIDED && row->count > 0 && cycles > 0.0;
+    return is_known ? cycles : 1.0 / constants->issue_rate;
+}
+
+tide_work_time tide_time_kernel_work(const tide_time_constants *constants,
+                                     const tide_time_card *card, const tide_run_launch *row) {
+    const family *of = &FAMILIES[row->family];
+    const variant *how = &VARIANTS[row->k];
+    double share = member(constants, row->k != TIDE_RUN_NO_VARIANT ? how->share : of->share);
+    double memory = tide_time_memory_us(constants, card, bytes_of(card, row), share);
+    double cycles = cycles_of(constants, row);
+    double issue = cycles > 0.0 ? (double)row->elements * cycles /
+                                      (card->n_multiprocessors * card->clock_hz * 1e-6)
+                                : 0.0;
+    double rows =
+        how->row_us != 0 ? member(constants, how->row_us) * row->m / card->n_multiprocessors : 0.0;
+    double work = fmax(memory, issue) + rows;
+    tide_work_time time = {.us = constants->kernel_us + work, .basis = of->basis};
+    time.bound = constants->kernel_us > work ? TIDE_TIME_BY_LAUNCH
+                 : issue > memory            ? TIDE_TIME_BY_ADDRESSES
+                                             : TIDE_TIME_BY_MEMORY;
+    if ((row->flags & TIDE_RUN_GUESSED) != 0) {
+        time.basis = TIDE_TIME_GUESSED;
+    } else if ((row->flags & TIDE_RUN_ESTIMATED) != 0 && time.basis == TIDE_TIME_COMPARED) {
+        time.basis = TIDE_TIME_UNCOMPARED;
+    }
+    return time;
+}
