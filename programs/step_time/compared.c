@@ -9,8 +9,8 @@
 
 enum { SMALL = 0, LARGE = 1, N_SIZES = 2 };
 
-/* Of kernels, by family and size, from times of which a fifth was left out of the fit in turn. Casts,
- * reductions and copies take the most time of no published function: their figures are of an
+/* Of kernels, by family and size, from times of which a fifth was left out of the fit in turn.
+ * Casts, reductions and copies take the most time of no published function: their figures are of an
  * earlier comparison, of functions that contain them. The intervals of strided small kernels, of
  * scatters and of sorts are widened by hand, because 3 or 4 times determine none. No comparisons:
  * never compared. */
