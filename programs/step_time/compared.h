@@ -1,9 +1,9 @@
 /* compared.h - how well forecasts of kernels agree with published times, by family.
  *
- * Each figure is of times that the constants were not fitted to: each source, and each card of a
- * source with several, is left out of the fit in turn (tests/step_time/). An interval holds the
- * measured time divided by the forecast in 80 of 100 comparisons. docs/internals/time-model.md has
- * the data.
+ * Figures are of times that the constants were not fitted to: a fifth of the configurations is left
+ * out of the fit in turn (tests/step_time/). Those of casts, reductions, copies and kernels that
+ * were never compared are of an earlier comparison. An interval holds the measured time divided by
+ * the forecast in 80 of 100 comparisons. docs/internals/time-model.md has the data.
  */
 #ifndef TIDE_STEP_TIME_COMPARED_H
 #define TIDE_STEP_TIME_COMPARED_H
