@@ -75,3 +75,22 @@ const tide_card *tide_card_find(const char *name) {
 size_t tide_card_workspace_bytes(int compute_capability) {
     return compute_capability == 90 ? WORKSPACE_HOPPER : WORKSPACE_OTHERS;
 }
+
+static int distance(const tide_card *a, const tide_card *b) {
+    int difference = a->board.n_multiprocessors - b->board.n_multiprocessors;
+    return difference < 0 ? -difference : difference;
+}
+
+const tide_card *tide_card_with_like_context(const tide_card *card) {
+    const tide_card *best = NULL;
+    size_t n = 0;
+    const tide_card *all = tide_cards(&n);
+    for (size_t i = 0; i < n && card->context_bytes < 0; i++) {
+        bool is_like =
+            all[i].context_bytes >= 0 && all[i].compute_capability == card->compute_capability;
+        if (is_like && (best == NULL || distance(&all[i], card) < distance(best, card))) {
+            best = &all[i];
+        }
+    }
+    return best;
+}

@@ -66,6 +66,16 @@ const tide_card *tide_card_find(const char *name);
  */
 bool tide_card_is_begun(const tide_card *card, const char *written);
 
+/* The context of a card that was not measured may be this large: of 23 published boundaries on an
+ * RTX 3090 (the largest batch that fits), programs that left 1,082 and 1,471 MiB without it failed,
+ * and one that left 1,014 MiB fitted. Less than this left is no safe answer. */
+#define TIDE_CONTEXT_MARGIN_BYTES (INT64_C(1536) << 20)
+
+/* An estimate of the context of a card that was not measured: that of the measured card of its
+ * compute capability whose number of multiprocessors is nearest. NULL: there is none, or the card
+ * itself was measured. */
+const tide_card *tide_card_with_like_context(const tide_card *card);
+
 /* The workspace that cuBLAS gets from the cache on a card of that compute capability (90 for 9.0),
  * the same as in PyTorch: 32 MiB on 9.0, 8,519,680 bytes on all others. */
 size_t tide_card_workspace_bytes(int compute_capability);

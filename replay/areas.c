@@ -170,7 +170,8 @@ static tide_status add_rows(tide_snapshot *snapshot, tide_replay *const runs[3],
                                         .allocated_most_bytes = most->peak_allocated_bytes,
                                         .reserved_none_bytes = none->peak_reserved_bytes,
                                         .reserved_likely_bytes = likely->peak_reserved_bytes,
-                                        .reserved_most_bytes = most->peak_reserved_bytes};
+                                        .reserved_most_bytes = most->peak_reserved_bytes,
+                                        .is_most_refused = most->n_ooms > likely->n_ooms};
         add_sizes(snapshot, &row);
         /* Only a replay that reproduces the recording says what another one would do. */
         bool is_same = likely->peak_reserved_bytes == recorded[i].peak_reserved_bytes &&

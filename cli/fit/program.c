@@ -141,6 +141,49 @@ static void say_next(const card_search *at, const char *name, tide_report *repor
                                  at->answer.next_value, why);
 }
 
+/* "near the limit", and the largest value that leaves what is not measured. */
+static void say_safe(const card_search *at, tide_report *report) {
+    const tide_program_fit_answer *answer = &at->answer;
+    const char *card = at->grid->cards[at->card];
+    const char *name = at->grid->sets[0].name;
+    if (answer->result.program.is_near != 1) {
+        return;
+    }
+    if (answer->has_safe) {
+        tide_report_say(report, "near",
+                        "%s: %s %" PRIu64 " is near the limit: what is not measured (the card's "
+                        "context, and the largest work areas of cuDNN) may take more than is left; "
+                        "with that margin, %s %" PRIu64 " fits, which leaves %s",
+                        card, name, answer->value, name, answer->safe_value,
+                        tide_report_bytes(report, answer->safe_result.program.margin_bytes));
+    } else {
+        tide_report_say(report, "near",
+                        "%s: %s %" PRIu64 " is near the limit: what is not measured (the card's "
+                        "context, and the largest work areas of cuDNN) may take more than is left; "
+                        "no value fits with that margin",
+                        card, name, answer->value);
+    }
+}
+
+/* Calls whose memory is not exact, and retries. */
+static void say_costs(const char *card, const tide_run_result *result, tide_report *report) {
+    if (result->program.n_inexact > 0) {
+        tide_report_say(report, "inexact",
+                        "%s: %" PRId64 " %s not known exactly, or refused: tidemark run with the "
+                        "same command names them",
+                        card, result->program.n_inexact,
+                        tide_plural((uint64_t)result->program.n_inexact, "call's memory is",
+                                    "calls' memory is"));
+    }
+    if (result->memory.n_retries > 0) {
+        tide_report_say(report, "retries",
+                        "%s: PyTorch has to free all that its cache holds %" PRId64
+                        " %s, and allocates it again, which costs time",
+                        card, result->memory.n_retries,
+                        tide_plural((uint64_t)result->memory.n_retries, "time", "times"));
+    }
+}
+
 static void say_card(const card_search *at, tide_report *report) {
     const tide_program_fit_answer *answer = &at->answer;
     const tide_run_result *result = &answer->result;
@@ -158,13 +201,16 @@ static void say_card(const card_search *at, tide_report *report) {
                         runs);
         return;
     }
-    tide_report_say(report, "answer",
-                    "%s: %s %" PRIu64 " fits%s: %s allocated and %s reserved at most, which leaves "
-                    "%s%s; %s",
-                    card, name, answer->value, tide_fit_condition(&result->program, report),
-                    tide_report_bytes(report, result->memory.allocated_peak_bytes),
-                    tide_report_bytes(report, result->memory.reserved_peak_bytes),
-                    tide_report_bytes(report, result->program.margin_bytes), next, runs);
+    tide_report_say(
+        report, "answer",
+        "%s: %s %" PRIu64 " fits%s%s: %s allocated and %s reserved at most, which leaves "
+        "%s%s; %s",
+        card, name, answer->value, result->program.is_near == 1 ? ", near the limit" : "",
+        tide_fit_condition(&result->program, report),
+        tide_report_bytes(report, result->memory.allocated_peak_bytes),
+        tide_report_bytes(report, result->memory.reserved_peak_bytes),
+        tide_report_bytes(report, result->program.margin_bytes), next, runs);
+    say_safe(at, report);
     if (result->program.step_ms >= 0.0) {
         tide_report_say(report, "time", "%s: a step is forecast to take %s then", card,
                         step_words(&result->program, words));
@@ -183,26 +229,16 @@ static void say_card(const card_search *at, tide_report *report) {
                         tide_report_bytes(report, result->program.growing_bytes));
     }
     tide_fit_say_assumed(card, &result->program, report);
-    if (result->program.n_inexact > 0) {
-        tide_report_say(report, "inexact",
-                        "%s: %" PRId64 " %s not known exactly, or refused: tidemark run with the "
-                        "same command names them",
-                        card, result->program.n_inexact,
-                        tide_plural((uint64_t)result->program.n_inexact, "call's memory is",
-                                    "calls' memory is"));
-    }
-    if (result->memory.n_retries > 0) {
-        tide_report_say(report, "retries",
-                        "%s: PyTorch has to free all that its cache holds %" PRId64
-                        " %s, and allocates it again, which costs time",
-                        card, result->memory.n_retries,
-                        tide_plural((uint64_t)result->memory.n_retries, "time", "times"));
-    }
+    say_costs(card, result, report);
 }
 
 /* Counts of a run that was not made are below 0. */
 static tide_cell as_known_count(int64_t count) {
     return count >= 0 ? tide_as_count(count) : tide_as_none();
+}
+
+static const char *fits_word(const tide_program_fit_answer *answer) {
+    return !answer->fits ? "no" : answer->result.program.is_near == 1 ? "near" : "yes";
 }
 
 static void add_row(const card_search *at, tide_table *table) {
@@ -216,7 +252,8 @@ static void add_row(const card_search *at, tide_table *table) {
              answer->has_next ? tide_as_count((int64_t)answer->next_value) : tide_as_none(),
              as_known_count(result->program.n_steps), tide_as_ms(result->program.step_ms),
              as_known_count(result->program.n_inexact), tide_as_bytes(result->host_peak_bytes),
-             tide_as_count((int64_t)answer->n_runs));
+             tide_as_count((int64_t)answer->n_runs), tide_as_text(fits_word(answer)),
+             answer->has_safe ? tide_as_count((int64_t)answer->safe_value) : tide_as_none());
 }
 
 static void add_figures(const card_search *first, tide_report *report) {
@@ -225,6 +262,9 @@ static void add_figures(const card_search *first, tide_report *report) {
     tide_report_figure_count(report, "largest", answer->fits ? (int64_t)answer->value : 0);
     tide_report_figure_count(report, "next", answer->has_next ? (int64_t)answer->next_value : -1);
     tide_report_figure_count(report, "runs", (int64_t)answer->n_runs);
+    tide_report_figure_text(report, "fits", fits_word(answer));
+    tide_report_figure_count(report, "largest_with_margin",
+                             answer->has_safe ? (int64_t)answer->safe_value : 0);
     if (answer->fits) {
         const tide_run_memory *memory = &answer->result.memory;
         tide_report_figure_bytes(report, "allocated_peak_bytes", memory->allocated_peak_bytes);
@@ -260,7 +300,8 @@ static tide_status print(const card_search *cards, size_t n_cards, tide_format f
         TIDE_NUMBER("next", "next"), TIDE_NUMBER("steps_done", "steps"),
         TIDE_NUMBER("forecast_step_ms", "step, forecast"),
         TIDE_NUMBER("inexact_calls", "inexact calls"), TIDE_NUMBER("host_peak_bytes", "host peak"),
-        TIDE_NUMBER("runs", "runs"));
+        TIDE_NUMBER("runs", "runs"), TIDE_TEXT("fits", "fits"),
+        TIDE_NUMBER("largest_with_margin", "with margin"));
     for (size_t i = 0; i < n_cards; i++) {
         add_row(&cards[i], table);
     }

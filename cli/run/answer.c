@@ -175,19 +175,16 @@ static bool shares_host(const tide_run_answer *of, tide_run_place at) {
            card.shares_host;
 }
 
-/* Explains the margin if the host shares it, and if the size of the context was never measured. */
+/* Explains the margin if the host shares it, and what of it was never measured. */
 static void add_margin(const tide_run_answer *of, tide_run_place at, tide_text *to) {
-    tide_card card;
     char host[TIDE_BYTES_TEXT];
     if (shares_host(of, at)) {
         tide_text_add(to, " for the host, of which the program used %s here%s",
                       tide_bytes_format(of->launch->host_peak_bytes, host),
                       tide_run_is_job(of) ? " in its largest process" : "");
     }
-    if (of->config->cards != NULL &&
-        (!tide_launch_card(of->config->cards, at.device, &card) || card.context_bytes < 0)) {
-        tide_text_add(to, ", less what the CUDA context and libraries take, which is not measured "
-                          "for this card");
+    if (of->config->cards != NULL) {
+        tide_run_add_unmeasured(of, at, to);
     }
 }
 
@@ -233,6 +230,9 @@ static void add_verdict(const tide_run_answer *of, tide_run_place at, tide_text 
     add_card(of, at, to);
     add_limit(of, to);
     tide_run_add_ranks(of, at, to);
+    if (!has_failed && tide_run_is_near(of, at)) {
+        tide_text_add(to, ", near the limit");
+    }
     if (!has_failed) {
         tide_run_add_assumed_limit(of, to);
     }

@@ -118,10 +118,13 @@ TIDE_NODISCARD tide_status tide_run_add_time(const tide_run_answer *of, size_t p
 /* Keeps the launch logs under the name of --launch-log. */
 TIDE_NODISCARD tide_status tide_run_keep_launches(const tide_run_answer *of, tide_error *error);
 
-/* areas.c. On a virtual card: the peaks of a process without work areas of cuDNN, with the likely
- * and with the largest ones, in its snapshot. */
-TIDE_NODISCARD tide_status tide_run_add_areas(const tide_run_answer *of, size_t process,
-                                              tide_snapshot *snapshot, tide_error *error);
+/* near.c. Whether the program leaves less of the card than what is not measured: its context, and
+ * the largest work areas of cuDNN beyond the likely ones. False without an account of the card. */
+bool tide_run_is_near(const tide_run_answer *of, tide_run_place at);
+/* The bytes by which the largest work areas raise the reserved peak. */
+int64_t tide_run_area_margin(const tide_run_answer *of, tide_run_place at);
+/* Appends what of the remaining bytes is not measured, with an estimate; nothing if all is. */
+void tide_run_add_unmeasured(const tide_run_answer *of, tide_run_place at, tide_text *to);
 
 /* clock.c. Checks --clock against the device. */
 TIDE_NODISCARD tide_status tide_run_check_clock(const tide_run_command_options *options,
@@ -288,6 +291,7 @@ typedef struct tide_run_figures {
     uint64_t n_steps; /* of the fullest process */
     char growth[TIDE_RUN_GROWTH_BYTES]; /* "by 6.00 MiB a step at ..."; "": none, or unknown */
     tide_run_nccl_use nccl;             /* the peak of NCCL's buffers on the fullest card */
+    int64_t area_bytes;        /* by which the largest work areas raise its reserved peak */
     int64_t assumed_bytes;     /* that all rows of assumed values may take more, in a process */
     bool has_failed;           /* the program ended by a signal or with another status than 0 */
     int64_t n_failed_requests; /* of all processes */

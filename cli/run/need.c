@@ -7,9 +7,11 @@
 #include "common/text/plural.h"
 #include "common/text/text.h"
 
-/* The bytes of a card that a program may use. */
+/* The bytes of a card that a program may use for certain: a context that is not measured counts
+ * with its margin. */
 static int64_t usable_bytes(const tide_card *card) {
-    return card->total_bytes - (card->context_bytes > 0 ? card->context_bytes : 0);
+    return card->total_bytes -
+           (card->context_bytes >= 0 ? card->context_bytes : TIDE_CONTEXT_MARGIN_BYTES);
 }
 
 static const tide_card *smallest_card(int64_t n_bytes) {
@@ -77,15 +79,25 @@ static void add_nccl(const tide_run_command_options *options, const tide_run_fig
     }
 }
 
+/* ", and up to 14.00 MiB more for the largest work areas of cuDNN" */
+static void add_areas(const tide_run_figures *figures, tide_text *to) {
+    char bytes[TIDE_BYTES_TEXT];
+    if (figures->area_bytes > 0) {
+        tide_text_add(to, ", and up to %s more for the largest work areas of cuDNN",
+                      tide_bytes_format(figures->area_bytes, bytes));
+    }
+}
+
 void tide_run_tell_need(const tide_run_command_options *options, const tide_run_figures *figures) {
     char allocated[TIDE_BYTES_TEXT];
     char reserved[TIDE_BYTES_TEXT];
     char steps[64];
     char more[256] = "";
     tide_text text = tide_text_in(more, sizeof(more));
-    char nccl[256] = "";
+    char nccl[512] = "";
+    const char *margin = "";
     tide_text nccl_text = tide_text_in(nccl, sizeof(nccl));
-    int64_t needed_bytes = figures->reserved_bytes + nccl_bytes(figures);
+    int64_t needed_bytes = figures->reserved_bytes + nccl_bytes(figures) + figures->area_bytes;
     const tide_card *card = smallest_card(needed_bytes);
     if (figures->n_processes == 0) {
         return;
@@ -93,6 +105,7 @@ void tide_run_tell_need(const tide_run_command_options *options, const tide_run_
     (void)tide_bytes_format(figures->allocated_bytes, allocated);
     (void)tide_bytes_format(figures->reserved_bytes, reserved);
     add_nccl(options, figures, &nccl_text);
+    add_areas(figures, &nccl_text);
     if (figures->growth[0] != '\0') {
         tide_cli_note(TIDE_COMMAND_RUN,
                       "on a card without a limit it needs %s allocated and %s reserved%s for %llu "
@@ -101,11 +114,14 @@ void tide_run_tell_need(const tide_run_command_options *options, const tide_run_
                       figures->growth);
         return;
     }
+    if (card != NULL && card->context_bytes < 0) {
+        margin = " (with 1.50 GiB for its context, which is not measured)";
+    }
     add_assumed(card, needed_bytes, figures->assumed_bytes, &text);
     tide_cli_note(TIDE_COMMAND_RUN,
-                  "on a card without a limit it needs %s allocated and %s reserved%s%s: %s%s%s",
+                  "on a card without a limit it needs %s allocated and %s reserved%s%s: %s%s%s%s",
                   allocated, reserved, nccl, for_steps(options, steps, sizeof(steps)),
                   card != NULL ? "the smallest card that has it is "
                                : "no card of the table has it",
-                  card != NULL ? card->spec : "", more);
+                  card != NULL ? card->spec : "", margin, more);
 }

@@ -7,6 +7,7 @@
 #include "common/hostmem.h"
 #include "programs/launch/document/document.h"
 #include "programs/launch/left/peaks.h"
+#include "programs/runs/work_areas.h"
 #include "snapshot/explain/words/growth_words.h"
 
 /* Makes the snapshot of a process, and saves it if there are names for files. */
@@ -19,13 +20,15 @@ static tide_status save_process(const tide_run_answer *of, size_t i, tide_run_sa
     }
     TIDE_TRY(tide_launch_document(ret->left, of->list, of->config, &ret->snapshot, error));
     TIDE_TRY(tide_summary_create(ret->snapshot, &ret->summary, error));
+    if (of->config->cards != NULL && (of->files != NULL || of->options->wants_need)) {
+        TIDE_TRY(tide_run_add_work_areas(ret->left, ret->summary, ret->snapshot, error));
+    }
     if (of->files == NULL) {
         return TIDE_OK;
     }
     if (!is_compared) {
         TIDE_TRY(tide_run_set_end(of, i, ret->snapshot));
     }
-    TIDE_TRY(tide_run_add_areas(of, i, ret->snapshot, error));
     TIDE_TRY(tide_run_add_time(of, i, ret->snapshot));
     TIDE_TRY(tide_run_name_process(of->files, of->list, i, ret->path, error));
     return tide_snapshot_save(ret->snapshot, ret->path, error);
@@ -101,6 +104,7 @@ static tide_run_figures figures_of(const tide_run_answer *of) {
         tide_run_place at_most = {0, 0};
         figures.allocated_bytes = tide_run_allocated_peak(of, at);
         figures.reserved_bytes = tide_run_reserved_peak(of, at);
+        figures.area_bytes = tide_run_area_margin(of, at);
         figures.nccl = tide_run_nccl_of(of, at);
         figures.fits = figures.fits && tide_run_most_nccl(of, &at_most).missing_bytes == 0;
         figures.assumed_bytes = tide_run_assumed_bytes(of);

@@ -8,6 +8,7 @@
 #include "cli/sweep/internal.h"
 #include "cli/time_runs.h"
 #include "common/text/plural.h"
+#include "common/text/text.h"
 #include "programs/runs/program.h"
 
 #define KIND "program"
@@ -349,6 +350,29 @@ static void say_assumed(const tide_sweep *sweep, tide_report *report) {
     }
 }
 
+enum { MOST_NEAR = 4, NAMES_BYTES = 512 };
+
+/* Cells that fit, and leave less than what is not measured. */
+static void say_near(const tide_sweep *sweep, tide_report *report) {
+    char names[NAMES_BYTES];
+    tide_text text = tide_text_in(names, sizeof(names));
+    int64_t n = 0;
+    for (size_t i = 0; i < sweep->n_cells; i++) {
+        const tide_sweep_row *row = sweep->rows[i];
+        if (row != NULL && row->result.outcome == TIDE_OUTCOME_COMPLETED &&
+            row->result.program.is_near == 1 && n++ < MOST_NEAR) {
+            tide_text_add_item(&text, ", ", "%s", row->name);
+        }
+    }
+    if (n > 0) {
+        tide_report_say(report, "near",
+                        "%" PRId64 " %s near the limit, with less left than what is not measured "
+                        "(the card's context, and the largest work areas of cuDNN): %s%s",
+                        n, tide_plural((uint64_t)n, "cell fits", "cells fit"), names,
+                        n > MOST_NEAR ? " and others" : "");
+    }
+}
+
 void tide_sweep_say_program(const tide_sweep *sweep, tide_report *report) {
     int64_t n_inexact = 0;
     say_command(sweep, report);
@@ -368,6 +392,7 @@ void tide_sweep_say_program(const tide_sweep *sweep, tide_report *report) {
                             tide_report_bytes(report, row->result.program.growing_bytes));
         }
     }
+    say_near(sweep, report);
     say_assumed(sweep, report);
     if (n_inexact > 0) {
         tide_report_say(report, "inexact",

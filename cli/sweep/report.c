@@ -23,6 +23,18 @@ static tide_cell outcome_cell(const source *from) {
     return tide_as_text(tide_outcome_name((int)from->row->result.outcome));
 }
 
+/* "near": less is left than what is not measured. */
+static tide_cell fits_cell(const source *from) {
+    const tide_run_result *result = &from->row->result;
+    if (result->outcome == TIDE_OUTCOME_OOM) {
+        return tide_as_text("no");
+    }
+    if (result->outcome != TIDE_OUTCOME_COMPLETED) {
+        return tide_as_none();
+    }
+    return tide_as_text(result->program.is_near == 1 ? "near" : "yes");
+}
+
 static tide_cell repeat_cell(const source *from) {
     return tide_as_words(from->repeat);
 }
@@ -108,6 +120,9 @@ static const struct {
     KNOWN("allocated_peak_bytes", "peak allocated", BYTES, memory.allocated_peak_bytes),
     KNOWN("reserved_peak_bytes", "peak reserved", BYTES, memory.reserved_peak_bytes),
     OF_COMMAND("margin_bytes", "left", BYTES, margin_bytes),
+    {{"fits", "fits", TIDE_FIELD_TEXT, 0}, USE_PROGRAMS, NULL, fits_cell, OF_PROGRAMS},
+    {FIELD("unmeasured_bytes", "not measured", BYTES, result.program.unmeasured_bytes),
+     USE_PROGRAMS, NULL, NULL, OF_PROGRAMS},
     OF_COMMAND("inexact_calls", "inexact calls", COUNT, n_inexact),
     KNOWN("spill_peak_bytes", "in the host's memory", BYTES, memory.spill_peak_bytes),
     KNOWN("device_used_bytes", "in use on device", BYTES, device_used_bytes),

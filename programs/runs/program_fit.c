@@ -24,9 +24,27 @@ typedef struct search {
     bool has_high;            /* it was run */
     point fitted[MAX_POINTS]; /* those that fitted, upwards; the last is `low` */
     size_t n_fitted;
-    uint64_t step; /* from low or high, if the guess is beyond it */
-    size_t n_slow; /* runs in a row that left more than half of the range */
+    uint64_t safe; /* the largest that fits with its margin; below `first`: none so far */
+    uint64_t near; /* the smallest that was near the limit; 0: none */
+    double safe_margin, near_margin; /* bytes that they left beyond what is not measured */
+    uint64_t step;                   /* from low or high, if the guess is beyond it */
+    size_t n_slow;                   /* runs in a row that left more than half of the range */
 } search;
+
+/* What a value that fits leaves. */
+static void note_margin(search *at, uint64_t n, const tide_run_result *result) {
+    double margin = (double)result->program.margin_bytes - (double)result->program.unmeasured_bytes;
+    if (result->program.is_near == 1) {
+        at->near_margin = at->near == 0 || n < at->near ? margin : at->near_margin;
+        at->near = at->near == 0 || n < at->near ? n : at->near;
+    } else if (!at->answer->has_safe || n > at->safe) {
+        at->safe = n;
+        at->safe_margin = margin;
+        at->answer->has_safe = true;
+        at->answer->safe_value = n * at->question->multiple_of;
+        at->answer->safe_result = *result;
+    }
+}
 
 static tide_status try_multiple(search *at, uint64_t n, bool *ret_fits) {
     uint64_t value = n * at->question->multiple_of;
@@ -44,6 +62,7 @@ static tide_status try_multiple(search *at, uint64_t n, bool *ret_fits) {
                    result.program.step_ms > at->question->most_step_ms;
     *ret_fits = is_completed && !is_slow;
     if (*ret_fits) {
+        note_margin(at, n, &result);
         at->answer->fits = true;
         at->answer->value = value;
         at->answer->result = result;
@@ -129,6 +148,39 @@ static tide_status narrow(search *at) {
     return TIDE_OK;
 }
 
+/* A value between the last with its margin and the first near the limit: interpolated in two of
+ * three steps, because the cache reserves in large pieces, and otherwise in the middle. */
+static uint64_t choose_safe(const search *at, size_t n_steps) {
+    uint64_t width = at->near - at->safe;
+    double share = 0.5;
+    if (n_steps % 3 != 2 && at->answer->has_safe && at->safe_margin > at->near_margin) {
+        share = at->safe_margin / (at->safe_margin - at->near_margin);
+    }
+    uint64_t more = share > 0.0 && share < 1.0 ? (uint64_t)(share * (double)width) : width / 2;
+    return at->safe + within(more, 1, width - 1);
+}
+
+static tide_status find_safe(search *at) {
+    for (size_t n_steps = 0; at->near > at->safe + 1; n_steps++) {
+        uint64_t n = choose_safe(at, n_steps);
+        uint64_t value = n * at->question->multiple_of;
+        tide_run_result result;
+        at->answer->n_runs++;
+        at->question->run(at->question->ctx, value, &result);
+        if (result.outcome == TIDE_OUTCOME_COMPLETED) {
+            note_margin(at, n, &result);
+        } else if (result.outcome == TIDE_OUTCOME_OOM) {
+            at->near = n; /* although a larger value fitted */
+        } else {
+            at->answer->next_value = value;
+            return tide_fail(at->error,
+                             result.status != TIDE_OK ? result.status : TIDE_DEVICE_FAILED,
+                             "%s: %s", tide_outcome_name((int)result.outcome), result.reason);
+        }
+    }
+    return TIDE_OK;
+}
+
 tide_status tide_program_fit_search(const tide_program_fit_question *question,
                                     tide_program_fit_answer *ret_answer, tide_error *error) {
     uint64_t unit = question->multiple_of > 0 ? question->multiple_of : 1;
@@ -139,11 +191,13 @@ tide_status tide_program_fit_search(const tide_program_fit_question *question,
                  .error = error,
                  .low = first,
                  .high = last + 1,
+                 .safe = first > 0 ? first - 1 : 0,
                  .step = 1};
     bool fits = false;
     *ret_answer = (tide_program_fit_answer){.fits = false};
     tide_run_result_init(&ret_answer->result);
     tide_run_result_init(&ret_answer->next_result);
+    tide_run_result_init(&ret_answer->safe_result);
     if (question->multiple_of == 0 || first > last) {
         return tide_fail(error, TIDE_INVALID,
                          "no multiple of %" PRIu64 " is between %" PRIu64 " and %" PRIu64,
@@ -154,5 +208,6 @@ tide_status tide_program_fit_search(const tide_program_fit_question *question,
         return TIDE_OK;
     }
     move_up(&at, first);
-    return narrow(&at);
+    TIDE_TRY(narrow(&at));
+    return ret_answer->result.program.is_near == 1 ? find_safe(&at) : TIDE_OK;
 }

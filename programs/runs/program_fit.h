@@ -3,6 +3,7 @@
  * Each run takes seconds, so the search makes as few as possible: from the low end, it extrapolates
  * the bytes that a value costs from two runs, and bisects if that misleads. Its answer was run: the
  * value fits, and the next one does not. It assumes that a larger value never needs less memory.
+ * If the value is near the limit of the card, the largest one that is not is searched, too.
  */
 #ifndef TIDE_PROGRAMS_RUNS_PROGRAM_FIT_H
 #define TIDE_PROGRAMS_RUNS_PROGRAM_FIT_H
@@ -31,6 +32,11 @@ typedef struct tide_program_fit_answer {
     uint64_t next_value;    /* does not fit; after a failure: the value that failed */
     tide_run_result next_result;
     bool next_is_slow; /* it fits the memory, but takes too long */
+    /* The largest value that leaves what is not measured (tide_run_of_program.is_near): `value`
+     * itself unless that is near the limit. */
+    bool has_safe;
+    uint64_t safe_value;
+    tide_run_result safe_result;
     size_t n_runs;
 } tide_program_fit_answer;
 

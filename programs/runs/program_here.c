@@ -14,6 +14,7 @@
 #include "programs/launch/time.h"
 #include "programs/runs/program.h"
 #include "programs/runs/run_friend.h"
+#include "programs/runs/work_areas.h"
 #include "snapshot/explain/assumed.h"
 
 enum { ERROR_BYTES = 8192, FD_PATH_BYTES = 64 };
@@ -229,6 +230,9 @@ static tide_status read_process(program_run *run, size_t number, tide_error *err
         TIDE_TRY(tide_launch_document(process, &run->left, &run->launching, &snapshot, error));
         status = tide_summary_create(snapshot, &summary, error);
     }
+    if (status == TIDE_OK && snapshot != NULL) {
+        status = tide_run_add_work_areas(process, summary, snapshot, error);
+    }
     if (status == TIDE_OK) {
         status = save_process(run, number, snapshot, error);
     }
@@ -331,6 +335,18 @@ static void fail_by_signal(program_run *run) {
     run->result->signal_number = number;
 }
 
+/* Whether the fullest card has less left than what is not measured. */
+static void read_near(program_run *run) {
+    tide_card card;
+    tide_run_of_program *program = &run->result->program;
+    const tide_snapshot_work_areas *areas = tide_run_work_areas_of(run->snapshot, run->device);
+    const tide_card *known = tide_launch_card(run->cards, run->device, &card) ? &card : NULL;
+    program->unmeasured_bytes = tide_run_unmeasured_bytes(known, areas);
+    if (program->margin_bytes >= 0) {
+        program->is_near = tide_run_is_near_limit(known, areas, program->margin_bytes) ? 1 : 0;
+    }
+}
+
 static void judge(program_run *run) {
     tide_run_result *result = run->result;
     char line[TIDE_RUN_REASON_BYTES];
@@ -354,6 +370,7 @@ static void judge(program_run *run) {
     } else {
         result->outcome = TIDE_OUTCOME_COMPLETED;
         result->program.margin_bytes = margin_of(run);
+        read_near(run);
     }
 }
 

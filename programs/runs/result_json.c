@@ -71,6 +71,8 @@ static const tide_json_field FIELDS[] = {
                              n_skipped_steps),
     OF_PROGRAM("forecast_launches", n_launches),
     OF_PROGRAM("forecast_guessed_launches", n_guessed),
+    OF_PROGRAM("unmeasured_bytes", unmeasured_bytes),
+    OF_PROGRAM("near_limit", is_near),
 };
 
 enum { N_FIELDS = sizeof(FIELDS) / sizeof(FIELDS[0]) };

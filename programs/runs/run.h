@@ -140,12 +140,15 @@ typedef struct tide_run_assumed {
 
 /* The figures of a user's command; -1: unknown. */
 typedef struct tide_run_of_program {
-    int64_t n_steps;        /* steps of its optimizer */
-    int64_t growing_passes; /* of the loop whose memory grew; -1: none grew, or unknown */
-    int64_t growing_bytes;  /* growth of each pass; -1: as above */
-    int64_t margin_bytes;   /* bytes of the fullest card that no process ever used; only if
-                               completed */
-    int64_t n_inexact;      /* calls whose memory is not exactly known, and refused ones */
+    int64_t n_steps;          /* steps of its optimizer */
+    int64_t growing_passes;   /* of the loop whose memory grew; -1: none grew, or unknown */
+    int64_t growing_bytes;    /* growth of each pass; -1: as above */
+    int64_t margin_bytes;     /* bytes of the fullest card that no process ever used; only if
+                                 completed */
+    int64_t unmeasured_bytes; /* that it may need of this card beyond its measured ones; likewise */
+    int64_t is_near;          /* 1: it left less than that, or too little for the largest work
+                                 areas of cuDNN; otherwise 0; likewise */
+    int64_t n_inexact;        /* calls whose memory is not exactly known, and refused ones */
     tide_run_assumed assumed;
     /* The forecast of a step's time on the fullest card, in ms, and its range
      * (programs/step_time/). If too much is guessed, only step_low_ms is known. Our own model on a
@@ -160,8 +163,9 @@ typedef struct tide_run_of_program {
 #define TIDE_RUN_NO_PROGRAM                                                                        \
     {                                                                                              \
         .n_steps = -1, .growing_passes = -1, .growing_bytes = -1, .margin_bytes = -1,              \
-        .n_inexact = -1, .step_ms = -1.0, .step_low_ms = -1.0, .step_high_ms = -1.0,               \
-        .n_launches = -1, .n_guessed = -1, .step_bound = "", .assumed = TIDE_RUN_NO_ASSUMED        \
+        .unmeasured_bytes = -1, .is_near = -1, .n_inexact = -1, .step_ms = -1.0,                   \
+        .step_low_ms = -1.0, .step_high_ms = -1.0, .n_launches = -1, .n_guessed = -1,              \
+        .step_bound = "", .assumed = TIDE_RUN_NO_ASSUMED                                           \
     }
 
 /* Bytes and times are -1 if unknown. */

@@ -5,6 +5,7 @@
 #ifndef TIDE_SNAPSHOT_WORK_AREAS_H
 #define TIDE_SNAPSHOT_WORK_AREAS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -29,11 +30,12 @@ typedef struct tide_snapshot_work_areas {
     int64_t likely_bytes, most_bytes; /* the largest area of a call */
     int64_t allocated_none_bytes, allocated_likely_bytes, allocated_most_bytes; /* peaks */
     int64_t reserved_none_bytes, reserved_likely_bytes, reserved_most_bytes;
+    bool is_most_refused; /* not all of the largest areas found room: smaller ones replaced them */
 } tide_snapshot_work_areas;
 
 /* A row without figures. */
 #define TIDE_SNAPSHOT_NO_WORK_AREAS                                                                \
-    { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 }
+    { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, false }
 
 #ifdef __cplusplus
 }

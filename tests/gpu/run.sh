@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # run.sh ROOT [--seconds N] [PART...]: builds with the CUDA toolkit and runs everything that needs a GPU: tests (label gpu), profile
 # (2.7B and small in three precisions, and a table of their kernels), and compute-sanitizer's memcheck, racecheck and
-# initcheck over the kernels and one training step; all five unless parts are named. The part live needs a Python with PyTorch,
-# which TIDEMARK_PYTORCH_PYTHON names: the zoo's programs on the GPU and on the virtual card, compared event by event. After N
+# initcheck over the kernels and one training step; all five unless parts are named. If TIDEMARK_PYTORCH_PYTHON names a Python
+# with PyTorch, two parts come first: live, the zoo's programs on the GPU and on the virtual card, compared event by event, and
+# published, what published figures leave open (published.py). After N
 # seconds no further step begins. Writes ROOT/build/cuda/gpu-report.md and prints it. Exit status 1 if a step failed or could
 # not be run. Without a GPU it prints what it would do.
 set -u
@@ -27,7 +28,10 @@ On a machine with a GPU, a driver and the CUDA toolkit, ./dev gpu would
      every precision, out of memory
   3. profile 2.7B and small, context 512, in bf16-mixed, tf32 and fp32, and print which kernels took how long
   4. run compute-sanitizer (memcheck, racecheck, initcheck) over the tests of kernels and one training step
-  5. print a report and write it to build/cuda/gpu-report.md
+  5. if TIDEMARK_PYTORCH_PYTHON names a Python with PyTorch, first of all: run programs of the zoo on the GPU and on the virtual
+     card, event by event; and measure the card's context, cuDNN's work areas in CNNs, kernels of published times, and a start of
+     vLLM, beside the virtual card's answers
+  6. print a report and write it to build/cuda/gpu-report.md
 PLAN
 }
 
@@ -35,15 +39,15 @@ parts=()
 while [ $# -gt 0 ]; do
     case $1 in
     --seconds) deadline=$(($(date +%s) + ${2:?--seconds N})) && shift ;;
-    tests | profile | memcheck | racecheck | initcheck | live) parts+=("$1") ;;
+    tests | profile | memcheck | racecheck | initcheck | live | published) parts+=("$1") ;;
     *)
-        say "gpu: unknown part '$1': it is tests, profile, memcheck, racecheck, initcheck or live, or --seconds N"
+        say "gpu: unknown part '$1': it is tests, profile, memcheck, racecheck, initcheck, live or published, or --seconds N"
         exit 2
         ;;
     esac
     shift
 done
-[ ${#parts[@]} -gt 0 ] || parts=(tests profile memcheck racecheck initcheck)
+[ ${#parts[@]} -gt 0 ] || parts=(${TIDEMARK_PYTORCH_PYTHON:+live published} tests profile memcheck racecheck initcheck)
 
 if ! nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
     say "gpu: there is no GPU here: nvidia-smi shows none"
@@ -63,6 +67,11 @@ if [ "$failures" -eq 0 ]; then
         if [ "$part" = live ]; then
             step "live on the GPU and on the virtual card" python3 -B "$here/live.py" "$program" "${TIDEMARK_GPU_CARD:-h100-80}" \
                 "${TIDEMARK_PYTORCH_PYTHON:-python3}"
+            continue
+        fi
+        if [ "$part" = published ]; then
+            show "what published figures leave open" python3 -B "$here/published.py" "$program" "${TIDEMARK_GPU_CARD:-h100-80}" \
+                "${TIDEMARK_PYTORCH_PYTHON:-python3}" "$logs/published.jsonl"
             continue
         fi
         if [ "$part" != tests ]; then

@@ -44,7 +44,7 @@ knows() {
     programs/virtual_cuda) echo "common device programs/wire programs/step_time programs/virtual_cuda" ;;
     programs/step_time) echo "common device programs/wire programs/step_time" ;;
     programs/launch) echo "common device snapshot capture programs/wire programs/step_time programs/launch" ;;
-    programs/runs) echo "common device recorder allocator snapshot capture programs/wire programs/launch programs/step_time programs/runs" ;;
+    programs/runs) echo "common device recorder allocator snapshot capture replay programs/wire programs/launch programs/step_time programs/runs" ;;
     programs/scratch) echo "programs/scratch" ;;
     programs/live) echo "common device stack recorder programs/wire programs/live" ;;
     viewer) echo "common viewer" ;;

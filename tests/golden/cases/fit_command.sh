@@ -4,7 +4,7 @@ folder=$(dirname "$(readlink "$(command -v tidemark)")")/..
 [ -e "$folder/programs/libtidemark_scratch.so" ] || exit 77
 training=$golden/../support/fake_training.sh
 # What the script itself took of the host differs from run to run.
-run() { tidemark fit "$@" 2>&1 | sed -E 's/[0-9.]+ MiB( +[0-9]+)$/HOST\1/'; echo "exit ${PIPESTATUS[0]}"; }
+run() { tidemark fit "$@" 2>&1 | sed -E 's/[0-9.]+ MiB( +[0-9]+ +(yes|near|no) +[-0-9]+)$/HOST\1/'; echo "exit ${PIPESTATUS[0]}"; }
 run --device virtual:h100-80,virtual:a100-40 --vary batch=1..4096 -- "$training" --batch {batch} --ctx 100
 run --device virtual:h100-80 --memory-limit 2GiB --vary batch=1..64 --multiple-of 4 -- "$training" --batch {batch} --mib-per-token 50
 run --device virtual:h100-80 --memory-limit 2GiB --vary batch=1..4 -- "$training" --batch {batch}
@@ -18,6 +18,11 @@ run --device virtual:h100-80 --vary batch=1..9 -- "$training" --batch {batch} --
 run --device virtual:h100-80 --memory-limit 2GiB --vary batch=1..10 -- "$training" --batch {batch} --mask-mib 20 --masks 3 # together
 tidemark fit --device virtual:h100-80 --vary batch=1..1000 --format json -- "$training" --batch {batch} --ctx 100 --mask-mib 10 |
     jq -c '.figures.fits_with_all_rows, .tables.assumed.rows'
+# The context of this card is not measured: the largest value is near the limit, and the largest with a margin is named.
+run --device virtual:rtx3090-24 --memory-limit 20GiB --vary batch=1..4096 -- "$training" --batch {batch} --ctx 100
+run --device virtual:rtx3090-24 --memory-limit 2GiB --vary batch=1..2 -- "$training" --batch {batch} --ctx 500
+tidemark fit --device virtual:rtx3090-24 --memory-limit 20GiB --vary batch=1..4096 --format json -- "$training" --batch {batch} --ctx 100 |
+    jq -c '[.figures | .fits, .largest, .largest_with_margin], (.tables.fits.rows[] | [.fits, .largest_with_margin])'
 # Nothing fits: what no run told stays empty.
 run --device virtual:h100-80 --memory-limit 1GiB --vary batch=1..4 -- "$training" --batch {batch} --ctx 99999
 # A program that fails ends the search at once, with its own words. So does one that never used the card.

@@ -29,6 +29,10 @@ run --device virtual:h100-80 --set batch=8 --values zero --streams late --writes
 # Cells that would not fit with all rows of what the program assumed.
 run --device virtual:h100-80 --memory-limit 2GiB --set batch=1,8,10 -o assumed.jsonl -- "$training" --batch {batch} --mask-mib 40 | grep assumed
 tail -n 1 assumed.jsonl | jq -c '.result | with_entries(select(.key | startswith("assumed")))'
+# Cells that leave less than what is not measured of this card.
+run --device virtual:rtx3090-24 --memory-limit 2GiB --set batch=1,8,9,99 -o near.jsonl -- "$training" --batch {batch} --ctx 100 | grep near
+tidemark sweep --device virtual:rtx3090-24 --memory-limit 2GiB --set batch=1,8,9,99 -o near.jsonl --resume --format json -- \
+    "$training" --batch {batch} --ctx 100 2>/dev/null | jq -c '.tables.cells.rows[] | [.batch, .outcome, .fits, .unmeasured_bytes]'
 # The file ends as kill -9 would leave it: one cell is run.
 head -c -300 sweep.jsonl >cut.jsonl
 run "$@" --resume -o cut.jsonl -- "$training" --batch {batch} --ctx {ctx} | head -n 2

@@ -96,8 +96,10 @@ def quantise(model, chosen: dict, dtype, many: bool) -> None:
         value = torch.empty(empty.shape, dtype=dtype)
         if quantizer.check_quantized_param(model, value, name, {}):
             quantizer.create_quantized_param(model, value, name, device, {}, [])
-            if many:
-                module._parameters[leaf] = module._parameters[leaf].to("cpu")
+            if many:  # as from_pretrained for FSDP: the weight goes to the host (untouched pages here), its scales stay on the card
+                made = module._parameters[leaf]
+                host = torch.empty(made.shape, dtype=made.dtype)
+                module._parameters[leaf] = type(made)(host, requires_grad=False, **made.__dict__)
         else:
             module._parameters[leaf] = torch.nn.Parameter(value.to(kept))
     fill_buffers(model, kept)

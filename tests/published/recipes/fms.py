@@ -3,12 +3,12 @@ from recipe import Recipe
 from rows import Row
 
 SOURCE = "foundation-model-stack/fms-acceleration"
-# --no-deps: its frozen requirements, but for PyTorch 2.4.1 and bitsandbytes 0.43.3, which needs Triton 3.0.
-COMMON = ("--no-deps", "huggingface-hub==0.27.1", "safetensors==0.5.2", "bitsandbytes==0.45.5", "numpy==1.26.4", "pandas==2.2.3", "pytz",
+# --no-deps: its frozen requirements, but for PyTorch 2.4.1.
+COMMON = ("--no-deps", "huggingface-hub==0.27.1", "safetensors==0.5.2", "bitsandbytes==0.43.3", "numpy==1.26.4", "pandas==2.2.3", "pytz",
           "python-dateutil", "tzdata", "six", "psutil", "pyyaml", "packaging", "regex", "requests", "tqdm", "urllib3", "certifi",
           "charset-normalizer", "idna", "einops", "threadpoolctl", "fms-acceleration==0.6.1", "fms-acceleration-foak==0.6.0", "fms-acceleration-peft==0.4.0")
+EXPERTS = "which tokens each expert gets depends on values"
 CONTEXT = "nvidia-smi also counts 1.3 GiB of the driver and of code"
-REASONS = {"mem_nvidia_mem_reserved": CONTEXT}
 
 
 def word(row: Row, key: str) -> str:
@@ -46,12 +46,21 @@ class FineTuning(Recipe):
         return [*super().texts(), *(one.with_name(name) for one in super().texts() for name in ("flash_attn_of_torch.py", "fms_models.py"))]
 
     def same_program(self, row: Row):
-        if "bnb" in word(row, "framework_config"):
-            return "bitsandbytes 0.45.5 instead of 0.43.3"
-        return True
+        return EXPERTS if "Mixtral" in row.program else True
 
     def reason(self, row: Row, answer: dict) -> str:
-        return REASONS.get(row.what, "")
+        if row.what == "mem_nvidia_mem_reserved" and "failed" not in answer:
+            return CONTEXT if self.name == "fms" else ""
+        if row.what in ("train_tokens_per_second", "train_runtime"):
+            framework = word(row, "framework_config")
+            if framework != "none":
+                return "kernels of bitsandbytes, GPTQ and Triton are guessed"
+            return "the host of this machine" if word(row, "num_gpus") != "1" else ""
+        if "Mixtral" in row.program:
+            return EXPERTS
+        # The adapters' gradients are reduced one by one, and 2.8 holds the tensors of a collective until it is waited for: they are copied then.
+        ignored = word(row, "num_gpus") != "1" and "accelerated" in word(row, "framework_config") and "foak" in word(row, "framework_config")
+        return "probably PyTorch 2.8 instead of 2.4.1" if ignored else ""
 
 
 RECIPES = [

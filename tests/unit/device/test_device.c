@@ -429,6 +429,21 @@ static void every_failing_host_allocation_is_survived(void **state) {
     }
 }
 
+/* A context that was not measured is estimated by a card of the same compute capability, whose
+ * number of multiprocessors is nearest: 82 on an RTX 3090, 84 on an RTX A6000. */
+static void contexts_that_are_not_measured_are_estimated(void **state) {
+    (void)state;
+    const tide_card *like = tide_card_with_like_context(tide_card_find("rtx3090-24"));
+    assert_non_null(like);
+    assert_string_equal(like->name, "rtxa6000");
+    like = tide_card_with_like_context(tide_card_find("rtx4070"));
+    assert_non_null(like);
+    assert_int_equal(like->compute_capability, 89);
+    assert_true(like->context_bytes > 0 && like->context_bytes < TIDE_CONTEXT_MARGIN_BYTES);
+    assert_null(tide_card_with_like_context(tide_card_find("h100-80"))); /* measured */
+    assert_null(tide_card_with_like_context(tide_card_find("v100-16"))); /* no card of 7.0 is */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unknown_specs_are_refused_with_the_valid_ones),
@@ -448,6 +463,7 @@ int main(void) {
         cmocka_unit_test(events_tell_time_where_there_is_any),
         cmocka_unit_test(streams_are_distinct_and_only_known_ones_are_destroyed),
         cmocka_unit_test(every_failing_host_allocation_is_survived),
+        cmocka_unit_test(contexts_that_are_not_measured_are_estimated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,6 +82,7 @@ static void an_area_is_requested_in_its_own_place(void **state) {
     assert_int_equal(found.allocated_none_bytes, 70);
     assert_int_equal(found.allocated_likely_bytes, 70);
     assert_int_equal(found.allocated_most_bytes, 130);
+    assert_false(found.is_most_refused);
 }
 
 /* PyTorch takes another plan where it runs out of memory: an area that does not fit never makes a
@@ -93,6 +94,7 @@ static void an_area_never_takes_more_than_is_free(void **state) {
     const tide_snapshot_area_call calls[] = {call(4, 2, 40, 100)};
     tide_snapshot_work_areas found = areas_of(events, 6, calls, 1, 110);
     are(&found, 70, 70, 80);
+    assert_true(found.is_most_refused);
     found = areas_of(events, 6, calls, 1, 72);
     are(&found, 70, 70, 70);
 }

@@ -132,8 +132,13 @@ static void what_is_known_of_a_command_survives_as_json(void **state) {
     tide_run_result result;
     tide_run_result back;
     tide_run_result_init(&result);
-    result.program = (tide_run_of_program){
-        .n_steps = 3, .growing_passes = 2, .growing_bytes = 77, .margin_bytes = 5, .n_inexact = 1};
+    result.program = (tide_run_of_program){.n_steps = 3,
+                                           .growing_passes = 2,
+                                           .growing_bytes = 77,
+                                           .margin_bytes = 5,
+                                           .unmeasured_bytes = 9,
+                                           .is_near = 1,
+                                           .n_inexact = 1};
     result.program.assumed = (tide_run_assumed){.n_reads = 4,
                                                 .n_rows = 3,
                                                 .all_bytes = 99,
@@ -159,6 +164,7 @@ static void what_is_known_of_a_command_survives_as_json(void **state) {
 typedef struct world {
     uint64_t capacity, base, cost, piece;
     int64_t hidden;      /* invisible bytes that are missing on the card */
+    int64_t unmeasured;  /* bytes that must be left: else a value is near the limit */
     uint64_t fails_from; /* the program fails from that value on; 0: never */
     size_t n_runs, n_twice;
     bool was_run[5001];
@@ -183,6 +189,7 @@ static void run_in(void *ctx, uint64_t value, tide_run_result *ret) {
     ret->outcome = TIDE_OUTCOME_COMPLETED;
     ret->memory.reserved_peak_bytes = (int64_t)needed;
     ret->program.margin_bytes = (int64_t)(in->capacity - needed);
+    ret->program.is_near = ret->program.margin_bytes < in->unmeasured;
 }
 
 static tide_status search(world *in, uint64_t low, uint64_t high, uint64_t unit,
@@ -264,6 +271,38 @@ static void a_program_that_fails_ends_the_search(void **state) {
     assert_int_equal(in.n_runs, 1);
 }
 
+/* The largest value, and the largest that leaves what is not measured, which no search for the
+ * first needs to have run. */
+static void the_largest_with_its_margin_is_found(void **state) {
+    (void)state;
+    world in = {.capacity = 1000000, .base = 1200, .cost = 1000, .piece = 256, .unmeasured = 0};
+    tide_program_fit_answer answer;
+    assert_int_equal(search(&in, 1, 4096, 1, &answer, NULL), TIDE_OK);
+    assert_int_equal(answer.value, 998);
+    assert_true(answer.has_safe);
+    assert_int_equal(answer.safe_value, 998); /* nothing is unmeasured */
+    for (int64_t unmeasured = 500; unmeasured < 1000000; unmeasured += 49000) {
+        in.unmeasured = unmeasured;
+        in.n_twice = 0;
+        memset(in.was_run, 0, sizeof(in.was_run));
+        uint64_t expected = 0;
+        for (uint64_t n = 1; n <= 998; n++) {
+            uint64_t needed = (in.base + in.cost * n + 255) / 256 * 256;
+            expected = (int64_t)(in.capacity - needed) >= unmeasured ? n : expected;
+        }
+        assert_int_equal(search(&in, 1, 4096, 1, &answer, NULL), TIDE_OK);
+        assert_int_equal(answer.value, 998);
+        assert_int_equal(answer.result.program.is_near, expected < 998);
+        assert_true(answer.has_safe);
+        assert_int_equal(answer.safe_value, expected);
+        assert_int_equal(in.n_twice, 0);
+    }
+    in.unmeasured = 999999; /* more than any value leaves */
+    assert_int_equal(search(&in, 1, 4096, 1, &answer, NULL), TIDE_OK);
+    assert_true(answer.fits);
+    assert_false(answer.has_safe);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_declared_names_are_replaced),
@@ -274,6 +313,7 @@ int main(void) {
         cmocka_unit_test(a_command_survives_the_handover),
         cmocka_unit_test(what_is_known_of_a_command_survives_as_json),
         cmocka_unit_test(the_largest_is_found_in_few_runs),
+        cmocka_unit_test(the_largest_with_its_margin_is_found),
         cmocka_unit_test(the_ends_of_the_range_are_kept),
         cmocka_unit_test(a_program_that_fails_ends_the_search),
     };
