@@ -20,6 +20,8 @@ CASES = [
      "modded-nanogpt", ("virtual:h100-80x8", "--clock", "virtual", "--stacks", "none", "--world", "8", "--ranks", "0"), "2.11"),
     ("KellerJordan/modded-nanogpt", "records/a/b.txt", "", "8x H200", "last_step_avg_ms",
      "modded-nanogpt", ("virtual:h200x8", "--clock", "virtual", "--stacks", "none", "--world", "8", "--ranks", "0"), "2.8"),
+    ("pytorch/torchtune@1:README.md", "torchtune, Llama-3.2-3B (table: each row adds one technique)", "+packed", "1x A100 80GB", "peak active",
+     "torchtune-ladder", ("virtual:a100-80", "--clock", "virtual", "--stacks", "none"), "2.8"),
     ("facebookresearch/detectron2 MODEL_ZOO.md", "configs/a.yaml", "R50 1x", "V100-SXM2-16/32", "train memory", "absent", ("virtual:h100-80",), "2.14"),
 ]
 # Of the recipe "absent": source, card and the reason.

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import threading
+import warnings
 
 import torch
 import torch.nn.functional as functional
@@ -175,6 +176,17 @@ def compiled():
     print("compiled")
 
 
+def fake_tensors():
+    """What a compiler copies to learn a shape has no memory: no address is read."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    with warnings.catch_warnings(record=True) as warned, FakeTensorMode():
+        warnings.simplefilter("always")
+        turned = torch.empty_strided((4, 4), (1, 4), device="cuda")
+        turned.copy_(torch.empty(4, 4, device="cuda"))
+        assert turned.device.type == "cuda" and not warned, [str(one.message) for one in warned]
+    print("fake tensors")
+
+
 def engine():
     return values._state["engine"]
 
@@ -320,6 +332,7 @@ def main():
     memory_is_what_it_was(without)
     graphs()
     compiled()
+    fake_tensors()
     generation(sys.argv[3])
     same_values()
     typical()

@@ -60,13 +60,14 @@ def original(plan):
 
 
 def _of_card(kernel):
-    """At BackendSelect, operators of the CPU are let through, and those that a compiler looks at, which make nothing."""
+    """At BackendSelect, operators of the CPU are let through, and those that a compiler looks at, which make nothing: while a
+    fake tensor runs one for its shape alone, its mode is off and the key Meta is on."""
     if KEY == "CUDA":
         return kernel
     modes, mode_of = [torch._C._TorchDispatchModeKey.FAKE, torch._C._TorchDispatchModeKey.FUNCTIONAL], torch._C._get_dispatch_mode
 
     def of_card(keys, *args, **kwargs):
-        if keys.has(torch._C.DispatchKey.CUDA) and not any(map(mode_of, modes)):
+        if keys.has(torch._C.DispatchKey.CUDA) and not keys.has(torch._C.DispatchKey.Meta) and not any(map(mode_of, modes)):
             return kernel(keys, *args, **kwargs)
         return kernel.call(keys, *args, **kwargs)
 
