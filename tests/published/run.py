@@ -10,9 +10,11 @@ rows of each group. --write: the table, the page and the picture. TIDEMARK_PUBLI
 """
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -24,6 +26,7 @@ from judge import judge  # noqa: E402
 from recipe import PROGRAMS  # noqa: E402
 from recipes import all_recipes  # noqa: E402
 
+GRACE_SECONDS = 600  # tidemark writes its answer after the program has closed its output
 VERSIONS = {"2.6": "2.6.0", "2.8": "2.8.0", "2.11": "2.11.0", "2.14": "2.14.1"}
 
 
@@ -73,6 +76,14 @@ def answer_of(line: str):
     return None
 
 
+def end(program: subprocess.Popen) -> None:
+    """Ends a program that runs too long, or whose runner was ended; one that has ended stays as it is."""
+    try:
+        program.wait(1)
+    except subprocess.TimeoutExpired:
+        os.killpg(program.pid, signal.SIGTERM)
+
+
 def run_group(recipe, group: list, version: str, chosen, answers: Answers) -> str:
     """Runs a process for the rows and keeps each answer as it comes; returns the last line of its errors."""
     python = environment_of(recipe, version, chosen.caches)
@@ -88,16 +99,25 @@ def run_group(recipe, group: list, version: str, chosen, answers: Answers) -> st
         with open(scratch / "err", "wb") as err:
             program = subprocess.Popen(command, cwd=scratch, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err,
                                        text=True, errors="replace", start_new_session=True)
-            for line in program.stdout:
-                found = answer_of(line)
-                if found and found[:2] in wanted:
-                    answers.add(wanted[found[:2]], version, found[2])
-                    if "note" not in found[2]:
-                        show(recipe, wanted[found[:2]], answers, version)
-            status = wait_for(program, recipe.seconds)
+            timer = threading.Timer(recipe.seconds, end, (program,))
+            timer.start()
+            try:
+                for line in program.stdout:
+                    found = answer_of(line)
+                    if found and found[:2] in wanted:
+                        answers.add(wanted[found[:2]], version, found[2])
+                        if "note" not in found[2]:
+                            show(recipe, wanted[found[:2]], answers, version)
+                late = not timer.is_alive()
+            except BaseException:
+                end(program)
+                raise
+            finally:
+                timer.cancel()
+            status = wait_for(program, GRACE_SECONDS)
         said = (scratch / "err").read_text(errors="replace")
         said = "\n".join(line for line in said.splitlines() if not line.startswith("tidemark run: "))
-        return f"it took more than {recipe.seconds} s" if status is None else f"status {status}: {last_line(said)}"
+        return f"it took more than {recipe.seconds} s" if late or status is None else f"status {status}: {last_line(said)}"
 
 
 def answer_group(recipe, group: list, version: str, chosen, answers: Answers) -> None:
@@ -167,6 +187,7 @@ def options() -> argparse.Namespace:
 
 def main() -> None:
     chosen = options()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # which ends the program of a row, too
     chosen.tidemark = chosen.tidemark.resolve()
     pairs = chosen_rows(chosen)
     if not pairs and chosen.sample:

@@ -50,9 +50,9 @@ def lines_of_table(header: tuple, rows: list) -> list:
 
 
 def listed(judged: list) -> list:
-    """Rows of the same program whose memory or verdict is off, the worst first."""
+    """Rows whose memory or verdict is off: those of the same programs, and then of others; the worst first."""
     off = [one for one in judged if one.verdict in MISSES and one.kind not in ("time", "rate")]
-    off.sort(key=lambda one: -abs(float(one.difference or 0)))
+    off.sort(key=lambda one: (one.same != "yes", -abs(float(one.difference or 0))))
     header = ("program", "config", "card", "what", "published", "tidemark", "difference, %", "reason")
     rows = [(one.program, one.config, one.card, one.what.split(" of the ladder")[0], f"{one.published} {one.unit}", one.tidemark, one.difference, one.reason)
             for one in off[:MOST]]
@@ -118,7 +118,8 @@ def page(judged: list) -> str:
         "A row is *exact* if it is equal as printed, *right* within " + ", ".join(f"{limit:g} % ({kind})" for kind, limit in LIMITS.items() if limit) +
         ", *near* if it is a verdict with less than 1.5 GiB left or lacking, otherwise *off*. Targets hold for the same programs; the column `same` of the table "
         "says what differs in others.", "",
-        "## Rows that are off", "", f"Memory and verdicts: {len(memory)} of {sum(one.kind not in ('time', 'rate') for one in run)}, the worst first.", "",
+        "## Rows that are off", "", f"Memory and verdicts: {len(memory)} of {sum(one.kind not in ('time', 'rate') for one in run)}; those of the same programs first, "
+        "the worst of them first.", "",
         *listed(run), "By family and reason, times included:", "", *reasons(run),
         "## Totals and targets", "", *totals(run), "## Times", "", *times(run)])
 

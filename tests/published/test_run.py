@@ -108,6 +108,11 @@ def check_groups():
         found = [answers.of(one) for one in group]
         need([one.get("value") for one in found] == ["7", None, "7"], found)
         need("status 3" in found[1]["failed"], found[1])
+        slow = Made("sleep 60")
+        slow.seconds = 0.2
+        late = Answers(folder / "late.jsonl", "build 1", {group[0]: slow})
+        answer_group(slow, group[:1], "2.14", chosen, late)
+        need("more than 0.2 s" in late.of(group[0])["failed"], late.of(group[0]))
         again = Answers(folder / "answers.jsonl", "build 1", {one: recipe for one in group})
         need(all(again.has(one, "2.14") for one in group) and not again.has(group[0], "2.8"), "answers are kept, of each version")
         other = Answers(folder / "answers.jsonl", "build 2", {one: recipe for one in group})
