@@ -18,10 +18,12 @@
  * that keeps its processor reads a few us more on one clock than on the other. */
 enum { SHORTEST_NS = 20000 };
 
-/* The time so far that is not the host's own, and the part of it that threads waited. */
-static atomic_llong n_other_ns, n_waited_ns;
-/* The real end of the last row of any thread. */
-static atomic_llong last_end_ns;
+/* Of all threads. */
+static struct {
+    atomic_llong other_ns;  /* the time so far that is not the host's own */
+    atomic_llong waited_ns; /* of it, that threads waited for a processor */
+    atomic_llong end_ns;    /* the real end of the last row */
+} all;
 
 /* The end of the thread's last row. */
 static _Thread_local struct {
@@ -75,7 +77,7 @@ static int64_t waited_since(int64_t real_ns) {
     int64_t more_ns = waited_ns - last.waited_ns;
     last.waited_ns = waited_ns;
     int64_t unseen_ns =
-        least(real_ns - atomic_load(&last_end_ns), real_ns - tide_vc_clock_read_ns());
+        least(real_ns - atomic_load(&all.end_ns), real_ns - tide_vc_clock_read_ns());
     int64_t counted_ns = least(least(more_ns, absent_ns), unseen_ns);
     return counted_ns > 0 ? counted_ns : 0;
 }
@@ -83,10 +85,10 @@ static int64_t waited_since(int64_t real_ns) {
 int64_t tide_vc_host_time_begin(int64_t real_ns) {
     int64_t waited_ns = waited_since(real_ns);
     if (waited_ns > 0) {
-        atomic_fetch_add_explicit(&n_waited_ns, waited_ns, memory_order_relaxed);
-        atomic_fetch_add_explicit(&n_other_ns, waited_ns, memory_order_relaxed);
+        atomic_fetch_add_explicit(&all.waited_ns, waited_ns, memory_order_relaxed);
+        atomic_fetch_add_explicit(&all.other_ns, waited_ns, memory_order_relaxed);
     }
-    return real_ns - atomic_load_explicit(&n_other_ns, memory_order_relaxed);
+    return real_ns - atomic_load_explicit(&all.other_ns, memory_order_relaxed);
 }
 
 int64_t tide_vc_host_time_end(int64_t began_ns) {
@@ -96,11 +98,11 @@ int64_t tide_vc_host_time_end(int64_t began_ns) {
     }
     last.processor_ns = tide_clock_thread_ns();
     last.real_ns = tide_clock_now_ns();
-    atomic_store(&last_end_ns, last.real_ns);
+    atomic_store(&all.end_ns, last.real_ns);
     int64_t took_ns = last.real_ns - began_ns;
-    return atomic_fetch_add_explicit(&n_other_ns, took_ns, memory_order_relaxed) + took_ns;
+    return atomic_fetch_add_explicit(&all.other_ns, took_ns, memory_order_relaxed) + took_ns;
 }
 
 int64_t tide_vc_host_time_waited_ns(void) {
-    return atomic_load_explicit(&n_waited_ns, memory_order_relaxed);
+    return atomic_load_explicit(&all.waited_ns, memory_order_relaxed);
 }
