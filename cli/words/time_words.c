@@ -111,13 +111,14 @@ static void add_families(tide_text *to, const tide_time_forecast *of, tide_time_
         const tide_time_kernel *kernel = &of->kernels.rows[i];
         const char *word = word_of(kernel);
         bool is_told = kernel->basis != basis;
+        size_t n_word = strcspn(word, ","); /* "elementwise, casts" is elementwise */
         for (size_t k = 0; k < n_told && !is_told; k++) {
-            is_told = strcmp(told[k], word) == 0;
+            is_told = strncmp(told[k], word, n_word) == 0;
         }
         if (!is_told && n_told == MAX_TOLD) {
             has_others = true;
         } else if (!is_told) {
-            tide_text_add(to, "%s%s", n_told == 0 ? "" : ", ", word);
+            tide_text_add(to, "%s%.*s", n_told == 0 ? "" : ", ", (int)n_word, word);
             told[n_told++] = word;
         }
     }

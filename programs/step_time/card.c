@@ -3,9 +3,10 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Cards with published times of steps, as docs/guide/virtual-time.md lists them. */
+/* Cards with published times of steps or kernels, as docs/guide/virtual-time.md lists them. */
 static const char *const COMPARED[TIDE_TIME_N_COMPARED] = {
-    "h100-80", "h200", "b200", "a100-80", "a100-80-pcie", "a100-40", "a100-40-pcie"};
+    "h100-80", "h100-pcie",    "h200",       "b200",    "a100-80", "a100-80-pcie",
+    "a100-40", "a100-40-pcie", "rtx3090-24", "rtx4090", "rtx5090"};
 
 static bool is_compared(const char *name) {
     for (size_t i = 0; i < TIDE_TIME_N_COMPARED; i++) {

@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-enum { TIDE_TIME_N_COMPARED = 7 }; /* cards of the table with is_compared set */
+enum { TIDE_TIME_N_COMPARED = 11 }; /* cards of the table with is_compared set */
 
 typedef struct tide_time_card {
     const tide_card *card;        /* static, or the caller's */

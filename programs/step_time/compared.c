@@ -38,7 +38,6 @@ static const tide_time_comparison COPIES[N_SIZES] = {{"copies and fills", 45, 2,
 
 /* Of 183 times of kernels, with the constants of before any of their families was compared. */
 const tide_time_comparison TIDE_TIME_NEVER_COMPARED = {"never compared", 183, 6, 16.9, 0.65, 1.60};
-const tide_time_comparison TIDE_TIME_COMPARED_STEPS = {"whole steps", 133, 3, 4.6, 0.89, 1.10};
 
 static const tide_time_comparison *kernel(const tide_run_launch *row, size_t size) {
     const tide_time_comparison *of = &KERNELS[row->family][size];

@@ -31,10 +31,6 @@ const tide_time_comparison *tide_time_comparison_of(const tide_run_launch *row, 
  * constant was fitted to them. */
 extern const tide_time_comparison TIDE_TIME_NEVER_COMPARED;
 
-/* Whole steps. The errors of a step's kernels cancel in part, so its interval is narrower than the
- * sum of theirs. */
-extern const tide_time_comparison TIDE_TIME_COMPARED_STEPS;
-
 #ifdef __cplusplus
 }
 #endif

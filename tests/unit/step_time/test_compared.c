@@ -32,7 +32,6 @@ static void compared_families_have_an_interval(void **state) {
     }
     assert_true(n >= 10);
     assert_is_sensible(&TIDE_TIME_NEVER_COMPARED);
-    assert_is_sensible(&TIDE_TIME_COMPARED_STEPS);
 }
 
 static void never_compared_kernels_have_a_wider_interval(void **state) {
