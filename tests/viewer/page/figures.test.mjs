@@ -314,9 +314,9 @@ function checkCompare({ runs, device }) {
   for (const row of phases) {
     const [one, two] = [base, other].map((run) => run.times(row.phase));
     for (const [key, value] of Object.entries({
-      run1_ms: one.mean,
+      run1_ms: one.median,
       run1_std_ms: one.std,
-      run2_ms: two.mean,
+      run2_ms: two.median,
       run2_std_ms: two.std,
       run2_ratio: two.mean / one.mean,
     }))
