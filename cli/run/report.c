@@ -20,7 +20,7 @@ static tide_status save_process(const tide_run_answer *of, size_t i, tide_run_sa
     }
     TIDE_TRY(tide_launch_document(ret->left, of->list, of->config, &ret->snapshot, error));
     TIDE_TRY(tide_summary_create(ret->snapshot, &ret->summary, error));
-    if (of->config->cards != NULL && (of->files != NULL || of->options->wants_need)) {
+    if (of->config->cards != NULL) {
         TIDE_TRY(tide_run_add_work_areas(ret->left, ret->summary, ret->snapshot, error));
     }
     if (of->files == NULL) {

@@ -1,5 +1,6 @@
 /* The part of `tidemark summary` about times. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,7 +62,8 @@ static void say_forecast(const tide_summary_view *of) {
                         "is guessed, so that more is not forecast",
                         forecast->card, low, 100.0 * forecast->guessed_share);
     } else {
-        double compared_share = 1.0 - forecast->guessed_share - forecast->uncompared_share;
+        double compared_share =
+            fmax(0.0, 1.0 - forecast->guessed_share - forecast->uncompared_share);
         tide_report_say(
             of->report, "forecast",
             "forecast for %s: GPU busy %s ms in a step, which takes %s to %s ms, likely %s ms: "

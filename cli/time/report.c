@@ -80,7 +80,7 @@ void tide_time_report(tide_report *report, const tide_time_forecast *forecasts, 
     }
     add_figures(report, &forecasts[0].host);
     add_cards(report, forecasts, n_cards);
-    tide_time_add_families(report, &forecasts[0]); /* only the shares differ between cards */
+    tide_time_add_families(report, &forecasts[0]);
     for (size_t i = 0; i < n_cards && n_kernels > 0; i++) {
         tide_time_add_kernels(report, &forecasts[i], n_kernels);
     }

@@ -1,6 +1,7 @@
 #include "cli/words/time_words.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -137,7 +138,7 @@ static bool guesses_collectives(const tide_time_forecast *of) {
 
 void tide_time_words_basis(const tide_time_forecast *of, char ret_words[TIDE_TIME_WORDS]) {
     tide_text to = tide_text_in(ret_words, TIDE_TIME_WORDS);
-    double compared_share = 1.0 - of->guessed_share - of->uncompared_share;
+    double compared_share = fmax(0.0, 1.0 - of->guessed_share - of->uncompared_share);
     tide_text_add(&to,
                   "%.1f %% of the card's time is in kernels that were compared with published "
                   "times",
@@ -166,7 +167,10 @@ void tide_time_words_basis(const tide_time_forecast *of, char ret_words[TIDE_TIM
                       : is_time           ? "; more than 5 % of the time is guessed"
                                           : "; more than 5 % of the launches is guessed");
     }
-    tide_text_add(&to, "; the card's range holds 80 of 100 published times");
+    if (of->error_share > 0.0 && !of->is_lower_bound) {
+        tide_text_add(&to, "; the interval of a compared family holds 80 of 100 published times, "
+                           "and the card's range is the sum of its families'");
+    }
     if (guesses_collectives(of)) {
         tide_text_add(
             &to, "; collectives between nodes are guessed: %s",

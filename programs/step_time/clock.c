@@ -39,8 +39,8 @@ static void wait_until(tide_time_clock *clock, double us) {
 
 /* The host can launch only once the launch TIDE_TIME_QUEUE before this one has begun. */
 static void wait_for_queue(tide_time_clock *clock, const tide_time_stream *stream) {
-    if (stream->n_launches >= TIDE_TIME_QUEUE) {
-        wait_until(clock, stream->begin_us[stream->n_launches % TIDE_TIME_QUEUE]);
+    if (stream->queue_us != NULL && stream->n_launches >= TIDE_TIME_QUEUE) {
+        wait_until(clock, stream->queue_us[stream->n_launches % TIDE_TIME_QUEUE]);
     }
 }
 
@@ -49,7 +49,10 @@ static tide_time_place execute(tide_time_clock *clock, const tide_time_factors *
     tide_time_place place = {.host_us = clock->host_us,
                              .begin_us = fmax(stream->done_us, clock->host_us)};
     place.end_us = place.begin_us + work->us_at[factors->end];
-    stream->begin_us[stream->n_launches++ % TIDE_TIME_QUEUE] = place.begin_us;
+    if (stream->queue_us != NULL) {
+        stream->queue_us[stream->n_launches % TIDE_TIME_QUEUE] = place.begin_us;
+    }
+    stream->n_launches++;
     stream->done_us = place.end_us;
     clock->last_us = fmax(clock->last_us, place.end_us);
     return place;

@@ -39,11 +39,12 @@ typedef struct tide_time_place {
  * entries of a channel's queue. The number is not documented. */
 enum { TIDE_TIME_QUEUE = 1024 };
 
-/* A stream's work, in microseconds since the beginning. All zero at first. */
+/* A stream's work, in microseconds since the beginning. All zero at first, but the queue. */
 typedef struct tide_time_stream {
-    double done_us;                   /* when all of it is done */
-    double begin_us[TIDE_TIME_QUEUE]; /* of the last launches, in a ring */
-    uint64_t n_launches;              /* so far; modulo TIDE_TIME_QUEUE the place of the next */
+    double done_us;   /* when all of it is done */
+    double *queue_us; /* when the last TIDE_TIME_QUEUE launches begin, a ring, owned by the caller;
+                       * NULL: the queue has no end */
+    uint64_t n_launches; /* so far; modulo TIDE_TIME_QUEUE the place of the next */
 } tide_time_stream;
 
 /* Microseconds since the beginning. */

@@ -17,7 +17,9 @@ static double convolution_us(const tide_time_constants *constants, const tide_ti
         return 2.0 * row->m * row->n * row->k * row->count /
                (card->peak->fp32_flops * 1e-6 * constants->fp32_share[card->chip]);
     }
-    return tide_product_us(constants, card, row);
+    tide_run_launch product = *row;
+    product.flags = 0; /* those of convolutions mean something else in a product */
+    return tide_product_us(constants, card, &product);
 }
 
 /* The copies of the input, the filter and the output in the other layout, read and written. */

@@ -56,20 +56,22 @@ typedef struct candidate {
     double us;    /* INFINITY: left out */
 } candidate;
 
-/* Leaves out the steps that launch other rows than most do, if most are alike: a program evaluates,
- * generates or saves in some of its steps. */
+/* Leaves out the steps that launch other rows than most do, if more than half are alike: a program
+ * evaluates, generates or saves in some of its steps. */
 static void leave_out_unlike(candidate *steps, size_t n) {
-    size_t n_most = 1;
+    size_t n_most = 0;
+    size_t n_finite = 0;
     uint64_t most = 0;
     for (size_t i = 0; i < n; i++) {
         size_t n_alike = 0;
+        n_finite += isfinite(steps[i].us) != 0;
         for (size_t j = 0; j < n; j++) {
             n_alike += isfinite(steps[j].us) != 0 && steps[j].key == steps[i].key;
         }
         most = n_alike > n_most ? steps[i].key : most;
         n_most = n_alike > n_most ? n_alike : n_most;
     }
-    for (size_t i = 0; i < n && n_most > 1; i++) {
+    for (size_t i = 0; i < n && 2 * n_most > n_finite; i++) {
         steps[i].us = steps[i].key == most ? steps[i].us : INFINITY;
     }
 }

@@ -1,10 +1,10 @@
 /* forecast.h - the answer: how long a step takes on a card, what it is bound by, and how certain
  * that is.
  *
- * The figures are of one step of the program: of the complete steps after the first, the one at the
- * lower quartile of their times, or the only one. The card's interval is that of its kernels'
- * families (compared.h), and holds 80 of 100 published times; the host's range held 99 of 100
- * (calibrated.c).
+ * The figures are of one step of the program: of the complete steps after the first, or of those
+ * that are alike if more than half are, the one at the lower quartile of their times, or the only
+ * one. The card's interval is that of its kernels' families (compared.h), and holds 80 of 100
+ * published times; the host's range held 99 of 100 (calibrated.c).
  */
 #ifndef TIDE_STEP_TIME_FORECAST_H
 #define TIDE_STEP_TIME_FORECAST_H

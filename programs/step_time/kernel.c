@@ -10,36 +10,33 @@ typedef struct family {
     const char *name;
     size_t share;            /* offset in tide_time_constants */
     bool computes_addresses; /* its threads compute an address for each element */
-    tide_time_basis basis;
+    bool is_guess;           /* the work of its kernels is unknown */
 } family;
 
 #define SHARE(member) offsetof(tide_time_constants, member)
 
 static const family FAMILIES[TIDE_RUN_N_FAMILIES] = {
-    [TIDE_RUN_OTHER] = {"unknown", SHARE(strided_share), false, TIDE_TIME_GUESSED},
-    [TIDE_RUN_VECTORISED] = {"elementwise", SHARE(vectorised_share), false, TIDE_TIME_COMPARED},
-    [TIDE_RUN_CASTING] = {"elementwise, casts", SHARE(casting_share), true, TIDE_TIME_COMPARED},
-    [TIDE_RUN_STRIDED] = {"elementwise, strided", SHARE(strided_share), true, TIDE_TIME_COMPARED},
-    [TIDE_RUN_REDUCTION] = {"reduction", SHARE(reduction_share), false, TIDE_TIME_COMPARED},
-    [TIDE_RUN_SOFTMAX] = {"softmax", SHARE(reduction_share), false, TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_NORM] = {"norm", SHARE(reduction_share), false, TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_LOSS] = {"loss", SHARE(reduction_share), false, TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_DROPOUT] = {"dropout", SHARE(casting_share), false, TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_GATHER_ROWS] = {"gather", SHARE(strided_share), true, TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_SCATTER_ROWS] = {"scatter", SHARE(strided_share), true, TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_MULTI_TENSOR] = {"multi-tensor", SHARE(vectorised_share), false,
-                               TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_SORT] = {"sort", SHARE(strided_share), false, TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_SCAN] = {"scan", SHARE(reduction_share), false, TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_GENERATED] = {"Triton", SHARE(vectorised_share), false, TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_LIBRARY] = {"library", SHARE(reduction_share), false, TIDE_TIME_GUESSED},
-    [TIDE_RUN_OWN] = {"tidemark elements", SHARE(vectorised_share), false, TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_ATTENTION_PARTS] = {"attention, parts", SHARE(reduction_share), false,
-                                  TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_DEPTHWISE] = {"depthwise convolution", SHARE(strided_share), true,
-                            TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_OWN_ROWS] = {"tidemark rows", SHARE(reduction_share), false, TIDE_TIME_UNCOMPARED},
-    [TIDE_RUN_FOURIER] = {"Fourier transform", SHARE(strided_share), false, TIDE_TIME_UNCOMPARED},
+    [TIDE_RUN_OTHER] = {"unknown", SHARE(strided_share), false, true},
+    [TIDE_RUN_VECTORISED] = {"elementwise", SHARE(vectorised_share), false, false},
+    [TIDE_RUN_CASTING] = {"elementwise, casts", SHARE(casting_share), true, false},
+    [TIDE_RUN_STRIDED] = {"elementwise, strided", SHARE(strided_share), true, false},
+    [TIDE_RUN_REDUCTION] = {"reduction", SHARE(reduction_share), false, false},
+    [TIDE_RUN_SOFTMAX] = {"softmax", SHARE(reduction_share), false, false},
+    [TIDE_RUN_NORM] = {"norm", SHARE(reduction_share), false, false},
+    [TIDE_RUN_LOSS] = {"loss", SHARE(reduction_share), false, false},
+    [TIDE_RUN_DROPOUT] = {"dropout", SHARE(casting_share), false, false},
+    [TIDE_RUN_GATHER_ROWS] = {"gather", SHARE(strided_share), true, false},
+    [TIDE_RUN_SCATTER_ROWS] = {"scatter", SHARE(strided_share), true, false},
+    [TIDE_RUN_MULTI_TENSOR] = {"multi-tensor", SHARE(vectorised_share), false, false},
+    [TIDE_RUN_SORT] = {"sort", SHARE(strided_share), false, false},
+    [TIDE_RUN_SCAN] = {"scan", SHARE(reduction_share), false, false},
+    [TIDE_RUN_GENERATED] = {"Triton", SHARE(vectorised_share), false, false},
+    [TIDE_RUN_LIBRARY] = {"library", SHARE(reduction_share), false, true},
+    [TIDE_RUN_OWN] = {"tidemark elements", SHARE(vectorised_share), false, false},
+    [TIDE_RUN_ATTENTION_PARTS] = {"attention, parts", SHARE(reduction_share), false, false},
+    [TIDE_RUN_DEPTHWISE] = {"depthwise convolution", SHARE(strided_share), true, false},
+    [TIDE_RUN_OWN_ROWS] = {"tidemark rows", SHARE(reduction_share), false, false},
+    [TIDE_RUN_FOURIER] = {"Fourier transform", SHARE(strided_share), false, false},
 };
 
 const char *tide_time_family_name(tide_run_family which) {
@@ -127,14 +124,11 @@ tide_work_time tide_time_kernel_work(const tide_time_constants *constants,
     double rows =
         how->row_us != 0 ? member(constants, how->row_us) * row->m / card->n_multiprocessors : 0.0;
     double work = fmax(memory, issue) + rows;
-    tide_work_time time = {.us = constants->kernel_us + work, .basis = of->basis};
+    tide_work_time time = {.us = constants->kernel_us + work};
     time.bound = constants->kernel_us > work ? TIDE_TIME_BY_LAUNCH
                  : issue > memory            ? TIDE_TIME_BY_ADDRESSES
                                              : TIDE_TIME_BY_MEMORY;
-    if ((row->flags & TIDE_RUN_GUESSED) != 0) {
-        time.basis = TIDE_TIME_GUESSED;
-    } else if ((row->flags & TIDE_RUN_ESTIMATED) != 0 && time.basis == TIDE_TIME_COMPARED) {
-        time.basis = TIDE_TIME_UNCOMPARED;
-    }
+    bool is_guess = of->is_guess || (row->flags & TIDE_RUN_GUESSED) != 0;
+    time.basis = is_guess ? TIDE_TIME_GUESSED : TIDE_TIME_UNCOMPARED;
     return time;
 }

@@ -19,7 +19,9 @@ static uint64_t key_of(const tide_run_launch *row) {
     key = key << 8 | row->kind;
     key = key << 8 | row->family;
     key = key << 4 | row->type;
-    key = key << 8 | (row->flags & (TIDE_RUN_CAUSAL | TIDE_RUN_BACKWARD));
+    uint8_t flags =
+        row->kind == TIDE_RUN_ATTENTION ? TIDE_RUN_CAUSAL | TIDE_RUN_BACKWARD : TIDE_RUN_BACKWARD;
+    key = key << 8 | (row->flags & flags);
     return tide_hash_u64(key);
 }
 

@@ -50,13 +50,16 @@ static tide_status read_text(reader *from, uint64_t n_bytes, tide_error *error) 
                                  &from->numbers[from->n_numbers++]);
 }
 
+/* Sums of such times do not overflow. */
+#define LATEST_NS (INT64_MAX / 4)
+
 /* NULL: the row makes sense; otherwise the error. */
 static const char *fault_of(const reader *from, const tide_run_launch *row) {
     if (row->kind >= TIDE_RUN_N_LAUNCH_KINDS) {
         return "its kind is not known; a newer tidemark may have written it";
     }
-    if (row->host_ns < 0) {
-        return "its time is before the clock's start";
+    if (row->host_ns < 0 || row->host_ns > LATEST_NS) {
+        return "its time is before the clock's start, or centuries after it";
     }
     if (row->name != TIDE_NONE && row->name >= from->n_numbers) {
         return "it names a text that does not come before it";

@@ -185,6 +185,36 @@ static void run(clocks *at, size_t first, size_t last) {
     }
 }
 
+/* Gives a queue to each stream that may fill it; others need none. */
+static tide_status make_queues(clocks *at, size_t first, size_t last) {
+    const tide_time_model *model = at->model;
+    const tide_hostmem *mem = model->log->mem;
+    for (size_t i = first; i < last; i++) {
+        at->streams[model->streams[i]].n_launches += model->work[i].us > 0.0;
+    }
+    for (size_t i = 0; i < model->n_lanes; i++) {
+        tide_time_stream *stream = &at->streams[i];
+        if (stream->n_launches > TIDE_TIME_QUEUE) {
+            stream->queue_us = tide_hostmem_zeroed(mem, TIDE_TIME_QUEUE, sizeof(*stream->queue_us));
+            if (stream->queue_us == NULL) {
+                return TIDE_NO_MEMORY;
+            }
+        }
+        stream->n_launches = 0;
+    }
+    return TIDE_OK;
+}
+
+static void release(clocks *at) {
+    const tide_hostmem *mem = at->model->log->mem;
+    for (size_t i = 0; at->streams != NULL && i < at->model->n_lanes; i++) {
+        mem->release(mem->ctx, at->streams[i].queue_us);
+    }
+    mem->release(mem->ctx, at->places);
+    mem->release(mem->ctx, at->streams);
+    mem->release(mem->ctx, at->events);
+}
+
 tide_status tide_time_replay(const tide_time_model *model, const tide_time_factors *factors,
                              size_t first, size_t last, tide_time_place *ret_places,
                              tide_time_totals *ret_totals) {
@@ -194,7 +224,8 @@ tide_status tide_time_replay(const tide_time_model *model, const tide_time_facto
     at.places = tide_hostmem_zeroed(mem, last - first + 1, sizeof(*at.places));
     at.streams = tide_hostmem_zeroed(mem, model->n_lanes + 1, sizeof(*at.streams));
     at.events = tide_hostmem_zeroed(mem, model->n_events + 1, sizeof(*at.events));
-    if (at.places != NULL && at.streams != NULL && at.events != NULL) {
+    bool has_room = at.places != NULL && at.streams != NULL && at.events != NULL;
+    if (has_room && make_queues(&at, first, last) == TIDE_OK) {
         run(&at, first, last);
         for (size_t i = 0; ret_places != NULL && i < last - first; i++) {
             ret_places[i] = at.places[i];
@@ -204,8 +235,6 @@ tide_status tide_time_replay(const tide_time_model *model, const tide_time_facto
                                          .host_us = at.clock.worked_us};
         status = TIDE_OK;
     }
-    mem->release(mem->ctx, at.places);
-    mem->release(mem->ctx, at.streams);
-    mem->release(mem->ctx, at.events);
+    release(&at);
     return status;
 }

@@ -105,8 +105,10 @@ static tide_time_stream *stream_of(uint64_t key) {
         return NULL;
     }
     memset(&larger[place], 0, sizeof(*larger));
+    larger[place].queue_us = tide_hostmem_zeroed(tide_hostmem_default(), TIDE_TIME_QUEUE,
+                                                 sizeof(*larger[place].queue_us));
     at.n_streams++;
-    return &larger[place];
+    return larger[place].queue_us != NULL ? &larger[place] : NULL;
 }
 
 static tide_status work_of(const tide_run_launch *row, tide_work_time *ret) {

@@ -27,6 +27,16 @@ bool tide_vc_cudnn_type(int type, tide_run_type *ret_type) {
     return true;
 }
 
+/* A filter of one value in steps of one: the output has the places of the input. */
+static bool is_pointwise(const tide_vc_cudnn_tensor *input, const tide_vc_cudnn_tensor *filter,
+                         const tide_vc_cudnn_tensor *output) {
+    bool is = true;
+    for (int i = 2; i < filter->n_dimensions; i++) {
+        is = is && filter->lengths[i] == 1 && input->lengths[i] == output->lengths[i];
+    }
+    return is;
+}
+
 bool tide_vc_cudnn_convolution(const tide_vc_cudnn_tensor *input,
                                const tide_vc_cudnn_tensor *filter,
                                const tide_vc_cudnn_tensor *output, tide_run_launch *row) {
@@ -51,15 +61,13 @@ bool tide_vc_cudnn_convolution(const tide_vc_cudnn_tensor *input,
     }
     int64_t m = output->lengths[0];
     int64_t k = filter->lengths[1];
-    bool is_pointwise = true;
     row->elements = 1;
     for (int i = 2; i < n; i++) {
         m *= output->lengths[i];
         k *= filter->lengths[i];
         row->elements *= (uint64_t)filter->lengths[i];
-        is_pointwise &= filter->lengths[i] == 1 && input->lengths[i] == output->lengths[i];
     }
-    row->flags |= is_pointwise ? TIDE_RUN_POINTWISE : 0;
+    row->flags |= is_pointwise(input, filter, output) ? TIDE_RUN_POINTWISE : 0;
     row->flags |= input->is_channels_last || output->is_channels_last ? TIDE_RUN_CHANNELS_LAST : 0;
     row->kind = TIDE_RUN_CONVOLUTION;
     row->m = (uint32_t)m;
@@ -82,16 +90,6 @@ static uint64_t values_of(const tide_vc_cudnn_tensor *tensor) {
         n *= tensor->lengths[i] > 0 ? (uint64_t)tensor->lengths[i] : 0;
     }
     return n;
-}
-
-/* A filter of one value in steps of one: the output has the places of the input. */
-static bool is_pointwise(const tide_vc_cudnn_tensor *input, const tide_vc_cudnn_tensor *filter,
-                         const tide_vc_cudnn_tensor *output) {
-    bool is = true;
-    for (int i = 2; i < filter->n_dimensions; i++) {
-        is = is && filter->lengths[i] == 1 && input->lengths[i] == output->lengths[i];
-    }
-    return is;
 }
 
 tide_vc_cudnn_problem tide_vc_cudnn_problem_of(tide_vc_cudnn_way way,
