@@ -149,20 +149,23 @@ static void say_safe(const card_search *at, tide_report *report) {
     if (answer->result.program.is_near != 1) {
         return;
     }
-    if (answer->has_safe) {
-        tide_report_say(report, "near",
-                        "%s: %s %" PRIu64 " is near the limit: what is not measured (the card's "
-                        "context, and the largest work areas of cuDNN) may take more than is left; "
-                        "with that margin, %s %" PRIu64 " fits, which leaves %s",
-                        card, name, answer->value, name, answer->safe_value,
-                        tide_report_bytes(report, answer->safe_result.program.margin_bytes));
-    } else {
-        tide_report_say(report, "near",
-                        "%s: %s %" PRIu64 " is near the limit: what is not measured (the card's "
-                        "context, and the largest work areas of cuDNN) may take more than is left; "
-                        "no value fits with that margin",
-                        card, name, answer->value);
-    }
+    const tide_run_of_program *program = &answer->result.program;
+    const char *why =
+        program->unmeasured_bytes > program->margin_bytes
+            ? tide_report_text(report,
+                               "%s of the card's context, or of the largest work areas of "
+                               "cuDNN, is not measured, which is more than is left",
+                               tide_report_bytes(report, program->unmeasured_bytes))
+            : "the largest work areas of cuDNN find too little room, where PyTorch takes plans "
+              "with smaller ones";
+    const char *safe =
+        answer->has_safe
+            ? tide_report_text(report, "with that margin, %s %" PRIu64 " fits, which leaves %s",
+                               name, answer->safe_value,
+                               tide_report_bytes(report, answer->safe_result.program.margin_bytes))
+            : "no value fits with that margin";
+    tide_report_say(report, "near", "%s: %s %" PRIu64 " is near the limit: %s; %s", card, name,
+                    answer->value, why, safe);
 }
 
 /* Calls whose memory is not exact, and retries. */

@@ -366,8 +366,9 @@ static void say_near(const tide_sweep *sweep, tide_report *report) {
     }
     if (n > 0) {
         tide_report_say(report, "near",
-                        "%" PRId64 " %s near the limit, with less left than what is not measured "
-                        "(the card's context, and the largest work areas of cuDNN): %s%s",
+                        "%" PRId64
+                        " %s near the limit: what is not measured (the card's context, or "
+                        "the largest work areas of cuDNN) may need more than is left: %s%s",
                         n, tide_plural((uint64_t)n, "cell fits", "cells fit"), names,
                         n > MOST_NEAR ? " and others" : "");
     }

@@ -30,7 +30,7 @@ static const tide_time_comparison KERNELS[TIDE_RUN_N_FAMILIES][N_SIZES] = {
     [TIDE_RUN_SORT] = {{.n_comparisons = 0}, {"sort", 4, 1, 1.4, 0.90, 1.15}},
 };
 
-/* With the 155 published times of language models' steps. */
+/* The times are counted with the 155 of language models' steps, to which products were fitted. */
 static const tide_time_comparison PRODUCTS = {"matrix products", 204, 5, 3.6, 0.94, 1.10};
 static const tide_time_comparison CONVOLUTIONS = {"convolutions", 49, 3, 4.8, 0.93, 1.11};
 static const tide_time_comparison COPIES[N_SIZES] = {{"copies and fills", 45, 2, 6.0, 0.75, 1.40},

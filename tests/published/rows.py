@@ -35,6 +35,13 @@ def kind(what: str) -> str:
     return next((kind for word, kind in WORDS if word in what.lower()), "")
 
 
+def of_table(file: Path) -> list:
+    """The rows of a table of results, whose column of published values has another name."""
+    header, *lines = (line.split("\t") for line in file.read_text().splitlines())
+    places = [header.index("published" if name == "value" else name) for name in COLUMNS]
+    return [Row(*(fields[place] for place in places)) for fields in lines]
+
+
 def number(text: str):
     """None for words, such as OOM."""
     try:

@@ -26,6 +26,7 @@ from judge import judge  # noqa: E402
 from recipe import PROGRAMS  # noqa: E402
 from recipes import all_recipes  # noqa: E402
 
+RESULTS = HERE.parent.parent / "docs/results/published.tsv"
 GRACE_SECONDS = 600  # tidemark writes its answer after the program has closed its output
 VERSIONS = {"2.6": "2.6.0", "2.8": "2.8.0", "2.11": "2.11.0", "2.14": "2.14.1"}
 
@@ -42,9 +43,13 @@ def pytorch(version: str, caches: Path) -> Path:
     if version not in VERSIONS:
         raise Missing(f"PyTorch {version} is unknown; known: {', '.join(VERSIONS)}")
     folder = caches / f"pytorch-{VERSIONS[version]}"
-    if not (folder / "bin/python").exists():
+    unfinished = folder.with_name(folder.name + ".unfinished")
+    if not (folder / "bin/python").exists() or unfinished.exists():
+        caches.mkdir(parents=True, exist_ok=True)
+        unfinished.touch()
         install(folder, "an environment", sys.executable, "-m", "venv", str(folder))
         install(folder, f"PyTorch {VERSIONS[version]}", str(folder / "bin/python"), "-m", "pip", "install", "-q", f"torch=={VERSIONS[version]}", "numpy")
+        unfinished.unlink()
     return folder
 
 
@@ -81,7 +86,7 @@ def end(program: subprocess.Popen) -> None:
     try:
         program.wait(1)
     except subprocess.TimeoutExpired:
-        os.killpg(program.pid, signal.SIGTERM)
+        wait_for(program, 0)
 
 
 def run_group(recipe, group: list, version: str, chosen, answers: Answers) -> str:
@@ -99,7 +104,8 @@ def run_group(recipe, group: list, version: str, chosen, answers: Answers) -> st
         with open(scratch / "err", "wb") as err:
             program = subprocess.Popen(command, cwd=scratch, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err,
                                        text=True, errors="replace", start_new_session=True)
-            timer = threading.Timer(recipe.seconds, end, (program,))
+            expired = threading.Event()
+            timer = threading.Timer(recipe.seconds, lambda: (expired.set(), end(program)))
             timer.start()
             try:
                 for line in program.stdout:
@@ -108,7 +114,7 @@ def run_group(recipe, group: list, version: str, chosen, answers: Answers) -> st
                         answers.add(wanted[found[:2]], version, found[2])
                         if "note" not in found[2]:
                             show(recipe, wanted[found[:2]], answers, version)
-                late = not timer.is_alive()
+                late = expired.is_set()
             except BaseException:
                 end(program)
                 raise
@@ -150,8 +156,11 @@ def chosen_rows(chosen) -> list:
     recipes = all_recipes()
     shared = Path(os.environ.get("TIDEMARK_SHARED", HERE.parent.parent.parent / "shared"))
     files = chosen.rows or sorted((shared / "published").glob("*.tsv"))
+    every = [row for file in files for row in rows.read(file)]
+    if chosen.sample and not every:
+        every = rows.of_table(RESULTS)
     found = []
-    for row in (row for file in files for row in rows.read(file)):
+    for row in every:
         recipe = next((recipe for recipe in recipes if recipe.matches(row)), None)
         if recipe is None or not recipe.kind(row) or not all(name.lower() in row.name.lower() for name in chosen.names):
             continue
@@ -168,8 +177,10 @@ def groups_of(pairs: list) -> dict:
 
 
 def changed(judged: list) -> list:
-    """The rows of a sample that are not as they were: all of them are exact. A row whose packages are not here is not run."""
-    return [one for one in judged if one.verdict not in ("exact", "not run") and one.kind in ("allocated", "fits")]
+    """The rows of a sample that are not as they were: all of them are exact. A row whose packages are not here is not run, but
+    Liger's programs need none."""
+    return [one for one in judged if one.kind in ("allocated", "fits") and one.verdict != "exact" and
+            (one.verdict != "not run" or "Liger-Kernel" in one.source)]
 
 
 def options() -> argparse.Namespace:
@@ -190,9 +201,6 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # which ends the program of a row, too
     chosen.tidemark = chosen.tidemark.resolve()
     pairs = chosen_rows(chosen)
-    if not pairs and chosen.sample:
-        print("skipped: TIDEMARK_SHARED has no published rows")
-        return
     if not pairs:
         sys.exit("no published row is chosen; --list without a NAME lists them")
     if chosen.list:

@@ -8,7 +8,7 @@ from picture import picture
 
 MISSES = ("off", "failed", "near")
 TARGETS = (("allocated", "allocated peak within 0.1 %, same program", 90), ("reserved", "reserved within 1 %, same program", 85),
-           ("fits", "largest batch that fits", 97))
+           ("fits", "largest batch that fits (another PyTorch; the assumed context was chosen with 40 of these rows in view)", 97))
 MOST = 40  # rows that the page lists one by one
 NAMES = {"linkedin/Liger-Kernel": "Liger", "huggingface/pytorch-image-models": "timm"}
 SETS = {"train-amp-nhwc": "training", "infer-amp-nchw": "inference"}
@@ -71,10 +71,18 @@ def reasons(judged: list) -> list:
     return lines_of_table(("family", "kind", "rows", "worst, %", "reason"), rows) if rows else ["None.", ""]
 
 
+def failures(failed: list) -> list:
+    groups = {}
+    for one in failed:
+        groups.setdefault((source_of(one), one.same if one.reason == "it is not run" else one.reason), []).append(one)
+    rows = [(name, len(group), reason) for (name, reason), group in sorted(groups.items(), key=lambda item: -len(item[1]))]
+    return lines_of_table(("source", "rows", "reason"), rows) if rows else ["None.", ""]
+
+
 def totals(judged: list) -> list:
     rows = []
     for kind, what, target in TARGETS:
-        group = [one for one in judged if one.kind == kind and one.verdict not in ("not run", "failed") and (kind == "fits" or one.same == "yes")]
+        group = [one for one in judged if one.kind == kind and one.verdict != "not run" and (kind == "fits" or one.same == "yes")]
         right = [one for one in group if one.verdict in ("exact", "right")]
         exact = sum(one.verdict == "exact" for one in group)
         more = f"; {sum(one.verdict == 'near' for one in group)} more are near the limit" if kind == "fits" else f"; {exact} to the byte"
@@ -107,21 +115,24 @@ def times(judged: list) -> list:
 
 
 def page(judged: list) -> str:
-    run = [one for one in judged if one.verdict != "not run"]
+    run = [one for one in judged if one.verdict not in ("not run", "failed")]
+    failed = [one for one in judged if one.verdict == "failed"]
     versions = sorted({one.torch for one in run})
     memory = [one for one in run if one.verdict in MISSES and one.kind not in ("time", "rate")]
     return "\n".join([
         "# Published figures beside the virtual card's", "",
-        f"{len(run)} figures that others measured and published, and what the same program gets on a virtual card (PyTorch {', '.join(versions)}). "
+        f"{len(run)} figures that others measured and published, and what the same program gets on a virtual card (PyTorch {', '.join(versions)}); "
+        f"{len(failed)} more whose program did not run here. "
         "`./dev published` runs them again, and `./dev published --write docs/results` writes this page. [published.tsv](published.tsv) has every row.", "",
         "![Measured against forecast, and the difference by family](../images/published.svg)", "",
         "A row is *exact* if it is equal as printed, *right* within " + ", ".join(f"{limit:g} % ({kind})" for kind, limit in LIMITS.items() if limit) +
         ", *near* if it is a verdict with less than 1.5 GiB left or lacking, otherwise *off*. Targets hold for the same programs; the column `same` of the table "
-        "says what differs in others.", "",
+        "says what differs in others. The version of PyTorch is no part of a program, except where `same` names it. Answers are of the builds that made them: "
+        "`./dev published --again` makes them anew.", "",
         "## Rows that are off", "", f"Memory and verdicts: {len(memory)} of {sum(one.kind not in ('time', 'rate') for one in run)}; those of the same programs first, "
         "the worst of them first.", "",
         *listed(run), "By family and reason, times included:", "", *reasons(run),
-        "## Totals and targets", "", *totals(run), "## Times", "", *times(run)])
+        "Programs that did not run:", "", *failures(failed), "## Totals and targets", "", *totals(judged), "## Times", "", *times(run)])
 
 
 def read(file: Path) -> list:

@@ -35,8 +35,9 @@ def pip_folder(folder: Path, packages: tuple, pytorch: Path, with_pytorch: bool)
         install(folder, "an environment", str(pytorch / "bin/python"), "-m", "venv", str(folder))
     if with_pytorch:
         ask = "import sysconfig; print(sysconfig.get_paths()['purelib'])"
-        paths = [subprocess.run([str(e / "bin/python"), "-c", ask], capture_output=True, text=True, check=True).stdout.strip()
-                 for e in (folder, pytorch)]
+        paths = [subprocess.run([str(e / "bin/python"), "-c", ask], capture_output=True, text=True).stdout.strip() for e in (folder, pytorch)]
+        if not all(paths):
+            raise Missing(f"{folder} or {pytorch} has no Python that works")
         (Path(paths[0]) / "pytorch.pth").write_text(paths[1] + "\n")
     install(folder, " ".join(packages), str(python), "-m", "pip", "install", "-q", *packages)
 
