@@ -153,8 +153,8 @@ static void say_safe(const card_search *at, tide_report *report) {
     const char *why =
         program->unmeasured_bytes > program->margin_bytes
             ? tide_report_text(report,
-                               "%s of the card's context, or of the largest work areas of "
-                               "cuDNN, is not measured, which is more than is left",
+                               "up to %s for the card's context or the largest work areas of "
+                               "cuDNN is not measured, which is more than is left",
                                tide_report_bytes(report, program->unmeasured_bytes))
             : "the largest work areas of cuDNN find too little room, where PyTorch takes plans "
               "with smaller ones";
