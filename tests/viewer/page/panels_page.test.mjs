@@ -461,8 +461,11 @@ test('a forecast is told with its range, and long names of kernels do not widen 
   const page = await opened([{ label: 'forecast', document }]);
   const told = await text(page, '.timing');
   assert.match(told, /^Forecast time per step/);
-  assert.match(told, /h100-80, by a model: a step takes 21\.8 ms to 43\.8 ms, likely 28\.9 ms/);
-  assert.match(told, /busy for 28\.3 ms, the host for 2\.20 µs/);
+  assert.match(
+    told,
+    /by a model: the GPU is busy for 28\.3 ms in a step, which takes 21\.8 ms to 43\.8 ms, likely 28\.9 ms/,
+  );
+  assert.match(told, /the host works for 2\.20 µs/);
   assert.match(told, /bound by the GPU\. 0 % of the card's time is guessed, 37 % is in kernels/);
   assert.match(told, /the forecast's clock/);
   assert.ok((await page.locator('.kernel-name wbr').count()) > 0, 'names are broken behind their parts');

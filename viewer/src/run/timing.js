@@ -214,7 +214,7 @@ export function forecastText({
   const ms = (/** @type {number} */ x) => formatDuration(x * 1e6);
   return stepMs < 0
     ? `Forecast for ${card}: a step takes at least ${ms(lowMs)}. ${percentText(guessedShare)} of the card's time is guessed, so that more is not forecast.`
-    : `Forecast for ${card}, by a model: a step takes ${ms(lowMs)} to ${ms(highMs)}, likely ${ms(stepMs)}. The GPU is busy for ${ms(gpuMs)}, the host for ${ms(hostMs)}; bound by ${bound}. ${percentText(guessedShare)} of the card's time is guessed, ${percentText(uncomparedShare)} is in kernels that were never compared with a published time.`;
+    : `Forecast for ${card}, by a model: the GPU is busy for ${ms(gpuMs)} in a step, which takes ${ms(lowMs)} to ${ms(highMs)}, likely ${ms(stepMs)}; the host works for ${ms(hostMs)}; bound by ${bound}. ${percentText(guessedShare)} of the card's time is guessed, ${percentText(uncomparedShare)} is in kernels that were never compared with a published time.`;
 }
 
 /**
