@@ -92,17 +92,33 @@ static uint64_t values_of(const tide_vc_cudnn_tensor *tensor) {
     return n;
 }
 
+/* The bytes of a copy with the channels last, which tensor cores read 16 bytes at a time: the
+ * channels of dimensions 1 to n_padded, counted from 1 down to 0, are filled up to that. */
+static uint64_t copy_bytes(const tide_vc_cudnn_tensor *tensor, uint64_t value_bytes, int n_padded) {
+    enum { LOAD_BYTES = 16 };
+    uint64_t n_bytes = values_of(tensor) * value_bytes;
+    for (int i = 1; i > 1 - n_padded && value_bytes > 0 && tensor->lengths[i] > 0; i--) {
+        uint64_t length = (uint64_t)tensor->lengths[i];
+        uint64_t unit = value_bytes < LOAD_BYTES ? LOAD_BYTES / value_bytes : 1;
+        n_bytes = n_bytes / length * ((length + unit - 1) / unit * unit);
+    }
+    return n_bytes;
+}
+
 tide_vc_cudnn_problem tide_vc_cudnn_problem_of(tide_vc_cudnn_way way,
                                                const tide_vc_cudnn_tensor *input,
                                                const tide_vc_cudnn_tensor *filter,
                                                const tide_vc_cudnn_tensor *output) {
-    return (tide_vc_cudnn_problem){
-        .way = way,
-        .x_bytes = values_of(input) * tide_vc_cudnn_type_bytes(input->type),
-        .w_bytes = values_of(filter) * tide_vc_cudnn_type_bytes(input->type),
-        .y_bytes = values_of(output) * tide_vc_cudnn_type_bytes(input->type),
-        .w_values = values_of(filter),
-        .is_channels_last = input->is_channels_last || output->is_channels_last,
-        .is_pointwise = is_pointwise(input, filter, output),
-        .is_grouped = input->lengths[1] != filter->lengths[1]};
+    bool is_grouped = input->lengths[1] != filter->lengths[1];
+    bool is_copied = !is_grouped && !input->is_channels_last && !output->is_channels_last;
+    uint64_t value_bytes = tide_vc_cudnn_type_bytes(input->type);
+    return (tide_vc_cudnn_problem){.way = way,
+                                   .x_bytes = copy_bytes(input, value_bytes, is_copied ? 1 : 0),
+                                   .w_bytes = copy_bytes(filter, value_bytes, is_copied ? 2 : 0),
+                                   .y_bytes = copy_bytes(output, value_bytes, is_copied ? 1 : 0),
+                                   .w_values = values_of(filter),
+                                   .is_channels_last =
+                                       input->is_channels_last || output->is_channels_last,
+                                   .is_pointwise = is_pointwise(input, filter, output),
+                                   .is_grouped = is_grouped};
 }
