@@ -75,13 +75,14 @@ enum { FLOAT = 0, HALF = 2, TENSOR = 17, FORWARD = 10, GRAPH = 15, ENGINE = 2, C
 enum { HEURISTICS = 4, PLAN = 5 };
 enum { TYPE_BOOLEAN = 2, TYPE_INT64 = 3, TYPE_DESCRIPTOR = 15, TYPE_ENUM = 1 };
 
-/* x (2, 3, 8, 8), w (4, 3, 3, 3), y (2, 4, 6, 6): likely are copies of all three, at most two of
- * each and 8 MiB. */
+/* x (2, 3, 8, 8), w (4, 3, 3, 3), y (2, 4, 6, 6): likely are copies of all three with 4 channels,
+ * which are 16 bytes; at most two of each and 8 MiB. */
 static const int X[] = {2, 3, 8, 8}, W[] = {4, 3, 3, 3}, Y[] = {2, 4, 6, 6};
-enum { VALUES = 384 + 108 + 288, LIKELY = 4 * VALUES + 16 };
+enum { VALUES = 512 + 144 + 288, LIKELY = 4 * VALUES + 16 };
 enum { EXPECTED = 2 * 4 * VALUES + (8 << 20) - LIKELY };
-/* The same in fp16. */
-enum { HALF_LIKELY = 2 * VALUES + 16, HALF_EXPECTED = 2 * 2 * VALUES + (8 << 20) - HALF_LIKELY };
+/* The same in fp16, with 8 channels. */
+enum { HALF_VALUES = 1024 + 576 + 576, HALF_LIKELY = 2 * HALF_VALUES + 16 };
+enum { HALF_EXPECTED = 2 * 2 * HALF_VALUES + (8 << 20) - HALF_LIKELY };
 
 static void *tensor(const int *lengths, int n, int type) {
     void *made = NULL;
