@@ -66,7 +66,7 @@ static void a_command_tells_what_nobody_has_compared(void **state) {
                       "which kernels were never compared with a published time");
     add(&of, 3.0, 1, 90);
     says_of_a_command(
-        &of, "virtual:l40s",
+        &of, "virtual:l40s-48",
         "the forecast is a model: launches are guessed in 1 of 2 forecasts, at most 1 "
         "of 90 in a step; no published time of this card was compared");
 }
