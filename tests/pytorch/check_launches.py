@@ -178,7 +178,7 @@ def check_training(checks, options):
 
 N = ROWS * COLUMNS
 KERNELS = {  # family, bytes
-    "fill": ("vectorised", 4 * N), "add": ("vectorised", 12 * N), "compare": ("vectorised", 5 * N), "cast": ("vectorised", 6 * N),
+    "fill": ("vectorised", 4 * N), "add": ("vectorised", 8 * N), "compare": ("vectorised", 5 * N), "cast": ("vectorised", 6 * N),
     "mixed": ("casting", 10 * N), "broadcast": ("strided", 8 * N + 4 * COLUMNS),
     "turn": ("strided", 8 * N),  # by the smaller stride of each: both are 4
     "sum of rows": ("reduction", 4 * N + 4 * ROWS), "sum of columns": ("reduction", 2 * N + 2 * COLUMNS),

@@ -144,7 +144,7 @@ def gathers(dtype):
     case(f"scatter one of a row {dtype}", "scatter", None, lambda: x.scatter_(1, index, tensor(64, 1, dtype=dtype)))
     mask = torch.zeros(64, 1000, dtype=torch.bool, device="cuda")
     case(f"masked_fill {dtype}", "vectorised", 2 * size(x) + size(mask), lambda: x.masked_fill(mask, 0.0))
-    case(f"where {dtype}", "vectorised", 3 * size(x) + size(mask), lambda: torch.where(mask, x, x))
+    case(f"where {dtype}", "vectorised", 2 * size(x) + size(mask), lambda: torch.where(mask, x, x))
     grid = tensor(49, 12, dtype=dtype)
     picks = torch.zeros(100, dtype=torch.int64, device="cuda")
     case(f"index {dtype}", "gather", lambda r: 100 * SECTOR + size(picks, r), lambda: grid[picks, picks])

@@ -14,6 +14,10 @@
 
 /* tide_vc_parsed.number */
 enum { BYTES_IN = 0, BYTES_OUT = 1, CASTS_IN = 2, CASTS_OUT = 3, POINTERS = 4, OUTPUTS = 5 };
+/* The bytes of each operand, 8 bits each, are numbers 6 and 7. */
+enum { SIZES = 6, SIZE_BITS = 8, SIZES_A_NUMBER = 4 };
+_Static_assert((int)SIZES + (int)TIDE_VC_MOST_OPERANDS / (int)SIZES_A_NUMBER <= (int)TIDE_VC_PARSED,
+               "the sizes of all operands have room");
 enum { UNKNOWN_BYTES = 4 }; /* of a value of unknown type: most are fp32 */
 
 /* Arguments of the unrolled kernel. */
@@ -40,7 +44,12 @@ static void parse_functor(tide_vc_text functor, uint32_t n_pointers, tide_vc_par
     tide_vc_signature of = tide_vc_signature_of(functor, n_inputs);
     for (uint32_t i = 0; i < n_inputs; i++) {
         uint32_t n_bytes = i < of.n_inputs && i < TIDE_VC_MOST_OPERANDS ? of.input_bytes[i] : 0;
-        parsed->number[BYTES_IN] += known_bytes(n_bytes, parsed);
+        n_bytes = known_bytes(n_bytes, parsed);
+        parsed->number[BYTES_IN] += n_bytes;
+        if (i < TIDE_VC_MOST_OPERANDS && n_bytes < 1U << SIZE_BITS) {
+            parsed->number[SIZES + i / SIZES_A_NUMBER] |= n_bytes
+                                                          << SIZE_BITS * (i % SIZES_A_NUMBER);
+        }
     }
     parsed->number[BYTES_OUT] = known_bytes(of.output_bytes, parsed);
     parsed->number[POINTERS] = n_pointers;
@@ -104,6 +113,11 @@ static bool read_elements(const tide_vc_launched_kernel *launched, uint64_t *ret
     return is_read && n > 0;
 }
 
+static uint32_t size_of(const uint32_t *number, uint32_t i) {
+    return number[SIZES + i / SIZES_A_NUMBER] >> SIZE_BITS * (i % SIZES_A_NUMBER) &
+           ((1U << SIZE_BITS) - 1);
+}
+
 /* The addresses are those of the results and then of the operands. An operand that is passed twice,
  * as in x * x, is read once: returns the bytes of the different ones. */
 static uint64_t distinct_bytes(const tide_vc_launched_kernel *launched, uint32_t bytes_in,
@@ -112,13 +126,19 @@ static uint64_t distinct_bytes(const tide_vc_launched_kernel *launched, uint32_t
     const void *addresses[TIDE_VC_MOST_OPERANDS];
     uint32_t n = number[POINTERS];
     uint32_t n_inputs = n > number[OUTPUTS] ? n - number[OUTPUTS] : 0;
+    uint32_t n_equal_bytes = 0;
     row->count = n;
     if (n > TIDE_VC_MOST_OPERANDS || n_inputs == 0 ||
         !tide_vc_argument(launched, ADDRESSES, 0, addresses, n * sizeof(addresses[0]))) {
         return bytes_in;
     }
-    uint32_t n_distinct = tide_vc_distinct(addresses + number[OUTPUTS], n_inputs);
-    return (uint64_t)bytes_in * n_distinct / n_inputs; /* equal operands have one type */
+    const void *const *inputs = addresses + number[OUTPUTS];
+    for (uint32_t i = 1; i < n_inputs; i++) { /* equal operands have one type */
+        uint32_t n_bytes = number[CASTS_IN] > 0 ? bytes_in / n_inputs : size_of(number, i);
+        bool is_new = tide_vc_distinct(inputs, i + 1) > tide_vc_distinct(inputs, i);
+        n_equal_bytes += is_new ? 0 : n_bytes;
+    }
+    return n_equal_bytes < bytes_in ? bytes_in - n_equal_bytes : bytes_in;
 }
 
 bool tide_vc_read_vectorised(const tide_vc_launched_kernel *launched, tide_run_launch *row) {

@@ -92,6 +92,17 @@ static void test_equal_operands_count_once(void **state) {
     check(&row, TIDE_RUN_VECTORISED, N * (2 + 2 + 2), N, 0);
 }
 
+/* where(mask, x, x) of 64-bit values: the mask has one byte each. */
+static void test_equal_operands_of_another_size_count_once(void **state) {
+    int n = N;
+    char functor[16] = {0};
+    void *pointers[4] = {card, card + 4096, card + 8192, card + 8192};
+    void *arguments[] = {&n, functor, pointers};
+    (void)state;
+    tide_run_launch row = work_of(WHERE, arguments);
+    check(&row, TIDE_RUN_VECTORISED, N * (1 + 8 + 8), N, 0);
+}
+
 static void test_contiguous_kernels_by_their_types(void **state) {
     (void)state;
     check_vectorised(FILL, 8, 0);
@@ -242,6 +253,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_contiguous_kernels_by_their_types),
         cmocka_unit_test(test_equal_operands_count_once),
+        cmocka_unit_test(test_equal_operands_of_another_size_count_once),
         cmocka_unit_test(test_casts_tell_their_sizes),
         cmocka_unit_test(test_strides_tell_broadcasts_and_gaps),
         cmocka_unit_test(test_a_reduction_reads_its_inputs),
