@@ -29,6 +29,7 @@ static struct {
 static _Thread_local struct {
     bool is_set;
     int64_t real_ns, processor_ns, waited_ns;
+    int64_t began_processor_ns; /* the begin of the current row */
 } last;
 
 int64_t tide_vc_host_time_parse(const char *text) {
@@ -69,7 +70,7 @@ static int64_t least(int64_t a, int64_t b) {
  * that sleeps, or waits for another, is not ready: that is the program's own time. So is what the
  * program has seen on its clock, and what another thread has logged. */
 static int64_t waited_since(int64_t real_ns) {
-    int64_t absent_ns = real_ns - last.real_ns - (tide_clock_thread_ns() - last.processor_ns);
+    int64_t absent_ns = real_ns - last.real_ns - (last.began_processor_ns - last.processor_ns);
     if (!last.is_set || absent_ns < SHORTEST_NS) {
         return 0;
     }
@@ -83,6 +84,7 @@ static int64_t waited_since(int64_t real_ns) {
 }
 
 int64_t tide_vc_host_time_begin(int64_t real_ns) {
+    last.began_processor_ns = tide_clock_thread_ns();
     int64_t waited_ns = waited_since(real_ns);
     if (waited_ns > 0) {
         atomic_fetch_add_explicit(&all.waited_ns, waited_ns, memory_order_relaxed);
@@ -92,7 +94,9 @@ int64_t tide_vc_host_time_begin(int64_t real_ns) {
 }
 
 int64_t tide_vc_host_time_end(int64_t began_ns) {
-    if (!last.is_set) {
+    int64_t absent_ns =
+        tide_clock_now_ns() - began_ns - (tide_clock_thread_ns() - last.began_processor_ns);
+    if (!last.is_set || absent_ns >= SHORTEST_NS) { /* waits while logging count once */
         last.waited_ns = waited_by_system();
         last.is_set = true;
     }

@@ -49,8 +49,9 @@ static void sleeping_counts(void **state) {
     (void)state;
     int64_t first_ns = row(0);
     (void)usleep(20000);
-    /* Waking up may take a while, which is no sleep. */
-    assert_true(row(0) - first_ns >= 20 * MS);
+    /* Waking up may take a while, which is no sleep. Waits below 20 us of the rows so far are known
+     * only now. */
+    assert_true(row(0) - first_ns >= 19 * MS);
 }
 
 static atomic_bool is_over;
