@@ -11,7 +11,7 @@
 #include "device/cards.h"
 #include "programs/step_time/compared.h"
 
-enum { MAX_TOLD = 4 };
+enum { MAX_NAMED = 4 };
 
 static const char *as_ms(double us, char ret[TIDE_MS_TEXT]) {
     return tide_ms_format(us * 1e-3, ret);
@@ -105,22 +105,22 @@ static const char *word_of(const tide_time_kernel *kernel) {
 
 /* "attention, softmax, norm and others": those with the most time. */
 static void add_families(tide_text *to, const tide_time_forecast *of, tide_time_basis basis) {
-    const char *told[MAX_TOLD] = {NULL};
-    size_t n_told = 0;
+    const char *named[MAX_NAMED] = {NULL};
+    size_t n_named = 0;
     bool has_others = false;
     for (size_t i = 0; i < of->kernels.n; i++) {
         const tide_time_kernel *kernel = &of->kernels.rows[i];
         const char *word = word_of(kernel);
-        bool is_told = kernel->basis != basis;
+        bool is_named = kernel->basis != basis;
         size_t n_word = strcspn(word, ","); /* "elementwise, casts" is elementwise */
-        for (size_t k = 0; k < n_told && !is_told; k++) {
-            is_told = strncmp(told[k], word, n_word) == 0;
+        for (size_t k = 0; k < n_named && !is_named; k++) {
+            is_named = strncmp(named[k], word, n_word) == 0;
         }
-        if (!is_told && n_told == MAX_TOLD) {
+        if (!is_named && n_named == MAX_NAMED) {
             has_others = true;
-        } else if (!is_told) {
-            tide_text_add(to, "%s%.*s", n_told == 0 ? "" : ", ", (int)n_word, word);
-            told[n_told++] = word;
+        } else if (!is_named) {
+            tide_text_add(to, "%s%.*s", n_named == 0 ? "" : ", ", (int)n_word, word);
+            named[n_named++] = word;
         }
     }
     tide_text_add(to, "%s", has_others ? " and others" : "");
