@@ -71,8 +71,23 @@ static void a_command_tells_what_nobody_has_compared(void **state) {
         "of 90 in a step; no published time of this card was compared");
 }
 
+/* More than a tenth of the time in which the program was ready and had no processor. */
+static void a_busy_machine_is_named(void **state) {
+    (void)state;
+    char words[TIDE_TIME_WORDS];
+    tide_time_forecast of = {.host = {.factor = 0.5}, .waited_share = 0.1};
+    tide_time_words_host(&of, words);
+    assert_null(strstr(words, "busy"));
+    of.waited_share = 0.23;
+    tide_time_words_host(&of, words);
+    assert_non_null(strstr(words,
+                           "this machine was busy: the program waited 23 % of the time for a "
+                           "processor, which the forecast leaves out"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_busy_machine_is_named),
         cmocka_unit_test(nothing_guessed),
         cmocka_unit_test(the_step_with_most_guesses_is_named),
         cmocka_unit_test(rows_of_an_older_version_are_no_proof),
