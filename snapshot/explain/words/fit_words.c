@@ -17,8 +17,8 @@ static bool lacks_room_for_areas(const tide_snapshot *snapshot, size_t device) {
 
 const char *tide_fit_of(const tide_snapshot *snapshot, size_t device) {
     const tide_snapshot_driver_account *account = tide_owners_account(snapshot, device);
-    if (device >= snapshot->n_devices ||
-        strcmp(snapshot->devices[device].kind, "virtual") != 0 || account == NULL) {
+    if (device >= snapshot->n_devices || strcmp(snapshot->devices[device].kind, "virtual") != 0 ||
+        account == NULL) {
         return NULL;
     }
     if (strcmp(snapshot->run.outcome, TIDE_SNAPSHOT_OOM) == 0) {
@@ -28,8 +28,7 @@ const char *tide_fit_of(const tide_snapshot *snapshot, size_t device) {
     if (left_bytes < 0 || account->unmeasured_bytes < 0) {
         return NULL;
     }
-    bool is_near =
-        left_bytes < account->unmeasured_bytes || lacks_room_for_areas(snapshot, device);
+    bool is_near = left_bytes < account->unmeasured_bytes || lacks_room_for_areas(snapshot, device);
     return is_near ? "near" : "yes";
 }
 
