@@ -6,7 +6,6 @@ from rows import Row
 WHY = (
     ("MI300X", "no virtual card of AMD"),
     ("detectron2", "needs COCO's images and annotations, and a package compiled for the version of PyTorch"),
-    ("ultralytics", "releases of 2021 to 2023 with weights that are only downloads"),
     ("GPUMemNet", "the training job's size of images, classes and optimizer are not published with the figures"),
     ("torchtitan", "not written yet: torchtitan of a commit, with a night's build of PyTorch"),
     ("pytorch/ao", "not written yet: torchao of a commit, with torchtune, torchtitan or timm"),
@@ -14,7 +13,7 @@ WHY = (
     ("litgpt", "not written yet: litgpt of 2023 with PyTorch 2.1"),
     ("", "not written yet"),
 )
-SOURCES = ("detectron2", "ultralytics", "GPUMemNet", "torchtitan", "pytorch/ao", "torchtune", "litgpt", "peft", "prime-rl")
+SOURCES = ("detectron2", "GPUMemNet", "torchtitan", "pytorch/ao", "torchtune", "litgpt", "peft", "prime-rl")
 
 
 def why(row: Row) -> str:
