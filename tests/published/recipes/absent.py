@@ -6,14 +6,10 @@ from rows import Row
 WHY = (
     ("MI300X", "no virtual card of AMD"),
     ("detectron2", "needs COCO's images and annotations, and a package compiled for the version of PyTorch"),
-    ("GPUMemNet", "the training job's size of images, classes and optimizer are not published with the figures"),
-    ("torchtitan", "not written yet: torchtitan of a commit, with a night's build of PyTorch"),
     ("pytorch/ao", "not written yet: torchao of a commit, with torchtune, torchtitan or timm"),
-    ("torchtune", "not written yet: torchtune's recipes"),
-    ("litgpt", "not written yet: litgpt of 2023 with PyTorch 2.1"),
     ("", "not written yet"),
 )
-SOURCES = ("detectron2", "GPUMemNet", "torchtitan", "pytorch/ao", "torchtune", "litgpt", "peft", "prime-rl")
+SOURCES = ("detectron2", "pytorch/ao", "peft", "prime-rl")
 
 
 def why(row: Row) -> str:
@@ -24,8 +20,6 @@ class Absent(Recipe):
     name = "absent"
 
     def matches(self, row: Row) -> bool:
-        if "each row adds one technique" in row.program:
-            return False  # recipes/torchtune.py
         return any(source in row.source.lower() for source in (one.lower() for one in SOURCES))
 
     def group(self, row: Row):

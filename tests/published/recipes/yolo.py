@@ -35,7 +35,7 @@ class AutoBatch(Recipe):
         return "cuDNN 9 instead of 8: other work areas"
 
     def reason(self, row: Row, answer: dict) -> str:
-        return "cuDNN's work areas"
+        return "probably cuDNN's work areas"
 
 
 RECIPES = [AutoBatch()]
