@@ -162,12 +162,15 @@ def show(recipe, row: rows.Row, answers: Answers, version: str) -> None:
           f"{judged.tidemark[:12]:>12} {judged.difference:>9} {judged.reason}", flush=True)
 
 
-def chosen_rows(chosen) -> list:
-    """Pairs of recipe and row. What no run answers, such as the size of a work area, has no kind and is left out."""
-    recipes = all_recipes()
+def every_row(chosen) -> list:
     shared = Path(os.environ.get("TIDEMARK_SHARED", HERE.parent.parent.parent / "shared"))
     files = chosen.rows or sorted((shared / "published").glob("*.tsv"))
-    every = [row for file in files for row in rows.read(file)]
+    return [row for file in files for row in rows.read(file)]
+
+
+def chosen_rows(chosen) -> list:
+    """Pairs of recipe and row. What no run answers, such as the size of a work area, has no kind and is left out."""
+    recipes, every = all_recipes(), every_row(chosen)
     if chosen.sample and not every:
         every = rows.of_table(RESULTS)
     found = []
@@ -225,7 +228,8 @@ def main() -> None:
     judged = [judge(row, recipe, answers.of(row, torch_of(recipe, row))) for recipe, row in pairs]
     if chosen.write:
         from table import write
-        write(judged, chosen.write)
+        from uncovered import count
+        write(judged, chosen.write, count(every_row(chosen), all_recipes()))
     counts = {verdict: sum(one.verdict == verdict for one in judged) for verdict in ("exact", "right", "near", "off", "failed", "not run")}
     print(", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count))
     if chosen.sample:

@@ -23,7 +23,7 @@ import torch
 
 from unused import pretend
 
-pretend("triton.ops", "triton.ops.matmul_perf_model")  # bitsandbytes 0.42 imports them for int8 products
+pretend("triton.ops", "triton.ops.matmul_perf_model")  # bitsandbytes 0.41 imports them for int8 products
 
 STEPS, SAMPLES = 12, 1924  # of Alpaca2k, without its validation part
 LONGEST = {"phi": 1044, "stablelm": 1034, "llama": 1304, "falcon": 1079}  # tokens, of the page's list
@@ -201,7 +201,7 @@ def run(clone: str, program: str, config: str, card: str) -> dict:
             longest = next((tokens for word, tokens in LONGEST.items() if word in name.lower()), 1304)
             tune_2023(found[2].lower().replace(" ", "_"), name, int(found[4]), quantization(found[3]), devices, longest, watch)
         elif "generate" in program:
-            unpack(clone, "26857050")
+            unpack(clone, COMMITS[-1][1])
             generate(config, watch)
         else:
             import yaml

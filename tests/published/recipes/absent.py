@@ -5,11 +5,10 @@ from rows import Row
 # Part of the source or the program, and why no run answers it. The first that fits counts.
 WHY = (
     ("MI300X", "no virtual card of AMD"),
-    ("detectron2", "needs COCO's images and annotations, and a package compiled for the version of PyTorch"),
-    ("pytorch/ao", "not written yet: torchao of a commit, with torchtune, torchtitan or timm"),
+    ("pytorch/ao", "not written yet: torchao of a commit, with torchtune or timm"),
     ("", "not written yet"),
 )
-SOURCES = ("detectron2", "pytorch/ao", "peft", "prime-rl")
+SOURCES = ("peft", "prime-rl")
 
 
 def why(row: Row) -> str:
@@ -17,10 +16,11 @@ def why(row: Row) -> str:
 
 
 class Absent(Recipe):
+    """It comes last: a row that another recipe takes is not absent."""
     name = "absent"
 
     def matches(self, row: Row) -> bool:
-        return any(source in row.source.lower() for source in (one.lower() for one in SOURCES))
+        return any(word in f"{row.source} {row.card}".lower() for word in ("mi300x", "pytorch/ao", *SOURCES))
 
     def group(self, row: Row):
         return "all"

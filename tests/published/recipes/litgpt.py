@@ -11,7 +11,7 @@ TEXTS = "the lengths of the texts are assumed"
 class Tuning(Recipe):
     name = "litgpt"
     clone = "Lightning-AI/litgpt"
-    packages = ("--no-deps", "lightning==2.2.5", "lightning-utilities==0.15.2", "torchmetrics==1.8.2", "pytorch-lightning==2.2.5", "bitsandbytes==0.42.0", "scipy==1.15.3",
+    packages = ("--no-deps", "lightning==2.2.5", "lightning-utilities==0.15.2", "torchmetrics==1.8.2", "pytorch-lightning==2.2.5", "bitsandbytes==0.41.0", "scipy==1.15.3",
                 "numpy==1.26.4", "pyyaml", "packaging", "tqdm", "jsonargparse==4.41.0", "docstring-parser", "setuptools==75.8.0", "psutil", "safetensors==0.5.2",
                 "huggingface-hub==0.27.1", "requests", "tokenizers==0.21.0")
     settings = {"HF_HUB_OFFLINE": "1", "BNB_CUDA_VERSION": "121"}
@@ -49,7 +49,7 @@ class Tuning(Recipe):
     def reason(self, row: Row, answer: dict) -> str:
         if self.kind(row) in ("time", "rate"):
             return f"the host of this machine, and {TEXTS}"
-        return "probably PyTorch 2.8 instead of 2.1" if "torch 2.1" in row.program else ""
+        return "probably PyTorch 2.8 instead of " + ("2.1" if "torch 2.1" in row.program else "2.3")
 
 
 RECIPES = [Tuning()]
