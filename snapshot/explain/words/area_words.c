@@ -20,7 +20,7 @@ static bool is_complete(const tide_snapshot_work_areas *row) {
 void tide_area_words_add(const tide_snapshot_work_areas *row, tide_text *to) {
     char likely[TIDE_COUNT_TEXT], none_peak[TIDE_COUNT_TEXT], likely_peak[TIDE_COUNT_TEXT];
     char most_peak[TIDE_COUNT_TEXT];
-    bool is_changed = row->reserved_none_bytes != row->reserved_likely_bytes ||
+    bool is_changed = row->is_benchmark || row->reserved_none_bytes != row->reserved_likely_bytes ||
                       row->reserved_most_bytes != row->reserved_likely_bytes;
     if (!is_complete(row) || !is_changed) {
         return;
@@ -41,6 +41,12 @@ void tide_area_words_add(const tide_snapshot_work_areas *row, tide_text *to) {
                       "without, %s likely, %s %s.",
                       row->likely_bytes < MIB / 2 ? "under 1" : mib(row->likely_bytes, likely),
                       none_peak, mib(row->reserved_likely_bytes, likely_peak), most_peak, end);
+    }
+    if (row->is_benchmark) {
+        tide_text_add(to,
+                      " With torch.backends.cudnn.benchmark, as here, PyTorch tries all plans at "
+                      "the first call of a shape; their area may take all free memory, and is "
+                      "freed before the next request.");
     }
 }
 
