@@ -20,7 +20,8 @@ class Zoo(Recipe):
         return "detectron2" in row.source
 
     def group(self, row: Row):
-        return row.program
+        """Lengths of training have the same model."""
+        return re.sub(r"_(\d+ep_LSJ|\dx)(?=[._])", "", row.program)
 
     def card(self, row: Row) -> tuple:
         """The large-scale-jitter baselines take more than the card of the others has."""
