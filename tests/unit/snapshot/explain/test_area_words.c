@@ -88,6 +88,11 @@ static void nothing_is_printed_without_a_difference(void **state) {
     tide_snapshot_work_areas row = ROW;
     row.reserved_none_bytes = row.reserved_likely_bytes = row.reserved_most_bytes;
     assert_string_equal(words_of(&row), "");
+    row.reserved_none_bytes -= 34 * MIB; /* less than 1 % */
+    row.reserved_most_bytes += 34 * MIB;
+    assert_string_equal(words_of(&row), "");
+    row.reserved_none_bytes -= MIB;
+    assert_string_not_equal(words_of(&row), "");
     row = ROW;
     row.reserved_most_bytes = -1; /* of another writer */
     assert_string_equal(words_of(&row), "");
