@@ -74,6 +74,7 @@ static const variant VARIANTS[TIDE_RUN_N_VARIANTS] = {
     [TIDE_RUN_INDEXED_ROWS] = {SHARE(strided_share), 0, 0.0, 0.0},
     [TIDE_RUN_PARTIAL_SUMS] = {SHARE(partial_sums_share), 0, 0.0, 0.0},
     [TIDE_RUN_MULTIPLIES] = {SHARE(vectorised_share), 0, 0.0, 0.0},
+    [TIDE_RUN_READS_AGAIN] = {SHARE(vectorised_share), 0, 0.0, 1.0},
 };
 /* Rows in work that fill more of the L2 cache than this are read again from memory. */
 #define CACHED_SHARE 0.5
@@ -95,6 +96,11 @@ static double bytes_of(const tide_time_card *card, const tide_run_launch *row) {
     double bytes = (double)row->bytes;
     if (row->k == TIDE_RUN_SINGLE_ELEMENTS) {
         return fmin(bytes, NEAR_BYTES * (double)row->elements);
+    }
+    if (row->k == TIDE_RUN_READS_AGAIN) {
+        double in_work = card->n_multiprocessors * of->blocks * row->n;
+        bool is_cached = in_work <= CACHED_SHARE * card->cache_bytes;
+        return bytes + (is_cached ? 0.0 : (double)row->m * row->count);
     }
     double in_work = card->n_multiprocessors * of->blocks * VALUE_BYTES * row->n;
     bool is_read_again = of->again > 0.0 && in_work > CACHED_SHARE * card->cache_bytes;

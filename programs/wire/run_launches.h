@@ -122,6 +122,8 @@ typedef enum tide_run_variant {
     TIDE_RUN_PARTIAL_SUMS,     /* embedding's backward: sums of the gradients of equal indices */
     /* Multiplies tiles of matrices of `type`: `elements` multiplications, in `m` blocks. */
     TIDE_RUN_MULTIPLIES,
+    /* Each of `m` blocks reads `n` bytes, and later `count` bytes of them again. */
+    TIDE_RUN_READS_AGAIN,
     TIDE_RUN_N_VARIANTS
 } tide_run_variant;
 

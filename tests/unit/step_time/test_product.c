@@ -108,6 +108,19 @@ static void kernels_multiply_in_whole_waves(void **state) {
     assert_int_equal(tide_work_time_of(&PLAIN, &CARD, &row).basis, TIDE_TIME_GUESSED);
 }
 
+/* The card has 100 bytes of cache: rows of 100 blocks that fill more than half are read again. */
+static void rows_are_read_again_beyond_the_cache(void **state) {
+    (void)state;
+    tide_run_launch row = made_kernel(TIDE_RUN_GENERATED, 4000);
+    row.k = TIDE_RUN_READS_AGAIN;
+    row.m = 1000;
+    row.n = 0;
+    row.count = 2;
+    assert_float_equal(us_of(&PLAIN, row), 4.0, 1e-9);
+    row.n = 1;
+    assert_float_equal(us_of(&PLAIN, row), 6.0, 1e-9);
+}
+
 static void what_is_guessed_is_said(void **state) {
     (void)state;
     tide_run_launch row = made_kernel(TIDE_RUN_OTHER, 1000);
@@ -129,6 +142,7 @@ int main(void) {
         cmocka_unit_test(a_product_takes_whole_waves),
         cmocka_unit_test(types_have_their_rates),
         cmocka_unit_test(kernels_multiply_in_whole_waves),
+        cmocka_unit_test(rows_are_read_again_beyond_the_cache),
         cmocka_unit_test(what_is_guessed_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

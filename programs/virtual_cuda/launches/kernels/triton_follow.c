@@ -13,9 +13,9 @@ typedef struct value {
 
 /* The range accessed through one pointer in one direction. */
 typedef struct reach {
-    bool is_used, is_known;
+    bool is_used; /* at a known place: low to high */
     int64_t low, high;
-    double n_accesses;
+    double n_known, n_unknown; /* accesses to known places, and to places that the card computes */
     uint32_t value_bytes;
 } reach;
 
@@ -35,10 +35,17 @@ typedef struct machine {
     double other_bytes;                      /* through pointers of unknown origin */
     double products;                         /* multiplications of matrices */
     uint8_t product_type;                    /* of the last ones */
-    bool is_guess;                           /* a loop with accesses has an unknown count */
+    bool is_guess;                           /* a loop has an unknown count */
+    bool is_uneven;                          /* programs differ in the iterations of a loop */
+    bool has_loops;
+    const int64_t *only; /* the program to follow; NULL: the ranges of all */
     frame frames[16];
     size_t n_frames, n_probes, next; /* next: the step after this one */
 } machine;
+
+/* The share of loads of tiles that miss the L2 cache, in kernels that multiply. An assumption: its
+ * bandwidth is about four times that of the memory. */
+#define CACHED_TILES 0.25
 
 /* No address is beyond these; products of two of them fit in 64 bits. */
 #define FAR INT64_C(0x7fffffff)
@@ -167,11 +174,14 @@ static void access(machine *of, const tide_triton_step *step) {
         return;
     }
     reach *to = &of->reaches[place.pointer - 1][step->code == TIDE_TRITON_STORE];
-    to->is_known = place.is_known && (to->is_known || !to->is_used);
+    to->value_bytes = step->value_bytes;
+    if (!place.is_known) {
+        to->n_unknown += n;
+        return;
+    }
     to->low = !to->is_used || place.low < to->low ? place.low : to->low;
     to->high = !to->is_used || place.high > to->high ? place.high : to->high;
-    to->n_accesses += n;
-    to->value_bytes = step->value_bytes;
+    to->n_known += n;
     to->is_used = true;
 }
 
@@ -198,6 +208,7 @@ static void count_turns(machine *of, const tide_triton_step *step, frame *to) {
     double mean = (middle(high) - middle(low)) / (double)by.low;
     to->most_turns = is_empty ? 0.0 : (double)n_behind + 1.0;
     to->turns = is_empty || is_exact ? to->most_turns : mean > 0.0 ? mean : 0.0;
+    of->is_uneven = of->is_uneven || !is_exact;
 }
 
 /* False: the loops nest too deep. */
@@ -209,6 +220,7 @@ static bool begin_loop(machine *of, size_t i, const tide_triton_step *step) {
     }
     frame *made = &of->frames[of->n_frames++];
     *made = (frame){.step = i, .turns = 1.0, .most_turns = 1.0};
+    of->has_loops = of->has_loops || is_loop;
     if (is_loop) {
         count_turns(of, step, made);
     }
@@ -270,7 +282,7 @@ static bool do_step(machine *of, size_t i) {
         *to = range(step->low, step->low);
         break;
     case TIDE_TRITON_PROGRAM:
-        *to = range(0, n_programs - 1);
+        *to = of->only != NULL ? range(of->only[axis], of->only[axis]) : range(0, n_programs - 1);
         break;
     case TIDE_TRITON_PROGRAMS:
         *to = range(n_programs, n_programs);
@@ -322,37 +334,140 @@ static bool read_arguments(machine *of) {
     return true;
 }
 
+static bool run(machine *of) {
+    bool is_followed = read_arguments(of);
+    for (size_t i = 0; i < of->program->n_steps && is_followed; i = of->next) {
+        of->next = i + 1;
+        is_followed = do_step(of, i);
+        of->values[0] = (value){.is_known = false}; /* values without a name */
+    }
+    return is_followed;
+}
+
+/* ---- single programs ---- */
+
+enum { N_SAMPLES = 5 };
+
+/* Programs spread over the grid, at other shares of each axis. */
+static void sample_of(const machine *of, size_t i, int64_t *ret_program) {
+    static const double SHIFTS[3] = {0.0, 0.382, 0.764};
+    for (size_t axis = 0; axis < 3; axis++) {
+        double share = ((double)i + 0.5) / N_SAMPLES + SHIFTS[axis];
+        share -= share >= 1.0 ? 1.0 : 0.0;
+        ret_program[axis] = (int64_t)(share * of->launched->call->grid[axis]);
+    }
+}
+
+/* Replaces the counts of accesses and products by those of some programs, which are exact where
+ * their loops differ. */
+static bool sample(machine *of) {
+    double products = 0.0;
+    machine one = *of;
+    double counts[TIDE_TRITON_ARGUMENTS][2][2] = {{{0.0}}};
+    for (size_t i = 0; i < N_SAMPLES; i++) {
+        int64_t program[3];
+        sample_of(of, i, program);
+        one = (machine){.launched = of->launched,
+                        .program = of->program,
+                        .values = of->values,
+                        .only = program};
+        if (!run(&one)) {
+            return false;
+        }
+        products += one.products / N_SAMPLES;
+        for (size_t j = 0; j < TIDE_TRITON_ARGUMENTS; j++) {
+            for (size_t k = 0; k < 2; k++) {
+                counts[j][k][0] += one.reaches[j][k].n_known / N_SAMPLES;
+                counts[j][k][1] += one.reaches[j][k].n_unknown / N_SAMPLES;
+            }
+        }
+    }
+    of->products = products;
+    for (size_t j = 0; j < TIDE_TRITON_ARGUMENTS; j++) {
+        for (size_t k = 0; k < 2; k++) {
+            of->reaches[j][k].n_known = counts[j][k][0];
+            of->reaches[j][k].n_unknown = counts[j][k][1];
+        }
+    }
+    return true;
+}
+
+/* What a program in the middle of the grid reads more than once: the bytes of the range, and the
+ * bytes of its further reads. */
+static bool find_again(const machine *of, uint32_t *ret_range, uint32_t *ret_again) {
+    int64_t program[3];
+    double n_programs = 1.0;
+    double all = 0.0;
+    double again = 0.0;
+    machine one = {
+        .launched = of->launched, .program = of->program, .values = of->values, .only = program};
+    sample_of(of, N_SAMPLES / 2, program);
+    for (size_t i = 0; i < 3; i++) {
+        n_programs *= of->launched->call->grid[i];
+    }
+    if (!run(&one)) {
+        return false;
+    }
+    for (size_t j = 0; j < TIDE_TRITON_ARGUMENTS; j++) {
+        const reach *loads = &one.reaches[j][0];
+        double extent = (double)loads->high - (double)loads->low + 1.0;
+        double n = loads->n_known / n_programs;
+        if (loads->is_used && n > extent) {
+            all += extent * loads->value_bytes;
+            again += (n - extent) * loads->value_bytes;
+        }
+    }
+    *ret_range = all < (double)UINT32_MAX ? (uint32_t)all : UINT32_MAX;
+    *ret_again = again < (double)UINT32_MAX ? (uint32_t)again : UINT32_MAX;
+    return again > 0.0;
+}
+
+/* ---- the row ---- */
+
 /* Saturates, because an invalid text may overflow. */
 static uint64_t whole(double n) {
     return n < (double)INT64_MAX ? (uint64_t)n : INT64_MAX;
 }
 
-/* The bytes of all pointers, each in both directions. */
+/* The bytes of all pointers, each in both directions. A kernel that multiplies tiles loads each of
+ * them for several results; those at places that the card computes are mostly in the L2 cache. */
 static void add_up(const machine *of, tide_run_launch *row) {
+    double of_unknown = of->products > 0.0 ? CACHED_TILES : 1.0;
     double bytes = of->other_bytes;
     double most = 0.0;
-    double n_blocks = 1.0;
     for (size_t i = 0; i < of->program->n_arguments; i++) {
         for (size_t j = 0; j < 2; j++) {
             const reach *one = &of->reaches[i][j];
-            double extent = (double)one->high - (double)one->low + 1.0;
-            double n = one->is_used && one->is_known && extent < one->n_accesses ? extent
-                                                                                 : one->n_accesses;
+            double extent = one->is_used ? (double)one->high - (double)one->low + 1.0 : 0.0;
+            double n =
+                (extent < one->n_known ? extent : one->n_known) + one->n_unknown * of_unknown;
             bytes += n * one->value_bytes;
             most = n > most ? n : most;
         }
     }
-    for (size_t i = 0; i < 3; i++) {
-        n_blocks *= of->launched->call->grid[i];
-    }
     row->bytes = whole(bytes);
     row->elements = whole(most);
     row->flags |= of->is_guess ? TIDE_RUN_GUESSED : 0;
+}
+
+static void set_variant(const machine *of, tide_run_launch *row) {
+    double n_blocks = 1.0;
+    uint32_t n_range = 0;
+    uint32_t n_again = 0;
+    for (size_t i = 0; i < 3; i++) {
+        n_blocks *= of->launched->call->grid[i];
+    }
     if (of->products > 0.0) {
         row->k = TIDE_RUN_MULTIPLIES;
         row->elements = whole(of->products);
-        row->m = n_blocks < (double)UINT32_MAX ? (uint32_t)n_blocks : UINT32_MAX;
         row->type = of->product_type;
+    } else if (of->has_loops && find_again(of, &n_range, &n_again)) {
+        row->k = TIDE_RUN_READS_AGAIN;
+        row->n = n_range;
+        row->count = n_again;
+    }
+    if (row->k != TIDE_RUN_NO_VARIANT) {
+        row->m = n_blocks < (double)UINT32_MAX ? (uint32_t)n_blocks : UINT32_MAX;
     }
 }
 
@@ -360,14 +475,10 @@ bool tide_triton_follow(const tide_vc_launched_kernel *launched, const tide_trit
                         tide_run_launch *row) {
     machine of = {.launched = launched, .program = program};
     of.values = calloc(program->n_values + 1, sizeof(*of.values));
-    bool is_followed = of.values != NULL && read_arguments(&of);
-    for (size_t i = 0; i < program->n_steps && is_followed; i = of.next) {
-        of.next = i + 1;
-        is_followed = do_step(&of, i);
-        of.values[0] = (value){.is_known = false}; /* values without a name */
-    }
+    bool is_followed = of.values != NULL && run(&of) && (!of.is_uneven || sample(&of));
     if (is_followed) {
         add_up(&of, row);
+        set_variant(&of, row);
     }
     free(of.values);
     return is_followed;

@@ -38,8 +38,7 @@ static void check(const char *name, void **arguments, uint64_t bytes, uint64_t e
 static void test_optimizers(void **state) {
     static const char ADAM[] =
         "_Z21kOptimizer32bit2StateI13__nv_bfloat16Li0EEvPT_S2_PfS3_S3_ffffffffiffbi";
-    static const char ADEMAMIX[] =
-        "_Z21kOptimizer32bit2StateIfLi6EEvPT_S1_PfS2_S2_ffffffffiffbi";
+    static const char ADEMAMIX[] = "_Z21kOptimizer32bit2StateIfLi6EEvPT_S1_PfS2_S2_ffffffffiffbi";
     static const char OLD_ADAM[] =
         "_Z21kOptimizer32bit2StateI13__nv_bfloat16Li0EEvPT_S2_PfS3_S3_fffffffiffbi";
     static const char LION[] = "_Z21kOptimizer32bit1StateIfLi5EEvPT_S1_PfS2_ffffffiffbi";
@@ -47,7 +46,8 @@ static void test_optimizers(void **state) {
     float f = 0;
     int step = 1, n = 1000;
     bool skips = false;
-    void *two[] = {&p, &p, &p, &p, &none, &f, &f, &f, &f, &f, &f, &f, &f, &step, &f, &f, &skips, &n};
+    void *two[] = {&p, &p, &p, &p, &none, &f, &f, &f,     &f,
+                   &f, &f, &f, &f, &step, &f, &f, &skips, &n};
     void *old[] = {&p, &p, &p, &p, &none, &f, &f, &f, &f, &f, &f, &f, &step, &f, &f, &skips, &n};
     void *one[] = {&p, &p, &p, &none, &f, &f, &f, &f, &f, &f, &step, &f, &f, &skips, &n};
     (void)state;
@@ -73,7 +73,8 @@ static void test_optimizers_of_8_bits(void **state) {
     float f = 0;
     int step = 1, n = 4096;
     bool skips = false;
-    void *new[] = {&p, &p, &p, &p, &f, &f, &f, &f, &f, &step, &f, &p, &p, &p, &p, &f, &f, &skips, &n};
+    void *new[] = {&p, &p, &p, &p, &f, &f, &f, &f,     &f, &step,
+                   &f, &p, &p, &p, &p, &f, &f, &skips, &n};
     void *old[] = {&p, &p, &p, &p, &f, &f, &f, &step, &f, &p, &p, &p, &p, &f, &f, &skips, &n};
     (void)state;
     check(ADAM, new, 4096 * (2 * 2 + 2 + 4) + 4 * 2 * 2 * 16, 8192);

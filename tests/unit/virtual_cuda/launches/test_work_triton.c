@@ -276,6 +276,68 @@ static void test_products_of_matrices(void **state) {
     assert_int_equal(row.flags, TIDE_RUN_ESTIMATED);
 }
 
+/* A program handles up to 32 rows of 64 numbers, and the last ones have none: of 100 rows, three
+ * programs have 32, one has 4, and four have none. */
+static const char UNEVEN[] = HEAD(
+    "f32", "f32",
+    "f32") "    %c1 = arith.constant 1 : i32 loc(#loc1)\n"
+           "    %c32 = arith.constant 32 : i32 loc(#loc1)\n"
+           "    %x = tt.get_program_id x : i32 loc(#loc1)\n"
+           "    %begin = arith.muli %x, %c32 : i32 loc(#loc1)\n"
+           "    %next = arith.addi %x, %c1 : i32 loc(#loc1)\n"
+           "    %next_1 = arith.muli %next, %c32 : i32 loc(#loc1)\n"
+           "    %end = arith.minsi %next_1, %xnumel : i32 loc(#loc1)\n"
+           "    %r = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32> loc(#loc1)\n"
+           "    scf.for %row = %begin to %end step %c1  : i32 {\n"
+           "      %at = arith.muli %row, %r0_numel : i32 loc(#loc2)\n"
+           "      %s = tt.splat %at : i32 -> tensor<64xi32> loc(#loc2)\n"
+           "      %i = arith.addi %s, %r : tensor<64xi32> loc(#loc2)\n"
+           "      %p = tt.splat %in_ptr0 : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>> loc(#loc2)\n"
+           "      %p_1 = tt.addptr %p, %i : tensor<64x!tt.ptr<f32>>, tensor<64xi32> loc(#loc2)\n"
+           "      %v = tt.load %p_1 : tensor<64x!tt.ptr<f32>> loc(#loc2)\n"
+           "    } loc(#loc3)\n" TAIL;
+
+static void test_programs_may_differ(void **state) {
+    (void)state;
+    const void *kernel = new_kernel(UNEVEN);
+    assert_int_equal(launch(kernel, 4, 128, 64).bytes, 4 * 128 * 64);
+    uint64_t bytes = launch(kernel, 8, 100, 64).bytes; /* five programs represent the eight */
+    assert_in_range(bytes, 4 * 100 * 64 * 3 / 4, 4 * 100 * 64 * 5 / 4);
+}
+
+/* A program reads its row of r numbers twice. Its place of a single number is on the card, which
+ * leaves the range of the row known. */
+static const char TWICE[] = HEAD(
+    "f32", "i64",
+    "f32") "    %c0 = arith.constant 0 : i32 loc(#loc1)\n"
+           "    %c64 = arith.constant 64 : i32 loc(#loc1)\n"
+           "    %x = tt.get_program_id x : i32 loc(#loc1)\n"
+           "    %row = arith.muli %x, %r0_numel : i32 loc(#loc1)\n"
+           "    %begin = tt.addptr %in_ptr0, %row : !tt.ptr<f32>, i32 loc(#loc1)\n"
+           "    %r = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32> loc(#loc1)\n"
+           "    %y_at = tt.addptr %in_ptr1, %x : !tt.ptr<i64>, i32 loc(#loc1)\n"
+           "    %y = tt.load %y_at : !tt.ptr<i64> loc(#loc1)\n"
+           "    %one = tt.addptr %begin, %y : !tt.ptr<f32>, i64 loc(#loc1)\n"
+           "    %of_y = tt.load %one : !tt.ptr<f32> loc(#loc1)\n"
+           "    scf.for %i = %c0 to %r0_numel step %c64  : i32 {\n"
+           "      %s = tt.splat %i : i32 -> tensor<64xi32> loc(#loc2)\n"
+           "      %at = arith.addi %s, %r : tensor<64xi32> loc(#loc2)\n"
+           "      %p = tt.splat %begin : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>> loc(#loc2)\n"
+           "      %p_1 = tt.addptr %p, %at : tensor<64x!tt.ptr<f32>>, tensor<64xi32> loc(#loc2)\n"
+           "      %v = tt.load %p_1 : tensor<64x!tt.ptr<f32>> loc(#loc2)\n"
+           "      %w = tt.load %p_1 : tensor<64x!tt.ptr<f32>> loc(#loc2)\n"
+           "    } loc(#loc3)\n" TAIL;
+
+static void test_rows_read_again(void **state) {
+    (void)state;
+    tide_run_launch row = launch(new_kernel(TWICE), 10, 0, 640);
+    assert_int_equal(row.bytes, 10 * (640 * 4 + 8 + 4));
+    assert_int_equal(row.k, TIDE_RUN_READS_AGAIN);
+    assert_int_equal(row.m, 10);
+    assert_int_equal(row.n, 640 * 4);
+    assert_int_equal(row.count, 640 * 4);
+}
+
 /* A loop up to a number from the card: at most 16 iterations, 8 in the middle, or unknown. */
 #define COUNTED(bound)                                                                             \
     HEAD("f32", "i32", "f32")                                                                      \
@@ -327,6 +389,8 @@ int main(void) {
                                        cmocka_unit_test(test_small_types_bound_addresses),
                                        cmocka_unit_test(test_a_function_may_return_early),
                                        cmocka_unit_test(test_products_of_matrices),
+                                       cmocka_unit_test(test_programs_may_differ),
+                                       cmocka_unit_test(test_rows_read_again),
                                        cmocka_unit_test(test_counts_from_the_card),
                                        cmocka_unit_test(test_texts_that_say_nothing)};
     return cmocka_run_group_tests(tests, begin, end);
