@@ -72,6 +72,7 @@ static const variant VARIANTS[TIDE_RUN_N_VARIANTS] = {
     [TIDE_RUN_SINGLE_ELEMENTS] = {SHARE(single_share), 0, 0.0, 0.0},
     [TIDE_RUN_INDEXED_ROWS] = {SHARE(strided_share), 0, 0.0, 0.0},
     [TIDE_RUN_PARTIAL_SUMS] = {SHARE(partial_sums_share), 0, 0.0, 0.0},
+    [TIDE_RUN_STRIDED_CASTS] = {SHARE(strided_share), 0, 0.0, 0.0},
 };
 /* Rows in work that fill more of the L2 cache than this are read again from memory. */
 #define CACHED_SHARE 0.5

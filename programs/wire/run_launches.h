@@ -43,7 +43,8 @@ typedef enum tide_run_launch_kind {
     TIDE_RUN_TEXT,        /* `bytes` bytes of text follow */
     TIDE_RUN_KERNEL,      /* a kernel: `family`, `bytes`, `elements`; `m` rows of `n` elements, if
                              it works by rows; `k` is a tide_run_variant; `count` pointers, if it
-                             is elementwise. 0: unknown */
+                             is elementwise. With strides, `m` dimensions, and `n` pointers whose
+                             neighbouring elements are in different sectors. 0: unknown */
     TIDE_RUN_PRODUCT,     /* a product of matrices: `m`, `n`, `k`, `count`, types, layout; `bytes`
                              are read in addition, such as an addend */
     TIDE_RUN_ATTENTION,   /* fused attention: `m` queries, `n` keys, `k` channels, `count` heads.
@@ -118,6 +119,7 @@ typedef enum tide_run_variant {
     TIDE_RUN_SINGLE_ELEMENTS,  /* gather and scatter of elements, not of rows */
     TIDE_RUN_INDEXED_ROWS,     /* gather of rows, with a division for the place of each element */
     TIDE_RUN_PARTIAL_SUMS,     /* embedding's backward: sums of the gradients of equal indices */
+    TIDE_RUN_STRIDED_CASTS,    /* strided kernels that look up the type of each operand */
     TIDE_RUN_N_VARIANTS
 } tide_run_variant;
 

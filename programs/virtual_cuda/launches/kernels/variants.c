@@ -22,6 +22,7 @@ static const tide_vc_variant VARIANTS[] = {
     {"21indexSelectSmallIndexI", TIDE_RUN_INDEXED_ROWS, 0},
     {"21indexSelectLargeIndexI", TIDE_RUN_INDEXED_ROWS, 0},
     {"18elementwise_kernelI*GroupNorm", TIDE_RUN_GROUPS_APPLIED, 0},
+    {"18elementwise_kernelI*15gpu_kernel_implI", TIDE_RUN_STRIDED_CASTS, 0},
     {"19compute_grad_weightI", TIDE_RUN_PARTIAL_SUMS, 'e'},
     {"34_scatter_gather_elementwise_kernelI", TIDE_RUN_SINGLE_ELEMENTS, 0},
     {"30DeviceSegmentedRadixSortKernelI", TIDE_RUN_SEGMENTS, 0},
