@@ -43,8 +43,7 @@ typedef enum tide_run_launch_kind {
     TIDE_RUN_TEXT,        /* `bytes` bytes of text follow */
     TIDE_RUN_KERNEL,      /* a kernel: `family`, `bytes`, `elements`; `m` rows of `n` elements, if
                              it works by rows; `k` is a tide_run_variant; `count` pointers, if it
-                             is elementwise. With strides, `m` dimensions, and `n` pointers whose
-                             neighbouring elements are in different sectors. 0: unknown */
+                             is elementwise. 0: unknown */
     TIDE_RUN_PRODUCT,     /* a product of matrices: `m`, `n`, `k`, `count`, types, layout; `bytes`
                              are read in addition, such as an addend */
     TIDE_RUN_ATTENTION,   /* fused attention: `m` queries, `n` keys, `k` channels, `count` heads.
@@ -112,14 +111,13 @@ typedef enum tide_run_variant {
     TIDE_RUN_LAYER,
     TIDE_RUN_LAYER_BACKWARD,
     TIDE_RUN_LAYER_PARAMETERS, /* gradients of scale and shift, sums of columns */
-    TIDE_RUN_GROUPS,           /* statistics and sums of group norm */
-    TIDE_RUN_GROUPS_APPLIED,   /* strided kernels of group norm */
+    TIDE_RUN_GROUPS,           /* means and variances of group norm */
     TIDE_RUN_COLUMNS,          /* reductions whose results are next to each other */
     TIDE_RUN_SEGMENTS,         /* radix sorts of each row */
     TIDE_RUN_SINGLE_ELEMENTS,  /* gather and scatter of elements, not of rows */
     TIDE_RUN_INDEXED_ROWS,     /* gather of rows, with a division for the place of each element */
     TIDE_RUN_PARTIAL_SUMS,     /* embedding's backward: sums of the gradients of equal indices */
-    TIDE_RUN_STRIDED_CASTS,    /* strided kernels that look up the type of each operand */
+    TIDE_RUN_DIVISIONS,        /* a kernel that computes places by `m` divisions an element */
     TIDE_RUN_N_VARIANTS
 } tide_run_variant;
 

@@ -15,7 +15,6 @@
 static const tide_time_constants CONSTANTS = {.vectorised_share = 1.0,
                                               .strided_share = 1.0,
                                               .reduction_share = 1.0,
-                                              .cache_factor = 1.0,
                                               .host_factor = 0.5};
 static const tide_stated_peak PEAK = {"made", 1e8, 1e8, 1e8, 1e8, "made"};
 static const tide_time_card CARD = {.peak = &PEAK, .bandwidth = 1e6, .n_multiprocessors = 1.0};

@@ -68,8 +68,6 @@ bool tide_vc_read_indexed(const tide_vc_launched_kernel *launched, tide_run_laun
         return false;
     }
     row->elements = (uint64_t)n;
-    row->m = of.n_dimensions;
-    row->count = (uint32_t)k;
     for (size_t i = 0; i < k; i++) {
         row->bytes += i == number[CHOSEN]
                           ? tide_vc_offsets_chosen_bytes(&of, i, row->elements) * number[TIMES]

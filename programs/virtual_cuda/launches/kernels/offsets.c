@@ -58,7 +58,3 @@ uint64_t tide_vc_offsets_chosen_bytes(const tide_vc_offsets *of, size_t i, uint6
     bool is_near = distance != 0 && distance < TIDE_VC_SECTOR_BYTES;
     return n * (is_near ? distance : TIDE_VC_SECTOR_BYTES);
 }
-
-bool tide_vc_offsets_are_apart(const tide_vc_offsets *of, size_t i) {
-    return of->n_dimensions > 0 && stride(of, 0, i) >= TIDE_VC_SECTOR_BYTES;
-}

@@ -33,7 +33,4 @@ uint64_t tide_vc_offsets_bytes(const tide_vc_offsets *of, size_t i);
  * the first dimension, each element has its own sector. */
 uint64_t tide_vc_offsets_chosen_bytes(const tide_vc_offsets *of, size_t i, uint64_t n);
 
-/* Whether neighbouring elements of operand i are in different sectors. */
-bool tide_vc_offsets_are_apart(const tide_vc_offsets *of, size_t i);
-
 #endif

@@ -49,9 +49,7 @@ bool tide_vc_read_strided(const tide_vc_launched_kernel *launched, tide_run_laun
     }
     for (size_t i = 0; i < k; i++) {
         row->bytes += is_repeated(&of, pointers, i) ? 0 : tide_vc_offsets_bytes(&of, i);
-        row->n += tide_vc_offsets_are_apart(&of, i);
     }
-    row->m = of.n_dimensions;
     row->count = (uint32_t)k;
     row->elements = (uint64_t)n;
     return k > 0;

@@ -41,9 +41,6 @@ static const char CAST[] = KERNELS
 static const char STRIDED[] =
     KERNELS "18elementwise_kernelILi128ELi2EZNS0_22gpu_kernel_impl_nocastINS0_15CUDAFunctor_"
             "addIfEEEEvRNS_18TensorIteratorBaseERKT_EUliE_EEviT1_";
-static const char STRIDED_CASTS[] =
-    KERNELS "18elementwise_kernelILi128ELi4EZNS0_15gpu_kernel_implINS0_15CUDAFunctor_addIfEEEEvRNS_"
-            "18TensorIteratorBaseERKT_EUliE_EEviT1_";
 static const char SUM[] = KERNELS
     "13reduce_kernelILi512ELi1ENS0_8ReduceOpIN3c108BFloat16ENS0_14func_wrapper_tIfZNS0_11sum_"
     "functorIS4_ffEclERNS_14TensorIteratorEEUlffE_EEjfLi4ELi8EEEEEvT1_";
@@ -161,9 +158,6 @@ static void test_strides_tell_broadcasts_and_gaps(void **state) {
     tide_run_launch row = work_of(STRIDED, arguments);
     check(&row, TIDE_RUN_STRIDED, 600 * 4 + 20 * 4 + 30 * 32, 600, 0);
     assert_int_equal(row.count, 3);
-    assert_int_equal(row.m, 2); /* dimensions */
-    assert_int_equal(row.n, 0); /* along the first, the third operand is one element */
-    assert_int_equal(row.k, TIDE_RUN_NO_VARIANT);
     of.pointers[2] = of.pointers[1]; /* another part of the same tensor */
     row = work_of(STRIDED, arguments);
     check(&row, TIDE_RUN_STRIDED, 600 * 4 + 20 * 4 + 30 * 32, 600, 0);
@@ -171,12 +165,6 @@ static void test_strides_tell_broadcasts_and_gaps(void **state) {
     of.strides[1][2] = 0;
     row = work_of(STRIDED, arguments);
     check(&row, TIDE_RUN_STRIDED, 600 * 4 + 20 * 4, 600, 0);
-    assert_int_equal(work_of(STRIDED_CASTS, arguments).k, TIDE_RUN_STRIDED_CASTS);
-    of.strides[0][0] = 120; /* the transposed result */
-    of.strides[1][0] = 4;
-    row = work_of(STRIDED, arguments);
-    check(&row, TIDE_RUN_STRIDED, 600 * 4 + 20 * 4, 600, 0);
-    assert_int_equal(row.n, 1);
     of.pointers[1] = &n; /* not an address of the card: the layout differs */
     row = work_of(STRIDED, arguments);
     check(&row, TIDE_RUN_STRIDED, UINT64_C(8) * 4 * 128, 4 * 128, TIDE_RUN_GUESSED);
