@@ -131,6 +131,7 @@ static void add_sizes(const tide_snapshot *snapshot, tide_snapshot_work_areas *t
             int64_t likely = call->address != 0 ? (int64_t)call->likely_bytes : 0;
             int64_t most = (int64_t)call->most_bytes;
             to->n_calls++;
+            to->is_benchmark = to->is_benchmark || call->is_benchmark;
             to->likely_bytes = likely > to->likely_bytes ? likely : to->likely_bytes;
             to->most_bytes = most > to->most_bytes ? most : to->most_bytes;
         }

@@ -21,6 +21,7 @@ typedef struct group {
     bool has_segment;     /* a whole segment was released, not only a part of a range */
     bool is_other_caller; /* memory was released under another call stack than the request's */
     bool is_oom;          /* the request ran out of memory */
+    bool had_room;        /* the device would have given the group's segments without any release */
 } group;
 
 static bool stacks_differ(const tide_event *a, const tide_event *b) {
@@ -31,12 +32,14 @@ static bool stacks_differ(const tide_event *a, const tide_event *b) {
 static group look_at(const tide_replay_lane *lane, const tide_event *request) {
     group of = {.first_return = lane->n_pending,
                 .is_oom = request != NULL && request->action == TIDE_ACTION_OOM};
+    uint64_t n_returned = 0;
     for (size_t i = 0; i < lane->n_pending; i++) {
         const tide_event event = tide_replay_event(lane, lane->pending[i]);
         of.n_completed += event.action == TIDE_ACTION_FREE_COMPLETED ? 1 : 0;
         if (tide_replay_is_return(event.action)) {
             of.first_return = of.first_return == lane->n_pending ? i : of.first_return;
             of.has_buy_after = false;
+            n_returned += event.block_bytes;
             of.has_segment = of.has_segment || event.action == TIDE_ACTION_SEGMENT_FREE;
             of.is_other_caller =
                 of.is_other_caller || request == NULL || stacks_differ(&event, request);
@@ -45,7 +48,14 @@ static group look_at(const tide_replay_lane *lane, const tide_event *request) {
         }
     }
     of.completes_all = of.n_completed == lane->n_waiting;
+    of.had_room = !of.is_oom && lane->recorded_bytes <= lane->recorded_peak_bytes &&
+                  n_returned <= lane->recorded_peak_bytes - lane->recorded_bytes;
     return of;
+}
+
+/* Whether the allocator may release segments although the device refused nothing. */
+static bool collects_garbage(const tide_replay_lane *lane) {
+    return tide_cache_get_config(lane->cache)->garbage_collection_threshold > 0.0;
 }
 
 static tide_cache_wanted wanted_by(const tide_replay_lane *lane, const tide_event *request) {
@@ -125,6 +135,10 @@ static origin find_origin(const tide_replay_lane *lane, const group *of,
      * segment, where the last attempt may find room without mapping more. */
     bool may_buy = of->has_buy_after || of->is_oom || !of->has_segment;
     if (has_return && (of->is_other_caller || !may_buy)) {
+        return emptied;
+    }
+    /* With torch.backends.cudnn.benchmark PyTorch empties the cache within a call. */
+    if (has_return && of->had_room && !collects_garbage(lane)) {
         return emptied;
     }
     /* The tests below look at the cache, which equals the recorded one only when verifying. */

@@ -61,6 +61,8 @@ tide_status tide_replay_lane_init(tide_replay_lane *lane, tide_replay *replay,
     if (options->limits_bytes != NULL && options->limits_bytes[number] != UINT64_MAX) {
         config.memory_limit_bytes = (size_t)options->limits_bytes[number];
     }
+    lane->recorded_peak_bytes =
+        tide_replay_reserved_peak(replay->snapshot, number, &lane->recorded_bytes);
     tide_map_init(&lane->addresses, mem);
     tide_map_init(&lane->waiting_since, mem);
     if (options->verify &&
@@ -314,6 +316,8 @@ static tide_status push(tide_replay_lane *lane, size_t row, tide_error *error) {
     }
     lane->pending = pending;
     pending[lane->n_pending++] = row;
+    const tide_event event = tide_replay_event(lane, row);
+    tide_replay_pass_reserved(&event, &lane->recorded_bytes);
     return TIDE_OK;
 }
 

@@ -17,6 +17,29 @@ static uint64_t start_bytes(const tide_snapshot *snapshot, uint8_t device) {
     return n_bytes;
 }
 
+void tide_replay_pass_reserved(const tide_event *row, uint64_t *reserved_bytes) {
+    if (tide_replay_is_buy(row->action)) {
+        *reserved_bytes = add_bytes(*reserved_bytes, row->block_bytes);
+    } else if (tide_replay_is_return(row->action) && *reserved_bytes != UINT64_MAX) {
+        *reserved_bytes -= row->block_bytes < *reserved_bytes ? row->block_bytes : *reserved_bytes;
+    }
+}
+
+uint64_t tide_replay_reserved_peak(const tide_snapshot *snapshot, uint8_t device,
+                                   uint64_t *ret_start_bytes) {
+    uint64_t reserved_bytes = start_bytes(snapshot, device);
+    uint64_t peak_bytes = reserved_bytes;
+    *ret_start_bytes = reserved_bytes;
+    for (size_t i = 0; i < snapshot->n_events; i++) {
+        const tide_event row = tide_event_at(snapshot, i);
+        if (row.device == device) {
+            tide_replay_pass_reserved(&row, &reserved_bytes);
+            peak_bytes = reserved_bytes > peak_bytes ? reserved_bytes : peak_bytes;
+        }
+    }
+    return peak_bytes;
+}
+
 tide_replay_limit tide_replay_limit_of(const tide_snapshot *snapshot, uint8_t device) {
     tide_replay_limit found = {.limit_bytes = UINT64_MAX};
     uint64_t reserved_bytes = start_bytes(snapshot, device);
@@ -25,13 +48,10 @@ tide_replay_limit tide_replay_limit_of(const tide_snapshot *snapshot, uint8_t de
         if (row.device != device) {
             continue;
         }
-        if (tide_replay_is_buy(row.action)) {
-            reserved_bytes = add_bytes(reserved_bytes, row.block_bytes);
-        } else if (tide_replay_is_return(row.action) && reserved_bytes != UINT64_MAX) {
-            reserved_bytes -= row.block_bytes < reserved_bytes ? row.block_bytes : reserved_bytes;
-        } else if (row.action == TIDE_ACTION_OOM && reserved_bytes <= (uint64_t)INT64_MAX &&
-                   row.block_bytes < (uint64_t)INT64_MAX - reserved_bytes && /* not unlimited */
-                   row.block_bytes + reserved_bytes < found.limit_bytes) {
+        tide_replay_pass_reserved(&row, &reserved_bytes);
+        if (row.action == TIDE_ACTION_OOM && reserved_bytes <= (uint64_t)INT64_MAX &&
+            row.block_bytes < (uint64_t)INT64_MAX - reserved_bytes && /* not unlimited */
+            row.block_bytes + reserved_bytes < found.limit_bytes) {
             found = (tide_replay_limit){.limit_bytes = row.block_bytes + reserved_bytes,
                                         .free_bytes = row.block_bytes,
                                         .reserved_bytes = reserved_bytes,

@@ -108,7 +108,16 @@ typedef struct tide_replay_lane {
     double cached_sum;            /* sum of reserved - allocated after each row */
     size_t n_counted;             /* rows in that sum */
     tide_replay_figures *figures; /* borrowed; of this device */
+    uint64_t recorded_bytes;      /* reserved in the recording, after the pending rows */
+    uint64_t recorded_peak_bytes; /* the highest of the whole recording */
 } tide_replay_lane;
+
+/* limit.c. The recorded reserved bytes after a row of the device. A sum beyond 64 bits stays
+ * UINT64_MAX. */
+void tide_replay_pass_reserved(const tide_event *row, uint64_t *reserved_bytes);
+/* The highest of a device, and those at its start. */
+uint64_t tide_replay_reserved_peak(const tide_snapshot *snapshot, uint8_t device,
+                                   uint64_t *ret_start_bytes);
 
 /* lane.c. Makes an empty cache on a device of its own. `n_rows`: rows of the snapshot about this
  * device. */

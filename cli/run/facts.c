@@ -14,7 +14,7 @@ enum { MOST_SENTENCES = 8, SENTENCE_BYTES = 8192 };
  * counters, and what all processes assumed (assumed.c) or reported (pools.c). A caught failure has
  * none, and only the verdict about a virtual card has what a server or XLA refused. */
 static bool has_other_words(const tide_run_answer *of, const char *key, bool is_out) {
-    static const char *const BEGINNINGS[] = {"retries", "assumed", "kv_pool", "xla"};
+    static const char *const BEGINNINGS[] = {"near", "retries", "assumed", "kv_pool", "xla"};
     bool has_line = (strcmp(key, "oom") == 0 && is_out) ||
                     (strcmp(key, "refusal") == 0 && of->config->cards != NULL);
     for (size_t i = 0; i < sizeof(BEGINNINGS) / sizeof(BEGINNINGS[0]); i++) {

@@ -123,6 +123,10 @@ TIDE_NODISCARD tide_status tide_run_keep_launches(const tide_run_answer *of, tid
 bool tide_run_is_near(const tide_run_answer *of, tide_run_place at);
 /* The bytes by which the largest work areas raise the reserved peak. */
 int64_t tide_run_area_margin(const tide_run_answer *of, tide_run_place at);
+/* Stores in the snapshot of a process what is not measured of each card that the program fits, for
+ * the verdict of `explain`. */
+TIDE_NODISCARD tide_status tide_run_set_unmeasured(const tide_run_answer *of, size_t process,
+                                                   tide_snapshot *snapshot);
 /* Appends what of the remaining bytes is not measured, with an estimate; nothing if all is. */
 void tide_run_add_unmeasured(const tide_run_answer *of, tide_run_place at, tide_text *to);
 

@@ -1,4 +1,6 @@
 /* The verdict "near the limit": a program that fits, and leaves less than what is not measured. */
+#include <string.h>
+
 #include "cli/run/internal.h"
 #include "common/text/bytes.h"
 #include "programs/runs/work_areas.h"
@@ -23,6 +25,31 @@ bool tide_run_is_near(const tide_run_answer *of, tide_run_place at) {
     bool is_known = tide_launch_card(of->config->cards, at.device, &card);
     return tide_run_is_near_limit(is_known ? &card : NULL, areas_of(of, at),
                                   tide_run_left_of(of, at));
+}
+
+tide_status tide_run_set_unmeasured(const tide_run_answer *of, size_t process,
+                                    tide_snapshot *snapshot) {
+    tide_run_place most = {0, 0};
+    size_t n = snapshot->n_driver_accounts;
+    if (tide_run_has_failed(of) || tide_run_add_refusal(of, NULL) || n == 0 ||
+        tide_run_most_nccl(of, &most).missing_bytes > 0) {
+        return TIDE_OK;
+    }
+    tide_snapshot_driver_account *accounts =
+        tide_arena_alloc(&snapshot->arena, n, sizeof(*accounts));
+    if (accounts == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    memcpy(accounts, snapshot->driver_accounts, n * sizeof(*accounts));
+    for (size_t i = 0; i < n; i++) {
+        tide_card card;
+        size_t device = accounts[i].device;
+        bool is_known = tide_launch_card(of->config->cards, device, &card);
+        accounts[i].unmeasured_bytes = tide_run_unmeasured_bytes(
+            is_known ? &card : NULL, areas_of(of, (tide_run_place){process, device}));
+    }
+    snapshot->driver_accounts = accounts;
+    return TIDE_OK;
 }
 
 void tide_run_add_unmeasured(const tide_run_answer *of, tide_run_place at, tide_text *to) {

@@ -22,6 +22,7 @@ static tide_status save_process(const tide_run_answer *of, size_t i, tide_run_sa
     TIDE_TRY(tide_summary_create(ret->snapshot, &ret->summary, error));
     if (of->config->cards != NULL) {
         TIDE_TRY(tide_run_add_work_areas(ret->left, ret->summary, ret->snapshot, error));
+        TIDE_TRY(tide_run_set_unmeasured(of, i, ret->snapshot));
     }
     if (of->files == NULL) {
         return TIDE_OK;

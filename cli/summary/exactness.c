@@ -3,6 +3,7 @@
 #include "cli/summary/view.h"
 #include "common/text/text.h"
 #include "snapshot/explain/assumed.h"
+#include "snapshot/explain/words/fit_words.h"
 
 enum { TEXT_BYTES = 1024 };
 
@@ -62,6 +63,13 @@ void tide_summary_assumed(const tide_summary_view *of) {
     }
 }
 
+void tide_summary_fits(const tide_summary_view *of) {
+    const char *fits = tide_fit_of(of->snapshot, of->device_number);
+    if (fits != NULL) {
+        tide_report_figure_text(of->report, "fits", fits);
+    }
+}
+
 static tide_cell as_bytes(int64_t bytes) {
     return bytes >= 0 ? tide_as_bytes(bytes) : tide_as_none();
 }
@@ -112,14 +120,16 @@ static void add_work_areas(const tide_summary_view *of) {
                  TIDE_NUMBER("allocated_most_bytes", "largest"),
                  TIDE_NUMBER("reserved_none_bytes", "reserved without"),
                  TIDE_NUMBER("reserved_likely_bytes", "likely"),
-                 TIDE_NUMBER("reserved_most_bytes", "largest"));
+                 TIDE_NUMBER("reserved_most_bytes", "largest"),
+                 TIDE_TEXT("benchmark", "benchmark"));
     for (size_t i = 0; i < of->snapshot->n_work_areas; i++) {
         const tide_snapshot_work_areas *row = &of->snapshot->work_areas[i];
         TIDE_ROW(table, as_count(row->device), as_count(row->n_calls), as_bytes(row->likely_bytes),
                  as_bytes(row->most_bytes), as_bytes(row->allocated_none_bytes),
                  as_bytes(row->allocated_likely_bytes), as_bytes(row->allocated_most_bytes),
                  as_bytes(row->reserved_none_bytes), as_bytes(row->reserved_likely_bytes),
-                 as_bytes(row->reserved_most_bytes));
+                 as_bytes(row->reserved_most_bytes),
+                 tide_as_text(row->is_benchmark ? "yes" : "no"));
     }
 }
 

@@ -44,6 +44,7 @@ static void add_figures(const tide_summary_view *of) {
     tide_report_figure_bytes(of->report, "reserved_peak_bytes",
                              tide_summary_peak_bytes(of, TIDE_MAX_RESERVED));
     tide_report_figure_count(of->report, "ooms", device->n_oom);
+    tide_summary_fits(of);
 }
 
 static tide_status say_all(const tide_summary_view *of, tide_error *error) {

@@ -90,6 +90,7 @@ static void add_figures(const tide_summary_view *of) {
         {"reserved_end_bytes", device->end.reserved_bytes},
     };
     tide_report_figure_text(of->report, "outcome", of->snapshot->run.outcome);
+    tide_summary_fits(of);
     tide_report_figure_count(of->report, "device", (int64_t)of->device_number);
     tide_report_figure_count(of->report, "event", is_recorded ? instant->event : -1);
     for (size_t i = 0; i < sizeof(BYTES) / sizeof(BYTES[0]); i++) {

@@ -117,6 +117,8 @@ void tide_summary_software(const tide_summary_view *of);
 void tide_summary_inexact(const tide_summary_view *of);
 /* The values that the program read and that were assumed; nothing if there are none. */
 void tide_summary_assumed(const tide_summary_view *of);
+/* The figure `fits`; nothing if the file does not show it. */
+void tide_summary_fits(const tide_summary_view *of);
 /* What servers of language models and XLA report; nothing if there are none. */
 void tide_summary_serving(const tide_summary_view *of);
 

@@ -165,7 +165,7 @@ void tide_time_words_basis(const tide_time_forecast *of, char ret_words[TIDE_TIM
         tide_text_add(&to, "%s",
                       !of->is_lower_bound ? ""
                       : is_time           ? "; more than 5 % of the time is guessed"
-                                          : "; more than 5 % of the launches is guessed");
+                                          : "; more than 5 % of the launches are guessed");
     }
     if (of->error_share > 0.0 && !of->is_lower_bound) {
         tide_text_add(&to, "; the interval of a compared family holds 80 of 100 published times, "

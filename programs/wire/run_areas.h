@@ -16,25 +16,29 @@ enum { TIDE_RUN_AREA_BYTES = 96 };
 
 typedef struct tide_run_area {
     uint64_t likely_bytes, most_bytes;
-    uint64_t stream; /* handle */
-    unsigned device; /* as the program numbers them */
+    uint64_t stream;   /* handle */
+    unsigned device;   /* as the program numbers them */
+    bool is_benchmark; /* PyTorch tries all plans at a shape's first call, in one area for all */
 } tide_run_area;
 
 /* Returns `text`. */
 static inline const char *tide_run_area_format(const tide_run_area *area,
                                                char text[TIDE_RUN_AREA_BYTES]) {
-    (void)snprintf(text, TIDE_RUN_AREA_BYTES, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %u",
-                   area->likely_bytes, area->most_bytes, area->stream, area->device);
+    (void)snprintf(text, TIDE_RUN_AREA_BYTES, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %u %d",
+                   area->likely_bytes, area->most_bytes, area->stream, area->device,
+                   area->is_benchmark ? 1 : 0);
     return text;
 }
 
 /* False for any other text. */
 static inline bool tide_run_area_parse(const char *text, tide_run_area *ret) {
     tide_run_area area = {.likely_bytes = 0};
-    if (sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %u", &area.likely_bytes, &area.most_bytes,
-               &area.stream, &area.device) != 4) {
+    int is_benchmark = 0;
+    if (sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %u %d", &area.likely_bytes,
+               &area.most_bytes, &area.stream, &area.device, &is_benchmark) != 5) {
         return false;
     }
+    area.is_benchmark = is_benchmark != 0;
     *ret = area;
     return true;
 }

@@ -10,6 +10,13 @@ const tide_snapshot_driver_account *tide_owners_account(const tide_snapshot *sna
     return NULL;
 }
 
+int64_t tide_owners_left(const tide_snapshot *snapshot, size_t device) {
+    const tide_snapshot_driver_account *account = tide_owners_account(snapshot, device);
+    bool is_known = account != NULL && account->used_at_peak_bytes >= 0 &&
+                    account->total_bytes >= account->used_at_peak_bytes;
+    return is_known ? account->total_bytes - account->used_at_peak_bytes : -1;
+}
+
 bool tide_owners_unexplained(const tide_snapshot *snapshot, size_t device, int64_t *ret_bytes) {
     const tide_snapshot_driver_account *account = tide_owners_account(snapshot, device);
     if (account == NULL || account->used_at_peak_bytes < 0) {

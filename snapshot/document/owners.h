@@ -25,6 +25,9 @@ const tide_snapshot_driver_account *tide_owners_account(const tide_snapshot *sna
  * Includes the context if its size is unknown. False: unknown. */
 bool tide_owners_unexplained(const tide_snapshot *snapshot, size_t device, int64_t *ret_bytes);
 
+/* The memory of the device that was never in use; -1: unknown. */
+int64_t tide_owners_left(const tide_snapshot *snapshot, size_t device);
+
 #ifdef __cplusplus
 }
 #endif

@@ -128,7 +128,8 @@ typedef struct tide_snapshot_driver_account {
     uint32_t device;     /* index of the device; at most one account each */
     int64_t total_bytes; /* of the device; -1: unknown, here and below */
     int64_t used_at_start_bytes, used_at_peak_bytes, used_at_end_bytes;
-    int64_t context_bytes; /* of the memory in use: contexts, kernel code and the driver's own */
+    int64_t context_bytes;    /* of the memory in use: contexts, kernel code and the driver's own */
+    int64_t unmeasured_bytes; /* that a run which fits may need beyond what is in use */
 } tide_snapshot_driver_account;
 
 /* A group of the job's ranks that this process is in. Unknown numbers are -1. */

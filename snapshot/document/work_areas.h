@@ -19,7 +19,8 @@ typedef struct tide_snapshot_area_call {
                          0 bytes, or the program had no room */
     uint64_t stream;  /* handle */
     uint64_t likely_bytes, most_bytes;
-    uint32_t device; /* index of the device */
+    uint32_t device;   /* index of the device */
+    bool is_benchmark; /* with torch.backends.cudnn.benchmark */
 } tide_snapshot_area_call;
 
 /* The figures of a device, of which the program had the likely areas. A larger area may lower the
@@ -31,11 +32,13 @@ typedef struct tide_snapshot_work_areas {
     int64_t allocated_none_bytes, allocated_likely_bytes, allocated_most_bytes; /* peaks */
     int64_t reserved_none_bytes, reserved_likely_bytes, reserved_most_bytes;
     bool is_most_refused; /* not all of the largest areas found room: smaller ones replaced them */
+    bool is_benchmark; /* some calls were made with torch.backends.cudnn.benchmark, whose area for
+                          trying plans may take all free memory; no figure above has it */
 } tide_snapshot_work_areas;
 
 /* A row without figures. */
 #define TIDE_SNAPSHOT_NO_WORK_AREAS                                                                \
-    { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, false }
+    { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, false, false }
 
 #ifdef __cplusplus
 }

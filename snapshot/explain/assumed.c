@@ -48,10 +48,8 @@ tide_assumed_limit tide_assumed_limit_of(const tide_snapshot_assumed *rows, size
 }
 
 int64_t tide_assumed_left_bytes(const tide_snapshot *snapshot, size_t device) {
-    const tide_snapshot_driver_account *account = tide_owners_account(snapshot, device);
-    bool is_known =
-        device < snapshot->n_devices && strcmp(snapshot->devices[device].kind, "virtual") == 0 &&
-        strcmp(snapshot->run.outcome, TIDE_SNAPSHOT_COMPLETED) == 0 && account != NULL &&
-        account->used_at_peak_bytes >= 0 && account->total_bytes >= account->used_at_peak_bytes;
-    return is_known ? account->total_bytes - account->used_at_peak_bytes : -1;
+    bool is_known = device < snapshot->n_devices &&
+                    strcmp(snapshot->devices[device].kind, "virtual") == 0 &&
+                    strcmp(snapshot->run.outcome, TIDE_SNAPSHOT_COMPLETED) == 0;
+    return is_known ? tide_owners_left(snapshot, device) : -1;
 }

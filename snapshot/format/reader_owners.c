@@ -29,7 +29,8 @@ void tide_read_owners_accounts(tide_reader *reader, void *object) {
                                                        .used_at_start_bytes = -1,
                                                        .used_at_peak_bytes = -1,
                                                        .used_at_end_bytes = -1,
-                                                       .context_bytes = -1};
+                                                       .context_bytes = -1,
+                                                       .unmeasured_bytes = -1};
     static const tide_row_rule RULE = {.limit = MAX_ACCOUNTS,
                                        .row_bytes = sizeof(EMPTY),
                                        .empty = &EMPTY,

@@ -19,6 +19,8 @@ class Recipe:
     name = ""
     packages = None  # pip's words for an environment of its own; None: PyTorch alone
     environment = ""  # its name; recipes with the same packages may share one
+    shared: tuple = ()  # files of programs/ that its program imports, beside x_*.py
+    clone = ""       # a repository on GitHub, of whose clone {clone} becomes the folder
     seconds = 3600   # of a process
     settings: dict = {}  # variables of the process
 
@@ -62,4 +64,5 @@ class Recipe:
     def texts(self) -> list:
         """The files whose change makes old answers void: x.py and what it imports, x_*.py."""
         stems = [Path(word).stem for word in self.command([]) if (PROGRAMS / word).is_file()]
+        stems += [Path(name).stem for name in self.shared]
         return sorted(file for stem in stems for file in PROGRAMS.glob(f"{stem}*.py") if file.stem == stem or file.stem.startswith(f"{stem}_"))

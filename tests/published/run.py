@@ -61,11 +61,22 @@ def environment_of(recipe, version: str, caches: Path) -> Path:
     return once(folder, recipe.packages, lambda: pip_folder(folder, recipe.packages, base, with_pytorch=True))
 
 
+def clone_of(recipe, caches: Path) -> str:
+    """The folder of a clone with its history: published programs are of a commit."""
+    if not recipe.clone:
+        return ""
+    folder = caches / "clones" / recipe.clone.partition("/")[2]
+    if not folder.exists():
+        install(folder, "a clone", "git", "clone", "-q", f"https://github.com/{recipe.clone}", str(folder))
+    return str(folder)
+
+
 # ---- a group ----
 
 
-def words_of(recipe, group: list, python: Path, file: Path) -> list:
-    words = [str(PROGRAMS / word) if (PROGRAMS / word).is_file() else str(word).replace("{rows}", str(file)) for word in recipe.command(group)]
+def words_of(recipe, group: list, python: Path, file: Path, clone: str) -> list:
+    words = [str(PROGRAMS / word) if (PROGRAMS / word).is_file() else str(word).replace("{rows}", str(file)).replace("{clone}", clone)
+             for word in recipe.command(group)]
     return [str(python / "bin/python"), *words]
 
 
@@ -91,7 +102,7 @@ def end(program: subprocess.Popen) -> None:
 
 def run_group(recipe, group: list, version: str, chosen, answers: Answers) -> str:
     """Runs a process for the rows and keeps each answer as it comes; returns the last line of its errors."""
-    python = environment_of(recipe, version, chosen.caches)
+    python, clone = environment_of(recipe, version, chosen.caches), clone_of(recipe, chosen.caches)
     device, *options = recipe.card(group[0])
     wanted = {(recipe.key(row), row.what): row for row in group}
     with tempfile.TemporaryDirectory() as folder:
@@ -99,7 +110,7 @@ def run_group(recipe, group: list, version: str, chosen, answers: Answers) -> st
         lines = ["\t".join((recipe.key(row), row.program, row.config, row.card, row.what, row.value)) for row in group]
         (scratch / "rows.tsv").write_text("\n".join(lines) + "\n")
         command = [str(chosen.tidemark), "run", "--device", device, "-o", "out.json.gz", *options, "--",
-                   *words_of(recipe, group, python, scratch / "rows.tsv")]
+                   *words_of(recipe, group, python, scratch / "rows.tsv", clone)]
         variables = own_variables() | {"PYTHONDONTWRITEBYTECODE": "1"} | recipe.settings
         with open(scratch / "err", "wb") as err:
             program = subprocess.Popen(command, cwd=scratch, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err,
@@ -151,12 +162,15 @@ def show(recipe, row: rows.Row, answers: Answers, version: str) -> None:
           f"{judged.tidemark[:12]:>12} {judged.difference:>9} {judged.reason}", flush=True)
 
 
-def chosen_rows(chosen) -> list:
-    """Pairs of recipe and row. What no run answers, such as the size of a work area, has no kind and is left out."""
-    recipes = all_recipes()
+def every_row(chosen) -> list:
     shared = Path(os.environ.get("TIDEMARK_SHARED", HERE.parent.parent.parent / "shared"))
     files = chosen.rows or sorted((shared / "published").glob("*.tsv"))
-    every = [row for file in files for row in rows.read(file)]
+    return [row for file in files for row in rows.read(file)]
+
+
+def chosen_rows(chosen) -> list:
+    """Pairs of recipe and row. What no run answers, such as the size of a work area, has no kind and is left out."""
+    recipes, every = all_recipes(), every_row(chosen)
     if chosen.sample and not every:
         every = rows.of_table(RESULTS)
     found = []
@@ -214,7 +228,8 @@ def main() -> None:
     judged = [judge(row, recipe, answers.of(row, torch_of(recipe, row))) for recipe, row in pairs]
     if chosen.write:
         from table import write
-        write(judged, chosen.write)
+        from uncovered import count
+        write(judged, chosen.write, count(every_row(chosen), all_recipes()))
     counts = {verdict: sum(one.verdict == verdict for one in judged) for verdict in ("exact", "right", "near", "off", "failed", "not run")}
     print(", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count))
     if chosen.sample:

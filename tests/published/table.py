@@ -3,6 +3,7 @@ import statistics
 import sys
 from pathlib import Path
 
+import uncovered
 from judge import COLUMNS, LIMITS, Judged
 from picture import picture
 
@@ -114,7 +115,16 @@ def times(judged: list) -> list:
     return lines_of_table(("family", "rows", "median error, %", "nine in ten, %", "median difference, %"), rows) if rows else ["None.", ""]
 
 
-def page(judged: list) -> str:
+def without_recipe(counted: list) -> list:
+    """counted: lines of uncovered.count()."""
+    if not counted:
+        return []
+    rows = [(source, number, reason) for source, reason, number, _ in counted]
+    return ["## Rows without a recipe", "", f"{sum(int(line[2]) for line in counted):,} of {int(counted[0][3]):,} rows that were collected match no recipe:", "",
+            *lines_of_table(("source", "rows", "reason"), rows)]
+
+
+def page(judged: list, counted: list = ()) -> str:
     run = [one for one in judged if one.verdict not in ("not run", "failed")]
     failed = [one for one in judged if one.verdict == "failed"]
     versions = sorted({one.torch for one in run})
@@ -132,7 +142,7 @@ def page(judged: list) -> str:
         "## Rows that are off", "", f"Memory and verdicts: {len(memory)} of {sum(one.kind not in ('time', 'rate') for one in run)}; those of the same programs first, "
         "the worst of them first.", "",
         *listed(run), "By family and reason, times included:", "", *reasons(run),
-        "Programs that did not run:", "", *failures(failed), "## Totals and targets", "", *totals(judged), "## Times", "", *times(run)])
+        "Programs that did not run:", "", *failures(failed), *without_recipe(counted), "## Totals and targets", "", *totals(judged), "## Times", "", *times(run)])
 
 
 def read(file: Path) -> list:
@@ -140,11 +150,13 @@ def read(file: Path) -> list:
     return [Judged(*line.split("\t")) for line in lines[1:]]
 
 
-def write(judged: list, folder: Path) -> None:
-    """The rows that were run, into folder/published.tsv and .md, and folder/../images/published.svg."""
+def write(judged: list, folder: Path, counted: list = ()) -> None:
+    """The rows that were run, into folder/published.tsv and .md, and folder/../images/published.svg; counted: of those without a recipe."""
     run = [one for one in judged if one.verdict != "not run"]
     (folder / "published.tsv").write_text("\n".join(["\t".join(COLUMNS), *(one.line() for one in run)]) + "\n")
-    (folder / "published.md").write_text(page(run))
+    if counted:
+        uncovered.write(counted, folder)
+    (folder / "published.md").write_text(page(run, uncovered.read(folder)))
     (folder.parent / "images").mkdir(exist_ok=True)
     (folder.parent / "images/published.svg").write_text(picture(run, family))
 
@@ -152,7 +164,7 @@ def write(judged: list, folder: Path) -> None:
 def check(folder: Path) -> int:
     """The page and the picture are what the table gives."""
     judged = read(folder / "published.tsv")
-    stale = [name for name, text in (("published.md", page(judged)), ("../images/published.svg", picture(judged, family)))
+    stale = [name for name, text in (("published.md", page(judged, uncovered.read(folder))), ("../images/published.svg", picture(judged, family)))
              if (folder / name).read_text() != text]
     for name in stale:
         print(f"{folder / name} is not what published.tsv gives: python3 -B tests/published/table.py --update {folder}")

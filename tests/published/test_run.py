@@ -15,7 +15,8 @@ from answers import Answers  # noqa: E402
 from judge import COLUMNS, judge  # noqa: E402
 from recipe import Recipe  # noqa: E402
 from recipes import all_recipes  # noqa: E402
-from run import answer_group, answer_of, changed, groups_of  # noqa: E402
+from environments import Missing  # noqa: E402
+from run import answer_group, answer_of, changed, clone_of, groups_of, words_of  # noqa: E402
 
 
 def need(condition, *what):
@@ -124,6 +125,29 @@ def check_groups():
         need(len(groups_of([(recipe, one) for one in group])) == 1, "groups")
 
 
+def check_clones():
+    """A clone that is there is used, and one that cannot be had is no error of the program."""
+    recipe = Made()
+    with tempfile.TemporaryDirectory() as name:
+        caches = Path(name)
+        need(clone_of(recipe, caches) == "", "a recipe without a clone")
+        recipe.clone = "owner/there"
+        (caches / "clones/there").mkdir(parents=True)
+        folder = clone_of(recipe, caches)
+        need(folder == str(caches / "clones/there"), folder)
+        recipe.script = "{clone}"
+        need(words_of(recipe, [], caches, caches / "rows", folder)[1:] == ["-c", folder, str(caches / "rows")], "the folder among the words")
+        recipe.clone, path = "owner/none", os.environ["PATH"]
+        os.environ["PATH"] = name
+        try:
+            clone_of(recipe, caches)
+            sys.exit("WRONG: a clone without git")
+        except Missing:
+            pass
+        finally:
+            os.environ["PATH"] = path
+
+
 def check_sample():
     """A sample fails if memory or a verdict is another; not by a time, nor by a row that could not run."""
     found = {"exact": answer("100.0"), "moved": answer("100.05"), "not run": None, "failed": {"failed": "why", "torch": "2.14"}}
@@ -151,5 +175,5 @@ def check_messages():
         need(done.returncode == 1 and "no published row is chosen" in done.stderr, done)
 
 
-for check in (check_kinds, check_units, check_verdicts, check_lines, check_groups, check_sample, check_recipes, check_messages):
+for check in (check_kinds, check_units, check_verdicts, check_lines, check_groups, check_clones, check_sample, check_recipes, check_messages):
     check()

@@ -6,9 +6,11 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
+import rows  # noqa: E402
 from judge import Judged  # noqa: E402
 from picture import picture  # noqa: E402
 from table import check, family, fit_verdicts, page, percent, quantile, read, write  # noqa: E402
+from uncovered import count  # noqa: E402
 
 
 def need(condition, *what):
@@ -61,6 +63,27 @@ def check_picture():
     need(xml.fromstring(picture([], family)) is not None, "no rows")
 
 
+def check_uncovered():
+    """A row is counted if no recipe takes it, or if its recipe says that no run answers it."""
+    class Some:
+        def matches(self, row):
+            return row.program == "taken"
+
+        def kind(self, row):
+            return rows.kind(row.what)
+
+    def row(program, what="peak memory", source="a/b@1:c", card="a100-80", value="1"):
+        return rows.Row(source, program, "x", card, what, value, "GB")
+
+    liger = "linkedin/Liger-Kernel benchmark/data"
+    found = count([row("taken"), row("taken", "work area"), row("other"), row("net", "step time", card="RTX PRO 6000 Max-Q"), row("net", value=""),
+                   row("softmax liger", "speed full", liger), row("fused_neighborhood_attention torch", "speed full", liger)], [Some()])
+    need(all(line[3] == "7" and line[2] == "1" for line in found) and len(found) == 6, found)
+    for word in ("a work area's size", "not written yet", "has no source", "no value", "Triton", "the host's alone"):
+        need(any(word in line[1] for line in found), word, found)
+    need({line[0] for line in found} == {"a/b", "linkedin/Liger-Kernel"}, found)
+
+
 def check_files():
     """What is written is read again, and a page that was changed by hand is found."""
     with tempfile.TemporaryDirectory() as name:
@@ -68,9 +91,14 @@ def check_files():
         folder.mkdir()
         write(rows_of_a_wall(), folder)
         need(read(folder / "published.tsv") == rows_of_a_wall() and check(folder) == 0, "written and read")
+        counted = [("a/b", "not written yet", "3", "40"), ("c/d", "no value is published", "1", "40")]
+        write(rows_of_a_wall(), folder, counted)
+        text = (folder / "published.md").read_text()
+        need("4 of 40 rows that were collected match no recipe:" in text and "| a/b | 3 | not written yet |" in text, "rows without a recipe", text)
+        need(check(folder) == 0, "the page with rows that have no recipe")
         (folder / "published.md").write_text("by hand")
         need(check(folder) == 1, "a changed page")
 
 
-for one in (check_page, check_figures, check_picture, check_files):
+for one in (check_page, check_figures, check_picture, check_uncovered, check_files):
     one()

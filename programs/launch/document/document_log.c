@@ -109,7 +109,8 @@ static tide_status make_areas(const tide_recover_notes *notes, tide_snapshot *sn
                                                    .stream = area.stream,
                                                    .likely_bytes = area.likely_bytes,
                                                    .most_bytes = area.most_bytes,
-                                                   .device = area.device};
+                                                   .device = area.device,
+                                                   .is_benchmark = area.is_benchmark};
         }
     }
     snapshot->area_calls = calls;

@@ -122,7 +122,8 @@ tide_status tide_document_add_owners(tide_snapshot *snapshot, const tide_recover
             .used_at_start_bytes = begin.used_bytes,
             .used_at_peak_bytes = peak.used_bytes,
             .used_at_end_bytes = end.used_bytes,
-            .context_bytes = peak.context_bytes};
+            .context_bytes = peak.context_bytes,
+            .unmeasured_bytes = -1};
         TIDE_TRY(add_owners(snapshot, notes, device, &peak, &end, rows, &n_rows));
     }
     snapshot->owners = rows;

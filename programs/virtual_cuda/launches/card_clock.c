@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/hostmem.h"
-#include "common/map.h"
+#include "common/map_rows.h"
 #include "common/text/setting.h"
 #include "programs/step_time/captured.h"
 #include "programs/step_time/clock.h"
@@ -25,31 +25,23 @@ static struct {
     tide_time_factors factors;
     tide_time_card card;
     tide_time_clock clock;
-    tide_map streams; /* from their keys to places in `streams_of` */
-    tide_time_stream *streams_of;
-    size_t n_streams, streams_room;
-    tide_map events; /* from their numbers to when they are done, as the bits of a double */
-    tide_map graphs; /* from their numbers to places in `captured` */
-    tide_work_time *captured;
-    size_t n_captured, captured_room;
-    int64_t calls_ns;   /* the most time that calls are known to have taken */
-    uint64_t last_call; /* the last row's call and thread, as one number */
-    int64_t read_ns;    /* when the program had read its clock at the last row */
+    tide_map_rows streams;  /* of tide_time_stream, by their keys */
+    tide_map events;        /* from their numbers to when they are done, as the bits of a double */
+    tide_map_rows captured; /* graphs, of tide_work_time, by their numbers */
+    int64_t calls_ns;       /* the most time that calls are known to have taken */
+    uint64_t last_call;     /* the last row's call and thread, as one number */
+    int64_t read_ns;        /* when the program had read its clock at the last row */
 } at;
 
 /* ---- the caller holds the lock ---- */
 
 static void begin(void) {
-    const tide_hostmem *mem = tide_hostmem_default();
     const char *text = tide_setting(TIDE_RUN_CLOCK_VARIABLE);
     at.is_ready = true;
     at.has_rates = text != NULL && tide_time_pace_read(text, &at.pace) && tide_vc_n_devices() > 0 &&
                    tide_time_card_of(tide_vc_card_of(0)->card, &at.card, NULL) == TIDE_OK;
     at.factors = (tide_time_factors){at.pace.host, TIDE_TIME_LIKELY, false};
     at.clock = tide_time_clock_at(tide_vc_clock_start_ns());
-    tide_map_init(&at.streams, mem);
-    tide_map_init(&at.events, mem);
-    tide_map_init(&at.graphs, mem);
 }
 
 static double time_in(const tide_map *map, uint64_t key) {
@@ -68,47 +60,18 @@ static tide_status keep_time(tide_map *map, uint64_t key, double us) {
 
 /* The graph of that number; NULL: no host memory. Valid until the next call. */
 static tide_work_time *graph_of(uint32_t number) {
-    uint64_t place = at.n_captured;
-    if (tide_map_find(&at.graphs, number, &place)) {
-        return &at.captured[place];
-    }
-    tide_work_time *larger =
-        tide_hostmem_grow(tide_hostmem_default(), at.captured, &at.captured_room, at.n_captured + 1,
-                          sizeof(*at.captured));
-    if (larger == NULL) {
-        return NULL;
-    }
-    at.captured = larger;
-    memset(&at.captured[place], 0, sizeof(*at.captured));
-    if (tide_map_put(&at.graphs, number, place) != TIDE_OK) {
-        return NULL;
-    }
-    at.n_captured++;
-    return &at.captured[place];
+    return tide_map_rows_at(&at.captured, number, sizeof(tide_work_time));
 }
 
 /* The stream of that key, which is new if its work has not begun; NULL: no host memory. Valid until
  * the next call. */
 static tide_time_stream *stream_of(uint64_t key) {
-    uint64_t place = at.n_streams;
-    if (tide_map_find(&at.streams, key, &place)) {
-        return &at.streams_of[place];
+    tide_time_stream *stream = tide_map_rows_at(&at.streams, key, sizeof(*stream));
+    if (stream != NULL && stream->queue_us == NULL) {
+        stream->queue_us =
+            tide_hostmem_zeroed(tide_hostmem_default(), TIDE_TIME_QUEUE, sizeof(*stream->queue_us));
     }
-    tide_time_stream *larger =
-        tide_hostmem_grow(tide_hostmem_default(), at.streams_of, &at.streams_room, at.n_streams + 1,
-                          sizeof(*at.streams_of));
-    if (larger == NULL) {
-        return NULL;
-    }
-    at.streams_of = larger;
-    if (tide_map_put(&at.streams, key, place) != TIDE_OK) {
-        return NULL;
-    }
-    memset(&larger[place], 0, sizeof(*larger));
-    larger[place].queue_us = tide_hostmem_zeroed(tide_hostmem_default(), TIDE_TIME_QUEUE,
-                                                 sizeof(*larger[place].queue_us));
-    at.n_streams++;
-    return larger[place].queue_us != NULL ? &larger[place] : NULL;
+    return stream != NULL && stream->queue_us != NULL ? stream : NULL;
 }
 
 static tide_status work_of(const tide_run_launch *row, tide_work_time *ret) {

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/hostmem.h"
-#include "common/map.h"
+#include "common/map_rows.h"
 
 /* Gaps that are kept of each pair of calls, those needed for a quartile, and pairs. A program of a
  * model has some hundred pairs. */
@@ -16,29 +15,12 @@ typedef struct pair {
     uint64_t n;              /* gaps so far */
 } pair;
 
-static struct {
-    tide_map places; /* from keys to places in `pairs` */
-    pair *pairs;
-    size_t n, room;
-} usual;
+static tide_map_rows usual; /* of pair, by their keys */
 
 /* NULL: there are too many pairs, or no host memory. Valid until the next call. */
 static pair *find(uint64_t key) {
-    const tide_hostmem *mem = tide_hostmem_default();
-    uint64_t place = usual.n;
-    if (tide_map_find(&usual.places, key, &place)) {
-        return &usual.pairs[place];
-    }
-    pair *larger = usual.n < MAX_PAIRS
-                       ? tide_hostmem_grow(mem, usual.pairs, &usual.room, usual.n + 1, sizeof(pair))
-                       : NULL;
-    usual.pairs = larger != NULL ? larger : usual.pairs;
-    if (larger == NULL || tide_map_put(&usual.places, key, place) != TIDE_OK) {
-        return NULL;
-    }
-    usual.n++;
-    memset(&larger[place], 0, sizeof(*larger));
-    return &larger[place];
+    bool has_room = usual.n < MAX_PAIRS || tide_map_find(&usual.places, key, NULL);
+    return has_room ? tide_map_rows_at(&usual, key, sizeof(pair)) : NULL;
 }
 
 static int by_length(const void *a, const void *b) {

@@ -27,7 +27,21 @@ def replace(engine, sites):
             make = _maker(plan)
             if make is not None:
                 library.m.impl(plan.full, KEY, _of_card(make(engine, plan, original(plan), sites)), True)
+    if KEY != "CUDA":
+        _read_large_numbers()
     return library
+
+
+def _read_large_numbers():
+    """Where a kernel in Python cannot return a number above 2^63 (PyTorch 2.8), an element of uint64 is read as int64."""
+    item = torch.Tensor.item
+
+    def of_tensor(tensor):
+        if tensor.dtype is not torch.uint64:
+            return item(tensor)
+        return item(tensor.view(torch.int64)) % 2**64
+
+    torch.Tensor.item = of_tensor
 
 
 def _maker(plan):

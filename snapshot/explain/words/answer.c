@@ -9,6 +9,7 @@
 #include "snapshot/explain/words/area_words.h"
 #include "snapshot/explain/words/assumed_words.h"
 #include "snapshot/explain/words/failure_words.h"
+#include "snapshot/explain/words/fit_words.h"
 #include "snapshot/explain/words/peak_words.h"
 #include "snapshot/explain/words/reserved_words.h"
 #include "snapshot/explain/words/serving_words.h"
@@ -89,6 +90,8 @@ static tide_status say_assumed(tide_answer *answer, const tide_facts *facts, boo
 
 /* The verdict, and rows that may overturn it. */
 static tide_status say_limit(tide_answer *answer, const tide_facts *facts, tide_text *words) {
+    tide_fit_words_add(facts->snapshot, facts->device, words);
+    TIDE_TRY(say(answer, "near", words));
     add_limit(facts, words);
     TIDE_TRY(say(answer, "assumed_limit", words));
     return say_assumed(answer, facts, true, words);

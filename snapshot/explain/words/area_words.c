@@ -4,7 +4,7 @@
 
 #include "common/text/count.h"
 
-enum { MIB = 1 << 20 };
+enum { MIB = 1 << 20, LEAST_PART = 100 };
 
 static const char *mib(int64_t n_bytes, char text[TIDE_COUNT_TEXT]) {
     return tide_count_format(n_bytes / MIB + (n_bytes % MIB >= MIB / 2 ? 1 : 0), text);
@@ -17,12 +17,22 @@ static bool is_complete(const tide_snapshot_work_areas *row) {
            row->reserved_most_bytes >= 0;
 }
 
+static bool differs(int64_t peak_bytes, int64_t likely_peak_bytes) {
+    int64_t difference = peak_bytes > likely_peak_bytes ? peak_bytes - likely_peak_bytes
+                                                        : likely_peak_bytes - peak_bytes;
+    return difference > 0 && difference >= likely_peak_bytes / LEAST_PART;
+}
+
+/* Smaller differences are no news: the order of the cache's blocks makes as large ones. */
+static bool is_changed(const tide_snapshot_work_areas *row) {
+    return differs(row->reserved_none_bytes, row->reserved_likely_bytes) ||
+           differs(row->reserved_most_bytes, row->reserved_likely_bytes);
+}
+
 void tide_area_words_add(const tide_snapshot_work_areas *row, tide_text *to) {
     char likely[TIDE_COUNT_TEXT], none_peak[TIDE_COUNT_TEXT], likely_peak[TIDE_COUNT_TEXT];
     char most_peak[TIDE_COUNT_TEXT];
-    bool is_changed = row->reserved_none_bytes != row->reserved_likely_bytes ||
-                      row->reserved_most_bytes != row->reserved_likely_bytes;
-    if (!is_complete(row) || !is_changed) {
+    if (!is_complete(row) || !(row->is_benchmark || is_changed(row))) {
         return;
     }
     const char *end = row->reserved_most_bytes < row->reserved_likely_bytes ||
@@ -41,6 +51,12 @@ void tide_area_words_add(const tide_snapshot_work_areas *row, tide_text *to) {
                       "without, %s likely, %s %s.",
                       row->likely_bytes < MIB / 2 ? "under 1" : mib(row->likely_bytes, likely),
                       none_peak, mib(row->reserved_likely_bytes, likely_peak), most_peak, end);
+    }
+    if (row->is_benchmark) {
+        tide_text_add(to,
+                      " With torch.backends.cudnn.benchmark, as here, PyTorch tries all plans at "
+                      "the first call of a shape; their area may take all free memory, and is "
+                      "freed before the next request.");
     }
 }
 

@@ -5,16 +5,10 @@ from rows import Row
 # Part of the source or the program, and why no run answers it. The first that fits counts.
 WHY = (
     ("MI300X", "no virtual card of AMD"),
-    ("detectron2", "needs COCO's images and annotations, and a package compiled for the version of PyTorch"),
-    ("ultralytics", "releases of 2021 to 2023 with weights that are only downloads"),
-    ("GPUMemNet", "the training job's size of images, classes and optimizer are not published with the figures"),
-    ("torchtitan", "not written yet: torchtitan of a commit, with a night's build of PyTorch"),
-    ("pytorch/ao", "not written yet: torchao of a commit, with torchtune, torchtitan or timm"),
-    ("torchtune", "not written yet: torchtune's recipes"),
-    ("litgpt", "not written yet: litgpt of 2023 with PyTorch 2.1"),
+    ("pytorch/ao", "not written yet: torchao of a commit, with torchtune or timm"),
     ("", "not written yet"),
 )
-SOURCES = ("detectron2", "ultralytics", "GPUMemNet", "torchtitan", "pytorch/ao", "torchtune", "litgpt", "peft", "prime-rl")
+SOURCES = ("peft", "prime-rl")
 
 
 def why(row: Row) -> str:
@@ -22,12 +16,11 @@ def why(row: Row) -> str:
 
 
 class Absent(Recipe):
+    """It comes last: a row that another recipe takes is not absent."""
     name = "absent"
 
     def matches(self, row: Row) -> bool:
-        if "each row adds one technique" in row.program:
-            return False  # recipes/torchtune.py
-        return any(source in row.source.lower() for source in (one.lower() for one in SOURCES))
+        return any(word in f"{row.source} {row.card}".lower() for word in ("mi300x", "pytorch/ao", *SOURCES))
 
     def group(self, row: Row):
         return "all"

@@ -8,6 +8,8 @@ import torch
 numbers = torch.arange(10).cuda()
 print("as given", numbers.tolist() == list(range(10)), numbers[3].item(), numbers[2:5].tolist())
 print("mask", torch.tensor([True, False, True]).cuda().tolist())
+seed = torch.tensor([200] * 8, dtype=torch.uint8).cuda().view(torch.uint64).item()  # above 2^63, as seeds that are shared between ranks
+assert seed == int.from_bytes(bytes([200] * 8), "little"), seed
 layer = torch.nn.Linear(64, 64)
 before = layer.weight.detach().clone()
 layer.cuda()

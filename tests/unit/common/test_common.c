@@ -19,6 +19,7 @@
 #include "common/event.h"
 #include "common/hostmem.h"
 #include "common/map.h"
+#include "common/map_rows.h"
 #include "common/statistics.h"
 #include "common/status.h"
 #include "common/text/strings.h"
@@ -129,6 +130,27 @@ static void a_zeroed_map_is_ready(void **state) {
     tide_map_fini(&map);
     expect_map_agrees(&map);
     expect_map_agrees(&map); /* again, after its end */
+}
+
+static void rows_by_keys(void **state) {
+    (void)state;
+    static tide_map_rows rows;
+    enum { N = 1000 };
+    for (uint64_t key = 1; key <= N; key++) {
+        uint64_t *row = tide_map_rows_at(&rows, key << 40, 3 * sizeof(*row));
+        assert_non_null(row);
+        assert_int_equal(row[0] | row[1] | row[2], 0); /* new */
+        row[0] = row[2] = key;
+    }
+    for (uint64_t key = N; key > 0; key--) {
+        const uint64_t *row = tide_map_rows_at(&rows, key << 40, 3 * sizeof(*row));
+        assert_int_equal(row[0], key);
+        assert_int_equal(row[1], 0);
+        assert_int_equal(row[2], key);
+    }
+    assert_int_equal(rows.n, N);
+    tide_map_fini(&rows.places);
+    tide_hostmem_default()->release(tide_hostmem_default()->ctx, rows.rows);
 }
 
 static void strings_are_interned(void **state) {
@@ -362,6 +384,7 @@ int main(void) {
         cmocka_unit_test(values_are_found_in_text_files),
         cmocka_unit_test(text_files_are_read_whole),
         cmocka_unit_test(errors_keep_the_first_line_and_are_cut_at_the_end),
+        cmocka_unit_test(rows_by_keys),
         cmocka_unit_test(names_lead_back_to_their_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -294,12 +294,13 @@ static void calls_of_cudnn_are_no_names(void **state) {
     (void)state;
     made_log log;
     open_log(&log);
-    made_log_label(&log, 0, "cudnn work area", "0 700 5 0", TIDE_CERTAINTY_RULE);
+    made_log_label(&log, 0, "cudnn work area", "0 700 5 0 1", TIDE_CERTAINTY_RULE);
     alloc(&log, 0);
     label(&log, 0, "workspace", "w", TIDE_CERTAINTY_NAMED);
-    label(&log, 0, "cudnn work area", "300 800 5 0", TIDE_CERTAINTY_RULE);
-    label(&log, 0, "cudnn work area", "300 200 5 0", TIDE_CERTAINTY_RULE); /* more than the most */
-    label(&log, 0, "cudnn work area", "300 800 5 9", TIDE_CERTAINTY_RULE); /* no such device */
+    label(&log, 0, "cudnn work area", "300 800 5 0 0", TIDE_CERTAINTY_RULE);
+    label(&log, 0, "cudnn work area", "300 200 5 0 0",
+          TIDE_CERTAINTY_RULE); /* more than the most */
+    label(&log, 0, "cudnn work area", "300 800 5 9 0", TIDE_CERTAINTY_RULE); /* no such device */
     label(&log, 0, "cudnn work area", "300", TIDE_CERTAINTY_RULE);
     tide_snapshot *snapshot = close_and_read(&log);
     expect_categories(snapshot, "workspace! w");
@@ -308,6 +309,8 @@ static void calls_of_cudnn_are_no_names(void **state) {
     assert_int_equal(calls[0].event, 1);
     assert_int_equal(calls[0].address, 0);
     assert_int_equal(calls[0].most_bytes, 700);
+    assert_true(calls[0].is_benchmark);
+    assert_false(calls[1].is_benchmark);
     assert_int_equal(calls[1].event, 2);
     assert_int_equal(calls[1].address, AT);
     assert_int_equal(calls[1].likely_bytes, 300);

@@ -83,6 +83,25 @@ static void an_area_is_requested_in_its_own_place(void **state) {
     assert_int_equal(found.allocated_likely_bytes, 70);
     assert_int_equal(found.allocated_most_bytes, 130);
     assert_false(found.is_most_refused);
+    assert_false(found.is_benchmark);
+    tide_snapshot_area_call tried[] = {call(4, 2, 40, 100), call(4, 0, 0, 10)};
+    tried[0].is_benchmark = true;
+    assert_true(areas_of(events, 6, tried, 2, 0).is_benchmark);
+}
+
+static tide_event give_back(unsigned place, uint64_t mib) {
+    return made_event(TIDE_ACTION_SEGMENT_FREE, AT(place), mib * MIB, mib * MIB);
+}
+
+/* torch.backends.cudnn.benchmark empties the cache after a trial. The device had room for the next
+ * request, so it is no retry: the replay empties the cache, too, or 40 would serve 20. */
+static void the_area_of_a_trial_is_given_back(void **state) {
+    (void)state;
+    const tide_event events[] = {buy(1, 40), alloc(1, 40), release(1, 40), give_back(1, 40),
+                                 buy(2, 20), alloc(2, 20), buy(3, 60),     alloc(3, 60)};
+    const tide_snapshot_area_call calls[] = {call(1, 1, 40, 100)};
+    tide_snapshot_work_areas found = areas_of(events, 8, calls, 1, 0);
+    are(&found, 80, 80, 100);
 }
 
 /* PyTorch takes another plan where it runs out of memory: an area that does not fit never makes a
@@ -151,6 +170,7 @@ static void nothing_is_printed_without_ground(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_area_is_requested_in_its_own_place),
+        cmocka_unit_test(the_area_of_a_trial_is_given_back),
         cmocka_unit_test(an_area_never_takes_more_than_is_free),
         cmocka_unit_test(an_area_without_a_row_is_requested_and_freed),
         cmocka_unit_test(a_larger_area_may_lower_the_peak),

@@ -428,7 +428,7 @@ test('the panels below take the whole width where the column on the right has en
   await closed(page);
 });
 
-test('a forecast is told with its range, and long names of kernels do not widen the page', async () => {
+test('a forecast has its range, and long names of kernels do not widen the page', async () => {
   const document = structuredClone(DOCUMENT);
   const id = (text) => document.strings.push(text) - 1;
   document.kernels = {
@@ -459,15 +459,15 @@ test('a forecast is told with its range, and long names of kernels do not widen 
   };
   document.clock = { ...document.clock, source: 'forecast' };
   const page = await opened([{ label: 'forecast', document }]);
-  const told = await text(page, '.timing');
-  assert.match(told, /^Forecast time per step/);
+  const timing = await text(page, '.timing');
+  assert.match(timing, /^Forecast time per step/);
   assert.match(
-    told,
+    timing,
     /by a model: the GPU is busy for 28\.3 ms in a step, which takes 21\.8 ms to 43\.8 ms, likely 28\.9 ms/,
   );
-  assert.match(told, /the host works for 2\.20 µs/);
-  assert.match(told, /bound by the GPU\. 0 % of the card's time is guessed, 37 % is in kernels/);
-  assert.match(told, /the forecast's clock/);
+  assert.match(timing, /the host works for 2\.20 µs/);
+  assert.match(timing, /bound by the GPU\. 0 % of the card's time is guessed, 37 % is in kernels/);
+  assert.match(timing, /the forecast's clock/);
   assert.ok((await page.locator('.kernel-name wbr').count()) > 0, 'names are broken behind their parts');
   const [card, side] = await page.evaluate(() =>
     ['.timing', '#side'].map((at) => document.querySelector(at).getBoundingClientRect().right),

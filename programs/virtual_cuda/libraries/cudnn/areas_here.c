@@ -115,6 +115,32 @@ static labeller find_labeller(void) {
     return label;
 }
 
+/* Whether torch.backends.cudnn.benchmark is on. Found at the first call: PyTorch has loaded its
+ * library before it calls cuDNN. */
+static bool is_benchmark(void) {
+    typedef const void *(*context_getter)(void);
+    typedef bool (*flag_getter)(const void *context);
+    static void *kept[2];
+    context_getter context = NULL;
+    flag_getter flag = NULL;
+    void *found[2] = {__atomic_load_n(&kept[0], __ATOMIC_RELAXED),
+                      __atomic_load_n(&kept[1], __ATOMIC_RELAXED)};
+    if (found[0] == NULL || found[1] == NULL) {
+        void *library = dlopen("libtorch_cpu.so", RTLD_NOLOAD | RTLD_LAZY);
+        if (library == NULL) {
+            return false;
+        }
+        found[0] = dlsym(library, "_ZN2at13globalContextEv");
+        found[1] = dlsym(library, "_ZNK2at7Context14benchmarkCuDNNEv");
+        (void)dlclose(library);
+        __atomic_store_n(&kept[0], found[0], __ATOMIC_RELAXED);
+        __atomic_store_n(&kept[1], found[1], __ATOMIC_RELAXED);
+    }
+    memcpy(&context, &found[0], sizeof(context));
+    memcpy(&flag, &found[1], sizeof(flag));
+    return context != NULL && flag != NULL && flag(context());
+}
+
 void tide_vc_cudnn_record_area(const void *address, const tide_vc_cudnn_area *area, void *stream) {
     char text[TIDE_RUN_AREA_BYTES];
     labeller label = area->most_bytes > 0 ? find_labeller() : NULL;
@@ -124,6 +150,7 @@ void tide_vc_cudnn_record_area(const void *address, const tide_vc_cudnn_area *ar
     int device = 0;
     if (label != NULL && cudaGetDevice(&device) == 0) {
         row.device = (unsigned)device;
+        row.is_benchmark = is_benchmark();
         label((uint64_t)(uintptr_t)address, TIDE_RUN_AREA_CATEGORY,
               tide_run_area_format(&row, text), 1);
     }

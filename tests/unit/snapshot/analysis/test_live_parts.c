@@ -300,7 +300,8 @@ static const tide_snapshot_driver_account ACCOUNT = {.total_bytes = 8000,
                                                      .used_at_start_bytes = 10,
                                                      .used_at_peak_bytes = 1500,
                                                      .used_at_end_bytes = 900,
-                                                     .context_bytes = 400};
+                                                     .context_bytes = 400,
+                                                     .unmeasured_bytes = 70};
 
 static tide_snapshot *with_owners(recording *made, const tide_snapshot_owner *owners,
                                   const tide_snapshot_driver_account *account) {

@@ -25,7 +25,8 @@ static const tide_snapshot_work_areas ROW = {.device = 0,
                                              .reserved_none_bytes = 3290 * MIB,
                                              .reserved_likely_bytes = 3396 * MIB,
                                              .reserved_most_bytes = 3410 * MIB,
-                                             .is_most_refused = true};
+                                             .is_most_refused = true,
+                                             .is_benchmark = false};
 
 static const char *words_of(const tide_snapshot_work_areas *row) {
     static char text[512];
@@ -68,11 +69,30 @@ static void a_small_likely_area(void **state) {
                                         "at most.");
 }
 
+static void plans_that_are_tried(void **state) {
+    (void)state;
+    tide_snapshot_work_areas row = ROW;
+    row.is_benchmark = true;
+    row.reserved_none_bytes = row.reserved_likely_bytes = row.reserved_most_bytes;
+    assert_string_equal(
+        words_of(&row),
+        "cuDNN's work areas: likely 148 MiB at once; the reserved peak is 3,410 MiB without, 3,410 "
+        "likely, 3,410 at most. With torch.backends.cudnn.benchmark, as here, PyTorch tries all "
+        "plans at the first call of a shape; their area may take all free memory, and is freed "
+        "before the next request.");
+    assert_int_equal(tide_area_margin_bytes(&row), 0); /* which never makes a program fail */
+}
+
 static void nothing_is_printed_without_a_difference(void **state) {
     (void)state;
     tide_snapshot_work_areas row = ROW;
     row.reserved_none_bytes = row.reserved_likely_bytes = row.reserved_most_bytes;
     assert_string_equal(words_of(&row), "");
+    row.reserved_none_bytes -= 34 * MIB; /* less than 1 % */
+    row.reserved_most_bytes += 34 * MIB;
+    assert_string_equal(words_of(&row), "");
+    row.reserved_none_bytes -= MIB;
+    assert_string_not_equal(words_of(&row), "");
     row = ROW;
     row.reserved_most_bytes = -1; /* of another writer */
     assert_string_equal(words_of(&row), "");
@@ -82,6 +102,7 @@ static void nothing_is_printed_without_a_difference(void **state) {
 static void every_member_returns_from_a_file(void **state) {
     (void)state;
     tide_snapshot_work_areas rows[] = {ROW, TIDE_SNAPSHOT_NO_WORK_AREAS};
+    rows[1].is_benchmark = true;
     char path[SNAPSHOT_PATH_BYTES];
     tide_snapshot *made = NULL;
     tide_snapshot *read = NULL;
@@ -97,6 +118,7 @@ static void every_member_returns_from_a_file(void **state) {
         const tide_snapshot_work_areas *row = &read->work_areas[i];
         assert_memory_equal(row, &rows[i], offsetof(tide_snapshot_work_areas, is_most_refused));
         assert_int_equal(row->is_most_refused, rows[i].is_most_refused);
+        assert_int_equal(row->is_benchmark, rows[i].is_benchmark);
     }
     tide_snapshot_destroy(made);
     tide_snapshot_destroy(read);
@@ -107,6 +129,7 @@ int main(void) {
         cmocka_unit_test(the_sentence_has_three_peaks),
         cmocka_unit_test(no_likely_area),
         cmocka_unit_test(a_small_likely_area),
+        cmocka_unit_test(plans_that_are_tried),
         cmocka_unit_test(nothing_is_printed_without_a_difference),
         cmocka_unit_test(every_member_returns_from_a_file),
     };

@@ -331,7 +331,7 @@ static void test_areas_are_recorded(void **state) {
     assert_int_equal(cudnnBackendExecute(handle, plan, pack), 0);
     assert_int_equal(n_labels, 1);
     assert_true(last_label_at == (uint64_t)(uintptr_t)card);
-    (void)snprintf(expected, sizeof(expected), "cudnn work area: %lu %lu %lu 0",
+    (void)snprintf(expected, sizeof(expected), "cudnn work area: %lu %lu %lu 0 0",
                    (unsigned long)copies + 16, (unsigned long)(2 * copies + (8 << 20)),
                    (unsigned long)(uintptr_t)&stream);
     assert_string_equal(last_label, expected);
