@@ -61,8 +61,7 @@ static void only_estimates_by_values_are_compared(void **state) {
 static void small_and_large_kernels_have_their_own(void **state) {
     (void)state;
     tide_run_launch row = made_kernel(TIDE_RUN_VECTORISED, 1 << 20);
-    assert_ptr_not_equal(tide_time_comparison_of(&row, 99.0),
-                         tide_time_comparison_of(&row, 100.0));
+    assert_ptr_not_equal(tide_time_comparison_of(&row, 99.0), tide_time_comparison_of(&row, 100.0));
     row = made_product(TIDE_RUN_BF16, 64, 64, 64); /* tiles and waves are modelled */
     assert_ptr_equal(tide_time_comparison_of(&row, 99.0), tide_time_comparison_of(&row, 100.0));
 }
