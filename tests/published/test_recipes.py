@@ -39,7 +39,13 @@ CASES = [
      ("virtual:h100-80x8", "--clock", "virtual", "--stacks", "none", "--memory-limit", "95GiB", "--world", "256", "--ranks", "0"), "2.8"),
     ("pytorch/ao@1:docs/source/workflows/training.md", "torchao docs", "same bf16", "8x H100", "median tokens/s/GPU", "torchtitan",
      ("virtual:h100-80x8", "--clock", "virtual", "--stacks", "none", "--world", "8", "--ranks", "0"), "2.8"),
-    ("huggingface/peft README.md", "peft", "bloomz-7b1 LoRA", "a100-80", "peak memory", "absent", ("virtual:h100-80",), "2.14"),
+    ("huggingface/peft README.md", "bigscience/bloomz-7b1", "PEFT-LoRA PyTorch", "a100-80", "peak memory", "peft",
+     ("virtual:a100-80", "--clock", "virtual", "--stacks", "none"), "2.8"),
+    ("huggingface/peft docs", "another", "LoRA", "a100-80", "peak memory", "absent", ("virtual:h100-80",), "2.14"),
+    ("pytorch/ao@1:torchao/optim/README.md", "benchmarks/benchmark_low_bit_adam.py, PyTorch 2.4", "timm ViT-H bs8 ao 4-bit", "1x RTX 4070 Ti SUPER", "imgs/s",
+     "torchao", ("virtual:rtx4070", "--clock", "virtual", "--stacks", "none", "--memory-limit", "15.6GiB"), "2.8"),
+    ("pytorch/ao@1:torchao/optim/README.md", "torchtune 52d1b838, PyTorch 2.4", "Llama-2 7B full BF16 finetune Alpaca ao 8-bit", "1x A100", "peak allocated",
+     "torchtune", ("virtual:a100-80", "--clock", "virtual", "--stacks", "none"), "2.8"),
 ]
 # Of the recipe "absent": source, card and the reason.
 REASONS = [("pytorch/ao@1:docs", "8x MI300X", "no virtual card of AMD"), ("huggingface/peft", "a100-80", "not written yet")]

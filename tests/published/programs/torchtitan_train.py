@@ -125,7 +125,7 @@ def run(clone: str, program: str, config: str, card: str) -> dict:
     memory, rate = Log.found["memory/max_reserved(GiB)"], Log.found["throughput(tps)"]
     active = (f"{Log.found['memory/max_active(GiB)']:.6g}", "GiB")
     return {"max reserved, worst rank": (f"{memory:.6g}", "GiB"), "peak reserved": (f"{memory:.6g}", "GiB"), "peak active": active,
-            "peak memory": (f"{memory:.6g}", "GiB"), "rate": (f"{rate:.6g}", "tok/s")}
+            "peak memory": (f"{memory:.6g}", "GB"), "rate": (f"{rate:.6g}", "tok/s")}  # its GB are GiB
 
 
 def main() -> None:

@@ -20,7 +20,8 @@ class Zoo(Recipe):
         return "detectron2" in row.source
 
     def group(self, row: Row):
-        return row.program
+        """Lengths of training have the same model."""
+        return re.sub(r"_(\d+ep_LSJ|\dx)(?=[._])", "", row.program)
 
     def card(self, row: Row) -> tuple:
         """The large-scale-jitter baselines take more than the card of the others has."""
@@ -47,7 +48,8 @@ class Zoo(Recipe):
         return "images and objects are made; cuDNN 9 instead of 7, with other work areas"
 
     def reason(self, row: Row, answer: dict) -> str:
-        return self.same_program(row)
+        large = "new_baselines" in row.program and self.same_program(row) != SHIFTED
+        return "" if large and self.kind(row) != "time" else self.same_program(row)
 
 
 RECIPES = [Zoo()]

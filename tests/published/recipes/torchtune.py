@@ -1,4 +1,5 @@
-"""torchtune's README: the table of models, and the table for Llama-3.2-3B in which each row adds one technique."""
+"""torchtune's README: the table of models, and the table for Llama-3.2-3B in which each row adds one technique; and rows of torchao's
+pages that were made with torchtune."""
 import re
 
 from recipe import Recipe
@@ -19,6 +20,8 @@ class Recipes(Recipe):
     seconds = 1800
 
     def matches(self, row: Row) -> bool:
+        if "pytorch/ao" in row.source:
+            return "torchtune" in row.program and "MI300X" not in row.card
         return "pytorch/torchtune" in row.source
 
     def group(self, row: Row):
