@@ -168,8 +168,10 @@ void tide_time_words_basis(const tide_time_forecast *of, char ret_words[TIDE_TIM
                                           : "; more than 5 % of the launches are guessed");
     }
     if (of->error_share > 0.0 && !of->is_lower_bound) {
-        tide_text_add(&to, "; the interval of a compared family holds 80 of 100 published times, "
-                           "and the card's range is the sum of its families'");
+        tide_text_add(&to,
+                      "; the card's range is the sum of its families' intervals, which held %u of "
+                      "100 published times that were left out of their fit",
+                      TIDE_TIME_HELD_PERCENT);
     }
     if (guesses_collectives(of)) {
         tide_text_add(

@@ -7,10 +7,10 @@
 
 #include <stdint.h>
 
-/* The first 8 bytes, little-endian: "tidelau1". The last digit is the version. */
-#define TIDE_RUN_LAUNCHES_MAGIC UINT64_C(0x3175616c65646974)
+/* The first 8 bytes, little-endian: "tidelau2". The last digit is the version. */
+#define TIDE_RUN_LAUNCHES_MAGIC UINT64_C(0x3275616c65646974)
 
 /* The same as text. */
-#define TIDE_RUN_LAUNCHES_TEXT "tidelau1"
+#define TIDE_RUN_LAUNCHES_TEXT "tidelau2"
 
 #endif
