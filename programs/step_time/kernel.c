@@ -37,6 +37,7 @@ static const family FAMILIES[TIDE_RUN_N_FAMILIES] = {
     [TIDE_RUN_DEPTHWISE] = {"depthwise convolution", SHARE(strided_share), true, false},
     [TIDE_RUN_OWN_ROWS] = {"tidemark rows", SHARE(reduction_share), false, false},
     [TIDE_RUN_FOURIER] = {"Fourier transform", SHARE(strided_share), false, false},
+    [TIDE_RUN_QUANTIZED] = {"quantized", SHARE(reduction_share), false, false},
 };
 
 const char *tide_time_family_name(tide_run_family which) {
@@ -72,6 +73,8 @@ static const variant VARIANTS[TIDE_RUN_N_VARIANTS] = {
     [TIDE_RUN_SINGLE_ELEMENTS] = {SHARE(single_share), 0, 0.0, 0.0},
     [TIDE_RUN_INDEXED_ROWS] = {SHARE(strided_share), 0, 0.0, 0.0},
     [TIDE_RUN_PARTIAL_SUMS] = {SHARE(partial_sums_share), 0, 0.0, 0.0},
+    [TIDE_RUN_MULTIPLIES] = {SHARE(vectorised_share), 0, 0.0, 0.0},
+    [TIDE_RUN_READS_AGAIN] = {SHARE(vectorised_share), 0, 0.0, 1.0},
 };
 /* Rows in work that fill more of the L2 cache than this are read again from memory. */
 #define CACHED_SHARE 0.5
@@ -79,6 +82,9 @@ static const variant VARIANTS[TIDE_RUN_N_VARIANTS] = {
 /* A gather or scatter of single elements whose neighbours share a sector moves a value of 4 bytes
  * twice, an index of 8, and a fourth more. */
 #define NEAR_BYTES 20.0
+/* Of the rate of a library's product: FlashAttention-2's share on an A100 (attention.c) over the
+ * share of cuBLAS. Not fitted. */
+#define OWN_PRODUCTS_SHARE 0.85
 
 static double member(const tide_time_constants *constants, size_t offset) {
     return *(const double *)(const void *)((const char *)constants + offset);
@@ -90,6 +96,11 @@ static double bytes_of(const tide_time_card *card, const tide_run_launch *row) {
     double bytes = (double)row->bytes;
     if (row->k == TIDE_RUN_SINGLE_ELEMENTS) {
         return fmin(bytes, NEAR_BYTES * (double)row->elements);
+    }
+    if (row->k == TIDE_RUN_READS_AGAIN) {
+        double in_work = card->n_multiprocessors * of->blocks * row->n;
+        bool is_cached = in_work <= CACHED_SHARE * card->cache_bytes;
+        return bytes + (is_cached ? 0.0 : (double)row->m * row->count);
     }
     double in_work = card->n_multiprocessors * of->blocks * VALUE_BYTES * row->n;
     bool is_read_again = of->again > 0.0 && in_work > CACHED_SHARE * card->cache_bytes;
@@ -111,6 +122,18 @@ static double cycles_of(const tide_time_constants *constants, const tide_run_lau
     return is_known ? cycles : 1.0 / constants->issue_rate;
 }
 
+/* Products that kernels compute themselves reach less than a library's: they convert or reduce
+ * their factors between the tiles. A whole wave of blocks runs at a time. Below 0: the card states
+ * no rate for the type. */
+static double multiply_us(const tide_time_constants *constants, const tide_time_card *card,
+                          const tide_run_launch *row) {
+    double stated = tide_time_card_flops(card, row->type) * 1e-6; /* FLOP a microsecond */
+    double share = tide_time_share_of_peak(constants, card, row) * OWN_PRODUCTS_SHARE;
+    double waves = ceil(row->m / (double)card->n_multiprocessors) * card->n_multiprocessors;
+    double idle = row->m > 0 ? waves / row->m : 1.0;
+    return stated > 0.0 ? 2.0 * (double)row->elements * idle / (stated * share) : -1.0;
+}
+
 tide_work_time tide_time_kernel_work(const tide_time_constants *constants,
                                      const tide_time_card *card, const tide_run_launch *row) {
     const family *of = &FAMILIES[row->family];
@@ -123,12 +146,16 @@ tide_work_time tide_time_kernel_work(const tide_time_constants *constants,
                                 : 0.0;
     double rows =
         how->row_us != 0 ? member(constants, how->row_us) * row->m / card->n_multiprocessors : 0.0;
-    double work = fmax(memory, issue) + rows;
-    tide_work_time time = {.us = constants->kernel_us + work};
+    bool multiplies = row->k == TIDE_RUN_MULTIPLIES;
+    double compute = multiplies ? multiply_us(constants, card, row) : 0.0;
+    double work = fmax(fmax(memory, issue) + rows, compute);
+    tide_work_time time = {.us = constants->kernel_us + work,
+                           .flops = multiplies ? 2.0 * (double)row->elements : 0.0};
     time.bound = constants->kernel_us > work ? TIDE_TIME_BY_LAUNCH
+                 : compute >= work           ? TIDE_TIME_BY_GEMM
                  : issue > memory            ? TIDE_TIME_BY_ADDRESSES
                                              : TIDE_TIME_BY_MEMORY;
-    bool is_guess = of->is_guess || (row->flags & TIDE_RUN_GUESSED) != 0;
+    bool is_guess = of->is_guess || compute < 0.0 || (row->flags & TIDE_RUN_GUESSED) != 0;
     time.basis = is_guess ? TIDE_TIME_GUESSED : TIDE_TIME_UNCOMPARED;
     return time;
 }

@@ -21,9 +21,8 @@ enum { MOST_PARTS = 8 };
 /* The share of the bandwidth for writing and adding the results of parts. */
 #define PARTS_SHARE 0.8
 
-/* The share of the stated rate that large products of the type reach. */
-static double share_of_peak(const tide_time_constants *constants, const tide_time_card *card,
-                            const tide_run_launch *row) {
+double tide_time_share_of_peak(const tide_time_constants *constants, const tide_time_card *card,
+                               const tide_run_launch *row) {
     bool is_straight =
         (row->flags & TIDE_RUN_TRANSPOSED_A) != 0 && (row->flags & TIDE_RUN_TRANSPOSED_B) == 0;
     if (row->type == TIDE_RUN_FP32) {
@@ -55,7 +54,8 @@ double tide_product_us(const tide_time_constants *constants, const tide_time_car
     size_t n_tiles =
         is_plain ? sizeof(PLAIN) / sizeof(PLAIN[0]) : sizeof(TENSOR) / sizeof(TENSOR[0]);
     double sms = card->n_multiprocessors;
-    double rate = stated * 1e-6 * share_of_peak(constants, card, row) / sms; /* FLOP a us and SM */
+    double rate =
+        stated * 1e-6 * tide_time_share_of_peak(constants, card, row) / sms; /* FLOP a us and SM */
     double best = INFINITY;
     if (stated <= 0.0) {
         return -1.0;

@@ -13,6 +13,10 @@ double tide_time_bandwidth(const tide_time_constants *constants, const tide_time
 double tide_time_memory_us(const tide_time_constants *constants, const tide_time_card *card,
                            double bytes, double share);
 
+/* product.c: the share of the stated rate that large products of the row's type reach. */
+double tide_time_share_of_peak(const tide_time_constants *constants, const tide_time_card *card,
+                               const tide_run_launch *row);
+
 /* kernel.c: rows of kernels. */
 tide_work_time tide_time_kernel_work(const tide_time_constants *constants,
                                      const tide_time_card *card, const tide_run_launch *row);

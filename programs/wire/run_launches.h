@@ -94,6 +94,8 @@ typedef enum tide_run_family {
     TIDE_RUN_DEPTHWISE,       /* PyTorch's convolutions with a filter for each channel */
     TIDE_RUN_OWN_ROWS,        /* tidemark's own kernels that reduce, or work by rows */
     TIDE_RUN_FOURIER,         /* transforms of cuFFT */
+    TIDE_RUN_QUANTIZED,       /* numbers of 4 and 8 bits and their scales: optimizers with such
+                                 states, quantization, products with such weights */
     TIDE_RUN_N_FAMILIES
 } tide_run_family;
 
@@ -118,6 +120,10 @@ typedef enum tide_run_variant {
     TIDE_RUN_SINGLE_ELEMENTS,  /* gather and scatter of elements, not of rows */
     TIDE_RUN_INDEXED_ROWS,     /* gather of rows, with a division for the place of each element */
     TIDE_RUN_PARTIAL_SUMS,     /* embedding's backward: sums of the gradients of equal indices */
+    /* Multiplies tiles of matrices of `type`: `elements` multiplications, in `m` blocks. */
+    TIDE_RUN_MULTIPLIES,
+    /* Each of `m` blocks reads `n` bytes, and later `count` bytes of them again. */
+    TIDE_RUN_READS_AGAIN,
     TIDE_RUN_N_VARIANTS
 } tide_run_variant;
 

@@ -15,6 +15,7 @@ def _change(knobs):
 
 
 def _loaded(module, function, name, metadata_group, hash):
-    path = (metadata_group or {}).get(f"{name}.cubin")
+    # Triton shortens long names of files, but not the kernel's.
+    path = next((path for file, path in (metadata_group or {}).items() if file.endswith(".cubin")), None)
     if path is not None and isinstance(function, int):
         card.announce_kernel(function, str(path))

@@ -41,7 +41,17 @@ static void check(const tide_triton_program *program) {
         for (size_t k = 0; k < TIDE_TRITON_OPERANDS; k++) {
             is_inside = is_inside && step->operands[k] <= program->n_values;
         }
+        bool is_loop = step->code == TIDE_TRITON_FOR && step->result != 0;
+        is_inside = is_inside && (!is_loop || (step->low >= 0 && step->low <= step->high &&
+                                               (size_t)step->high <= program->n_links));
         if (!is_inside) {
+            abort();
+        }
+    }
+    for (size_t i = 0; i < program->n_links; i++) {
+        const tide_triton_link *link = &program->links[i];
+        if (link->variable > program->n_values || link->first > program->n_values ||
+            link->next > program->n_values) {
             abort();
         }
     }
@@ -59,8 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
     if (program != NULL) {
         check(program);
         follow(program, data, n_bytes);
-        free(program->steps);
-        free(program);
+        tide_triton_program_free(program);
     }
     return 0;
 }

@@ -6,7 +6,7 @@ KINDS = ["none", "text", "kernel", "product", "attention", "convolution", "copy"
          "record", "stream wait", "wait event", "wait stream", "wait device", "mark"]
 FAMILIES = ["other", "vectorised", "casting", "strided", "reduction", "softmax", "norm", "loss", "dropout", "gather", "scatter",
             "multi-tensor", "sort", "scan", "generated", "library", "own", "attention, parts",
-            "depthwise", "own rows", "fourier"]
+            "depthwise", "own rows", "fourier", "quantized"]
 COPIES = ["on the host", "to the card", "from the card", "on the card", "between cards"]
 TYPES = ["fp32", "tf32", "bf16", "fp16", "fp64", "fp8", "int8", "complex64", "complex128", "int32", "fp4"]
 TRANSPOSED_A, TRANSPOSED_B, CAUSAL, BACKWARD, WAITS, CAPTURED, ESTIMATED, GUESSED = (1 << i for i in range(8))

@@ -5,14 +5,20 @@
 #include "common/text/bytes.h"
 #include "snapshot/document/owners.h"
 #include "snapshot/explain/assumed.h"
+#include "snapshot/explain/words/area_words.h"
 
-static bool lacks_room_for_areas(const tide_snapshot *snapshot, size_t device) {
+static const tide_snapshot_work_areas *areas_of(const tide_snapshot *snapshot, size_t device) {
     for (size_t i = 0; i < snapshot->n_work_areas; i++) {
         if (snapshot->work_areas[i].device == (int64_t)device) {
-            return snapshot->work_areas[i].is_most_refused;
+            return &snapshot->work_areas[i];
         }
     }
-    return false;
+    return NULL;
+}
+
+static bool lacks_room_for_areas(const tide_snapshot *snapshot, size_t device) {
+    const tide_snapshot_work_areas *areas = areas_of(snapshot, device);
+    return areas != NULL && areas->is_most_refused;
 }
 
 const char *tide_fit_of(const tide_snapshot *snapshot, size_t device) {
@@ -32,23 +38,36 @@ const char *tide_fit_of(const tide_snapshot *snapshot, size_t device) {
     return is_near ? "near" : "yes";
 }
 
+/* "up to 1.50 GiB for the card's context". */
+static void add_parts(const tide_snapshot *snapshot, size_t device, tide_text *to) {
+    char bytes[TIDE_BYTES_TEXT];
+    const tide_snapshot_work_areas *areas = areas_of(snapshot, device);
+    int64_t of_all = tide_owners_account(snapshot, device)->unmeasured_bytes;
+    int64_t of_areas = areas != NULL ? tide_area_margin_bytes(areas) : 0;
+    int64_t of_context = of_all > of_areas ? of_all - of_areas : 0;
+    if (of_context > 0) {
+        tide_text_add(to, "up to %s for the card's context", tide_bytes_format(of_context, bytes));
+    }
+    if (of_areas > 0) {
+        tide_text_add(to, "%sup to %s more for the largest work areas of cuDNN",
+                      of_context > 0 ? ", and " : "", tide_bytes_format(of_areas, bytes));
+    }
+}
+
 void tide_fit_words_add(const tide_snapshot *snapshot, size_t device, tide_text *to) {
     char left[TIDE_BYTES_TEXT];
-    char unmeasured[TIDE_BYTES_TEXT];
     const char *fits = tide_fit_of(snapshot, device);
     if (fits == NULL || strcmp(fits, "near") != 0) {
         return;
     }
     const char *name = snapshot->devices[device].name;
     int64_t left_bytes = tide_assumed_left_bytes(snapshot, device);
-    int64_t unmeasured_bytes = tide_owners_account(snapshot, device)->unmeasured_bytes;
     tide_text_add(to, "The run fits %s, near the limit: %s are left, ",
                   name[0] != '\0' ? name : "the card", tide_bytes_format(left_bytes, left));
-    if (left_bytes < unmeasured_bytes) {
-        tide_text_add(to,
-                      "and what is not measured (the card's context, or the largest work areas of "
-                      "cuDNN) may need up to %s.",
-                      tide_bytes_format(unmeasured_bytes, unmeasured));
+    if (left_bytes < tide_owners_account(snapshot, device)->unmeasured_bytes) {
+        tide_text_add(to, "less than what is not measured: ");
+        add_parts(snapshot, device, to);
+        tide_text_add(to, ".");
     } else {
         tide_text_add(to, "too little for the largest work areas of cuDNN, where PyTorch chooses "
                           "plans with smaller ones.");

@@ -20,3 +20,11 @@ run --device virtual:rtx4090 -- python3 program.py 23500 0
 run --device virtual:t4-16 -- python3 program.py 14000 0
 # The smallest card that has the margin, too: not one of 12 GB (11,874 or 12,042 MiB), whose contexts are not measured.
 run --device virtual:rtx4060 --need -- python3 program.py 11000 0
+# The file has the verdict, too.
+for mib in 22732 22734; do
+    tidemark run --device virtual:rtx3090-24 -o near.json.gz -- python3 program.py $mib 0 2>/dev/null
+    tidemark explain near.json.gz | grep -E 'near the limit'
+    for command in explain summary; do tidemark $command --format json near.json.gz | grep -o '"fits":"[a-z]*"'; done
+done
+tidemark run --device virtual:rtx3090-24 -o near.json.gz -- python3 program.py 22734 7 2>/dev/null
+tidemark explain --format json near.json.gz | grep -o '"fits":"[a-z]*"' || echo "unknown: it failed"

@@ -87,6 +87,40 @@ static void types_have_their_rates(void **state) {
     assert_int_equal(tide_work_time_of(&PLAIN, &CARD, &row).basis, TIDE_TIME_GUESSED);
 }
 
+/* A kernel that multiplies itself: 150 blocks take two waves of the 100 multiprocessors. */
+static void kernels_multiply_in_whole_waves(void **state) {
+    (void)state;
+    tide_run_launch row = made_kernel(TIDE_RUN_GENERATED, 1000);
+    row.k = TIDE_RUN_MULTIPLIES;
+    row.type = TIDE_RUN_BF16;
+    row.elements = 850000; /* 2 FLOP each, at 0.85 of 4 FLOP a us and multiprocessor */
+    row.m = 100;
+    tide_work_time time = tide_work_time_of(&PLAIN, &CARD, &row);
+    assert_float_equal(time.us, 5000.0, 1e-6);
+    assert_float_equal(time.flops, 1.7e6, 1e-6);
+    assert_int_equal(time.bound, TIDE_TIME_BY_GEMM);
+    row.elements = 1275000;
+    row.m = 150;
+    assert_float_equal(us_of(&PLAIN, row), 10000.0, 1e-6);
+    row.bytes = 100000000;
+    assert_int_equal(tide_work_time_of(&PLAIN, &CARD, &row).bound, TIDE_TIME_BY_MEMORY);
+    row.type = TIDE_RUN_FP64; /* without a stated rate */
+    assert_int_equal(tide_work_time_of(&PLAIN, &CARD, &row).basis, TIDE_TIME_GUESSED);
+}
+
+/* The card has 100 bytes of cache: rows of 100 blocks that fill more than half are read again. */
+static void rows_are_read_again_beyond_the_cache(void **state) {
+    (void)state;
+    tide_run_launch row = made_kernel(TIDE_RUN_GENERATED, 4000);
+    row.k = TIDE_RUN_READS_AGAIN;
+    row.m = 1000;
+    row.n = 0;
+    row.count = 2;
+    assert_float_equal(us_of(&PLAIN, row), 4.0, 1e-9);
+    row.n = 1;
+    assert_float_equal(us_of(&PLAIN, row), 6.0, 1e-9);
+}
+
 static void what_is_guessed_is_said(void **state) {
     (void)state;
     tide_run_launch row = made_kernel(TIDE_RUN_OTHER, 1000);
@@ -107,6 +141,8 @@ int main(void) {
         cmocka_unit_test(addresses_bound_strided_kernels),
         cmocka_unit_test(a_product_takes_whole_waves),
         cmocka_unit_test(types_have_their_rates),
+        cmocka_unit_test(kernels_multiply_in_whole_waves),
+        cmocka_unit_test(rows_are_read_again_beyond_the_cache),
         cmocka_unit_test(what_is_guessed_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

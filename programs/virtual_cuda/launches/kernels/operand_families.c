@@ -12,6 +12,7 @@
 #define GATHER TIDE_RUN_GATHER_ROWS
 #define SCATTER TIDE_RUN_SCATTER_ROWS
 #define STRIDED TIDE_RUN_STRIDED
+#define QUANTIZED TIDE_RUN_QUANTIZED
 
 static const tide_vc_operand_family FAMILIES[] = {
     /* (out, in, rows, stride, columns, mask, ...) */
@@ -190,6 +191,57 @@ static const tide_vc_operand_family FAMILIES[] = {
     {"31adaptive_average_gradinput_nhwcI", GATHER, 14, "a:cdef b:cdgh"},
     /* (in, out, where, height, width, height out, width out, ...) */
     {"15adaptivemaxpoolI", GATHER, 10, "a:deX b:fgX c:fgX"},
+    /* bitsandbytes. Optimizers: (grad, weights, states, norm, ..., elements); AdEMAMix has three
+     * states, two of them in the first tensor. Before version 0.44 they had fewer factors. */
+    /* Managed states count as if they were on the card */
+    {"21kOptimizer32bit2StateI*Li6EEv", QUANTIZED, 18, "a:r b:2r c:4r d:2r"},
+    {"21kOptimizer32bit2StateI", QUANTIZED, 18, "a:r b:2r c:2r d:2r"},
+    {"21kOptimizer32bit2StateI", QUANTIZED, 17, "a:q b:2q c:2q d:2q"},
+    {"21kOptimizer32bit1StateI", QUANTIZED, 15, "a:o b:2o c:2o"},
+    /* the norms of the steps: (grad, weights, states, norm, ..., elements) */
+    {"33kPreconditionOptimizer32bit2StateI", QUANTIZED, 13, "a:m c:m d:m"},
+    {"33kPreconditionOptimizer32bit1StateI", QUANTIZED, 12, "a:l c:l"},
+    /* (weights, grad, states, ..., codes, scales of 256 elements, ..., elements) */
+    {"35kOptimizerStatic8bit2StateBlockwiseI*Li6ELi256E", QUANTIZED, 19,
+     "a:2s b:s c:4s d:2s n:4s/256 o:2s/256"},
+    {"35kOptimizerStatic8bit2StateBlockwiseI*ELi256E", QUANTIZED, 19,
+     "a:2s b:s c:2s d:2s n:2s/256 o:2s/256"},
+    {"35kOptimizerStatic8bit2StateBlockwiseI*ELi256E", QUANTIZED, 17,
+     "a:2q b:q c:2q d:2q l:2q/256 m:2q/256"},
+    {"35kOptimizerStatic8bit2StateBlockwiseI*ELi2048E", QUANTIZED, 17,
+     "a:2q b:q c:2q d:2q l:2q/2048 m:2q/2048"},
+    {"35kOptimizerStatic8bit1StateBlockwiseI*ELi256E", QUANTIZED, 14, "a:2n b:n c:2n j:2n/256"},
+    {"35kOptimizerStatic8bit1StateBlockwiseI*ELi2048E", QUANTIZED, 14, "a:2n b:n c:2n j:2n/2048"},
+    /* (codes, in, scales, out, random, where, elements); a block has one scale, and 2 numbers of
+     * 4 bits are a byte */
+    {"18kQuantizeBlockwiseI*Li0EEv", QUANTIZED, 7, "b:g c:X d:g"},
+    {"18kQuantizeBlockwiseI", QUANTIZED, 7, "b:g c:X d:g/2"},
+    {"23kQuantizeBlockwiseSmallI", QUANTIZED, 7, "b:g c:g/32 d:g/2"},
+    /* (codes, in, scales, out, elements of a scale or bytes of one, elements) */
+    {"20kDequantizeBlockwiseI*Li0EEv", QUANTIZED, 6, "b:f c:f/e d:f"},
+    {"20kDequantizeBlockwiseI", QUANTIZED, 6, "b:f/2 c:f/2e d:f"},
+    /* (in, out, scales of rows, bound, rows, columns); (sums, scales, scales, out, shift, rows,
+     * columns, elements) */
+    {"16kInt8VectorQuantI", QUANTIZED, 6, "a:ef b:ef c:e"},
+    {"22kdequant_mm_int32_fp16I", QUANTIZED, 8, "a:h b:f c:g d:h e:g"},
+    /* (outputs, rows, k, in, weights, scales, codes, out, ..., elements of a scale) */
+    {"26kgemm_4bit_inference_naiveI", QUANTIZED, 12, "d:bc e:ac/2 f:ac/l h:ab"},
+    /* (in, weights, scales, scales of 8 bits, ..., out, shift, rows, outputs, k, elements of a
+     * scale, ...); without scales of 8 bits, those of 32 bits are of elements */
+    {"14gemm_4bit_simtI", QUANTIZED, 13, "~a:ik b:jk/2 c:jk/l d:jk/l g:ij h:j @:ijk"},
+    {"22gemm_4bit_sm75_m16n8k8I", QUANTIZED, 13, "~a:ik b:jk/2 c:jk/l d:jk/l g:ij h:j @:ijk"},
+    {"23gemm_4bit_sm80_m16n8k16I", QUANTIZED, 13, "~a:ik b:jk/2 c:jk/l d:jk/l g:ij h:j @:ijk"},
+    /* PyTorch's: (in, weights, scales and zeros, out, rows, outputs, k, tiles, ...) */
+    {"30tinygemm_m16n8k16_chunk_kernelI*BLayout_TC_int4ILi*ELi32E", QUANTIZED, 10,
+     "a:!2eg b:!fg/2 c:!4fg/32 d:!2ef @:efg"},
+    {"30tinygemm_m16n8k16_chunk_kernelI*BLayout_TC_int4ILi*ELi64E", QUANTIZED, 10,
+     "a:!2eg b:!fg/2 c:!4fg/64 d:!2ef @:efg"},
+    {"30tinygemm_m16n8k16_chunk_kernelI*BLayout_TC_int4ILi*ELi128E", QUANTIZED, 10,
+     "a:!2eg b:!fg/2 c:!4fg/128 d:!2ef @:efg"},
+    {"30tinygemm_m16n8k16_chunk_kernelI*BLayout_TC_int4ILi*ELi256E", QUANTIZED, 10,
+     "a:!2eg b:!fg/2 c:!4fg/256 d:!2ef @:efg"},
+    /* (in, weights, scales, out, rows, k, outputs) */
+    {"25weight_int8pack_mm_kernelE", QUANTIZED, 7, "~a:ef b:fg c:g d:eg"},
 };
 
 const tide_vc_operand_family *tide_vc_operand_families(size_t *ret_n) {

@@ -11,13 +11,15 @@
  *   ,         separates two counts; the smaller one counts
  *
  * An operand that is NULL moves nothing. "=:T" gives the number of elements that the threads
- * process; by default it is the largest count. "*" is every tensor with lengths, whole. "~" at the
- * front: the bytes depend on values, such as equal indices, and this is the most. */
+ * process; by default it is the largest count. "@:def" is the number of multiplications of a
+ * product of matrices. "*" is every tensor with lengths, whole. "~" at the front: the bytes depend
+ * on values, such as equal indices, and this is the most. */
 #define _GNU_SOURCE /* memmem */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "programs/virtual_cuda/card/pinned.h"
 #include "programs/virtual_cuda/values/known.h"
 #include "programs/virtual_cuda/launches/kernels/parameters_internal.h"
 
@@ -147,14 +149,17 @@ static bool count(const tide_vc_launched_kernel *launched, const char **at, uint
     return true;
 }
 
+static bool is_memory(const void *address) {
+    return tide_vc_is_device(address) || tide_vc_is_managed(address);
+}
+
 /* Adds n elements, or bytes, of operand i, unless it is NULL. */
 static bool add(const tide_vc_launched_kernel *launched, size_t i, uint64_t n, bool is_bytes,
                 tide_run_launch *row) {
     const void *address = NULL;
     uint64_t n_bytes = is_bytes ? 1 : launched->parsed->parameters[i].bytes;
     if (!tide_vc_parameter_address(launched, i, &address) ||
-        (address != NULL && !tide_vc_is_device(address)) ||
-        __builtin_mul_overflow(n, n_bytes, &n_bytes)) {
+        (address != NULL && !is_memory(address)) || __builtin_mul_overflow(n, n_bytes, &n_bytes)) {
         return false;
     }
     if (address != NULL) {
@@ -174,6 +179,17 @@ static bool add_tensors(const tide_vc_launched_kernel *launched, tide_run_launch
         }
     }
     return true;
+}
+
+/* The type is that of the first parameter, which is the factor that is not quantized. */
+static void set_products(const tide_vc_launched_kernel *launched, tide_run_launch *row) {
+    uint64_t n_blocks = 1;
+    for (size_t i = 0; i < 3; i++) {
+        n_blocks *= launched->call->grid[i];
+    }
+    row->k = TIDE_RUN_MULTIPLIES;
+    row->m = n_blocks < UINT32_MAX ? (uint32_t)n_blocks : UINT32_MAX;
+    row->type = launched->parsed->parameters[0].bytes == 4 ? TIDE_RUN_FP32 : TIDE_RUN_BF16;
 }
 
 bool tide_vc_operands_read(const tide_vc_launched_kernel *launched, tide_run_launch *row) {
@@ -198,7 +214,10 @@ bool tide_vc_operands_read(const tide_vc_launched_kernel *launched, tide_run_lau
             return false;
         }
         size_t i = (size_t)(operand - 'a');
-        if (operand == '=') {
+        if (operand == '@') {
+            set_products(launched, row);
+        }
+        if (operand == '=' || operand == '@') {
             n_elements = n;
         } else if (!add(launched, i, n, is_bytes, row)) {
             return false;

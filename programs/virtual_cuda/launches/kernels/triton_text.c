@@ -13,16 +13,26 @@
 
 #include "programs/virtual_cuda/launches/kernels/triton_internal.h"
 
-enum { MOST_VALUES = 8192, MOST_STEPS = 8192 };
+enum { MOST_VALUES = 8192, MOST_STEPS = 8192, MOST_LINKS = 1024, MOST_DEPTH = 64 };
 
 typedef struct name {
     const char *at;
     size_t n;
 } name;
 
+/* An open loop, if, reduction or function. */
+typedef struct block {
+    bool is_loop;
+    size_t first_link, n_links; /* of a loop */
+    uint32_t result;            /* of an if, from the end of each branch; 0: none */
+    bool has_result;            /* a branch has ended */
+} block;
+
 typedef struct reader {
     tide_triton_program *to;
     name *names; /* owned; value i + 1 has name i */
+    block blocks[MOST_DEPTH];
+    size_t n_blocks;
 } reader;
 
 static const struct {
@@ -36,7 +46,14 @@ static const struct {
                   {"arith.remsi", TIDE_TRITON_REMAINDER},
                   {"arith.remui", TIDE_TRITON_REMAINDER},
                   {"arith.minsi", TIDE_TRITON_LEAST},
+                  {"arith.minui", TIDE_TRITON_LEAST},
                   {"arith.maxsi", TIDE_TRITON_MOST},
+                  {"arith.maxui", TIDE_TRITON_MOST},
+                  {"arith.andi", TIDE_TRITON_AND},
+                  {"arith.ori", TIDE_TRITON_OR},
+                  {"arith.shli", TIDE_TRITON_SHIFT_LEFT},
+                  {"arith.shrsi", TIDE_TRITON_SHIFT_RIGHT},
+                  {"arith.shrui", TIDE_TRITON_SHIFT_RIGHT},
                   {"arith.select", TIDE_TRITON_SELECT},
                   {"arith.extsi", TIDE_TRITON_SAME},
                   {"arith.extui", TIDE_TRITON_SAME},
@@ -46,27 +63,19 @@ static const struct {
                   {"tt.expand_dims", TIDE_TRITON_SAME},
                   {"tt.broadcast", TIDE_TRITON_SAME},
                   {"tt.reshape", TIDE_TRITON_SAME},
+                  {"tt.bitcast", TIDE_TRITON_SAME},
+                  {"tt.make_tensor_ptr", TIDE_TRITON_MOVED},
+                  {"tt.advance", TIDE_TRITON_MOVED},
                   {"tt.addptr", TIDE_TRITON_ADD},
                   {"tt.load", TIDE_TRITON_LOAD},
                   {"tt.store", TIDE_TRITON_STORE},
                   {"tt.atomic_rmw", TIDE_TRITON_STORE},
+                  {"tt.dot", TIDE_TRITON_DOT},
                   {"arith.constant", TIDE_TRITON_CONSTANT},
                   {"tt.make_range", TIDE_TRITON_RANGE},
                   {"tt.get_program_id", TIDE_TRITON_PROGRAM},
                   {"tt.get_num_programs", TIDE_TRITON_PROGRAMS},
                   {"scf.for", TIDE_TRITON_FOR}};
-
-static uint32_t bits_of(const char *type) {
-    unsigned bits = 0;
-    if (strncmp(type, "f8", 2) == 0) {
-        return 8;
-    }
-    if (sscanf(type, "bf%u", &bits) != 1 && sscanf(type, "f%u", &bits) != 1 &&
-        sscanf(type, "i%u", &bits) != 1) {
-        return 0;
-    }
-    return bits < 8 ? 8 : bits; /* a truth value takes a byte */
-}
 
 /* ---- values ---- */
 
@@ -92,43 +101,14 @@ static uint32_t new_value(reader *from, const char *at) {
     return (uint32_t)from->to->n_values;
 }
 
-/* ---- lines ---- */
-
-/* Searches only up to the end of the line, because a text may have many lines. */
-static const char *find_in(const char *from, const char *end, const char *part) {
-    size_t n = strlen(part);
-    while (from < end && (size_t)(end - from) >= n) {
-        from = memchr(from, part[0], (size_t)(end - from) - n + 1);
-        if (from == NULL || memcmp(from, part, n) == 0) {
-            return from;
-        }
-        from++;
-    }
-    return NULL;
-}
-
-/* Of "tensor<1x64x!tt.ptr<bf16>>", 64; of "!tt.ptr<bf16>", 1. */
-static uint64_t values_in(const char *type, const char *end) {
-    const char *at = find_in(type, end, "tensor<");
-    const char *pointer = find_in(type, end, "!tt.ptr");
-    uint64_t n = 1;
-    if (at == NULL || (pointer != NULL && pointer < at)) {
-        return n;
-    }
-    for (at += strlen("tensor<"); *at >= '0' && *at <= '9';) {
-        char *after = NULL;
-        n *= strtoull(at, &after, 10);
-        at = *after == 'x' ? after + 1 : after;
-    }
-    return n;
-}
+/* ---- operands ---- */
 
 static void read_operands(const reader *from, const char *at, const char *end,
                           tide_triton_step *step) {
-    const char *types = find_in(at, end, " : ");
+    const char *types = tide_triton_find(at, end, " : ");
     const char *last = types != NULL ? types : end;
     for (size_t i = 0; i < TIDE_TRITON_OPERANDS; i++) {
-        at = find_in(at, last, "%");
+        at = tide_triton_find(at, last, "%");
         if (at == NULL) {
             return;
         }
@@ -138,10 +118,10 @@ static void read_operands(const reader *from, const char *at, const char *end,
 }
 
 static void read_numbers(const char *at, const char *end, tide_triton_step *step) {
-    const char *dense = find_in(at, end, "dense<");
+    const char *dense = tide_triton_find(at, end, "dense<");
     const char *number = dense != NULL ? dense + strlen("dense<") : at + strspn(at, " ");
-    const char *low = find_in(at, end, "start = ");
-    const char *high = find_in(at, end, "end = ");
+    const char *low = tide_triton_find(at, end, "start = ");
+    const char *high = tide_triton_find(at, end, "end = ");
     char *after = NULL;
     switch (step->code) {
     case TIDE_TRITON_CONSTANT: /* integers only */
@@ -157,8 +137,12 @@ static void read_numbers(const char *at, const char *end, tide_triton_step *step
             step->code = TIDE_TRITON_UNKNOWN;
         }
         break;
-    default:
+    case TIDE_TRITON_PROGRAM:
+    case TIDE_TRITON_PROGRAMS:
         step->low = *number == 'y' ? 1 : *number == 'z' ? 2 : 0;
+        break;
+    default:
+        break;
     }
 }
 
@@ -172,24 +156,98 @@ static tide_triton_code code_of(const char *operation, size_t n) {
     return TIDE_TRITON_UNKNOWN;
 }
 
-/* The loop-carried variables are unknown, because they change in each iteration. */
+/* ---- blocks ---- */
+
+/* "%i = %low to %high step %by iter_args(%variable = %first, ...)" */
 static void read_loop(reader *from, const char *at, const char *end, tide_triton_step *step) {
-    const char *others = find_in(at, end, "iter_args(");
-    const char *equals = find_in(at, end, "=");
+    tide_triton_program *to = from->to;
+    const char *others = tide_triton_find(at, end, "iter_args(");
+    const char *equals = tide_triton_find(at, end, "=");
     if (equals != NULL) {
         read_operands(from, equals, others != NULL ? others : end, step);
     }
     step->result = new_value(from, at + strspn(at, " "));
-    for (at = others; at != NULL && (at = find_in(at, end, "%")) != NULL; at += name_length(at)) {
-        if (strncmp(at + name_length(at), " = ", 3) == 0) {
-            (void)new_value(from, at);
+    step->low = (int64_t)to->n_links;
+    for (at = others; at != NULL && (at = tide_triton_find(at, end, "%")) != NULL;
+         at += name_length(at)) {
+        const char *first = at + name_length(at) + strlen(" = ");
+        if (first >= end || strncmp(first - strlen(" = "), " = ", strlen(" = ")) != 0) {
+            continue;
+        }
+        uint32_t before = value_of(from, first);
+        uint32_t variable = new_value(from, at);
+        if (to->n_links < MOST_LINKS) {
+            to->links[to->n_links++] = (tide_triton_link){.variable = variable, .first = before};
+        }
+    }
+    step->high = (int64_t)to->n_links;
+}
+
+static void open_block(reader *from, const tide_triton_step *step, uint32_t result) {
+    bool is_loop = step->result != 0;
+    if (from->n_blocks < MOST_DEPTH) {
+        from->blocks[from->n_blocks] =
+            (block){.is_loop = is_loop,
+                    .first_link = is_loop ? (size_t)step->low : 0,
+                    .n_links = is_loop ? (size_t)(step->high - step->low) : 0,
+                    .result = is_loop ? 0 : result};
+    }
+    from->n_blocks++;
+}
+
+/* "scf.yield %a, %b": the next values of a loop's variables, or the result of a branch. */
+static void read_yield(reader *from, const char *at, const char *end, tide_triton_step *step) {
+    tide_triton_program *to = from->to;
+    const char *types = tide_triton_find(at, end, " : ");
+    const char *last = types != NULL ? types : end;
+    if (from->n_blocks == 0 || from->n_blocks > MOST_DEPTH) {
+        return;
+    }
+    block *of = &from->blocks[from->n_blocks - 1];
+    for (size_t i = 0; (at = tide_triton_find(at, last, "%")) != NULL; i++) {
+        uint32_t value = value_of(from, at);
+        at += name_length(at);
+        if (of->is_loop && i < of->n_links) {
+            to->links[of->first_link + i].next = value;
+        } else if (of->result != 0 && i == 0) {
+            *step =
+                (tide_triton_step){.code = of->has_result ? TIDE_TRITON_SELECT : TIDE_TRITON_SAME,
+                                   .result = of->result};
+            step->operands[0] = of->has_result ? 0 : value;
+            step->operands[1] = value;
+            step->operands[2] = of->result;
+            of->has_result = true;
         }
     }
 }
 
-static void read_line(reader *from, const char *at, const char *end) {
+/* ---- lines ---- */
+
+/* An operation that opens no block. */
+static void read_operation(const reader *from, const char *operation, const char *rest,
+                           const char *end, tide_triton_step *step) {
+    const char *found = tide_triton_find(rest, end, " : ");
+    const char *types = found != NULL ? found + strlen(" : ") : rest;
+    read_operands(from, rest, end, step);
+    read_numbers(rest, end, step);
+    step->n_values = tide_triton_values_in(types, end);
+    step->value_bytes = tide_triton_value_bytes(types, end);
+    if (step->code == TIDE_TRITON_DOT) {
+        tide_triton_read_dot(operation, types, end, step);
+    } else if (step->low == 0 && step->high == 0 && step->code != TIDE_TRITON_CONSTANT &&
+               step->code != TIDE_TRITON_PROGRAM && step->code != TIDE_TRITON_PROGRAMS) {
+        tide_triton_bound_result(operation, end, step);
+    }
+}
+
+static bool is_word(const char *at, size_t n, const char *word) {
+    return n == strlen(word) && memcmp(at, word, n) == 0;
+}
+
+/* False: it closes the function. */
+static bool read_line(reader *from, const char *at, const char *end) {
     tide_triton_program *to = from->to;
-    const char *equals = find_in(at, end, " = ");
+    const char *equals = tide_triton_find(at, end, " = ");
     const char *result = *at == '%' && equals != NULL ? at : NULL;
     const char *operation = result != NULL ? equals + strlen(" = ") : at;
     operation += operation < end && *operation == '"';
@@ -199,29 +257,33 @@ static void read_line(reader *from, const char *at, const char *end) {
     const char *rest = operation + n;
     bool opens = end[-1] == '{';
     bool closes = *at == '}';
-    if (opens && closes) { /* "} else {" */
-        return;
+    bool is_loop = step.code == TIDE_TRITON_FOR;
+    if (closes && (opens || from->n_blocks == 0)) { /* "} else {" */
+        return opens;
     }
     if (closes) {
         step.code = TIDE_TRITON_END;
-    } else if (step.code == TIDE_TRITON_FOR) {
+        from->n_blocks--;
+    } else if (is_loop) {
         read_loop(from, rest, end, &step);
     } else if (opens) { /* an if or a reduction: it runs no more often than the code around it */
         step.code = TIDE_TRITON_FOR;
-    } else if (step.code != TIDE_TRITON_UNKNOWN) {
-        const char *types = find_in(rest, end, " : ");
-        read_operands(from, rest, end, &step);
-        read_numbers(rest, end, &step);
-        step.n_values = values_in(types != NULL ? types : rest, end);
+    } else if (is_word(operation, n, "scf.yield")) {
+        read_yield(from, rest, end, &step);
+    } else {
+        read_operation(from, operation, rest, end, &step);
     }
-    if (result != NULL && step.code != TIDE_TRITON_FOR) {
-        step.result = new_value(from, result);
-    } else if (result != NULL) {
-        (void)new_value(from, result);
+    uint32_t value = result != NULL ? new_value(from, result) : 0;
+    if (opens) {
+        open_block(from, &step, value);
+    } else if (value != 0) {
+        step.result = value;
     }
-    if (to->n_steps < MOST_STEPS && step.code != TIDE_TRITON_UNKNOWN) {
+    bool is_kept = step.code != TIDE_TRITON_UNKNOWN || step.high > step.low;
+    if (to->n_steps < MOST_STEPS && is_kept) {
         to->steps[to->n_steps++] = step;
     }
+    return true;
 }
 
 /* ---- the head ---- */
@@ -235,7 +297,7 @@ static bool read_head(reader *from, const char *at) {
     if (open == NULL || end == NULL) {
         return false;
     }
-    for (at = open; (at = find_in(at, end, "%")) != NULL;) {
+    for (at = open; (at = tide_triton_find(at, end, "%")) != NULL;) {
         const char *type = at + name_length(at);
         bool has_type = strncmp(type, ": ", strlen(": ")) == 0;
         type += has_type ? strlen(": ") : 0;
@@ -243,7 +305,7 @@ static bool read_head(reader *from, const char *at) {
         if (!has_type || to->n_arguments == TIDE_TRITON_ARGUMENTS) {
             return false;
         }
-        uint32_t n_bytes = bits_of(is_pointer ? type + strlen("!tt.ptr<") : type) / 8;
+        uint32_t n_bytes = tide_triton_bits_of(is_pointer ? type + strlen("!tt.ptr<") : type) / 8;
         if (n_bytes == 0) { /* such as a descriptor of a tensor */
             return false;
         }
@@ -255,23 +317,30 @@ static bool read_head(reader *from, const char *at) {
     return true;
 }
 
+/* Forms of which the work is not read: functions that are not inlined, loops without a count,
+ * descriptors of tensors, products of factors with scales. */
+static const char *const UNREAD[] = {"tt.descriptor", "tt.call", "scf.while", "tt.dot_scaled"};
+
+/* A function may return in several places. */
 static bool read_all(reader *from, const char *text) {
     const char *head = strstr(text, "tt.func public @");
-    if (head == NULL || strstr(text, "tt.dot") != NULL || strstr(text, "tt.descriptor") != NULL ||
-        strstr(text, "tt.call") != NULL || strstr(text, "scf.while") != NULL ||
-        !read_head(from, head)) {
+    bool has_returned = false;
+    for (size_t i = 0; i < sizeof(UNREAD) / sizeof(UNREAD[0]); i++) {
+        if (strstr(text, UNREAD[i]) != NULL) {
+            return false;
+        }
+    }
+    if (head == NULL || !read_head(from, head)) {
         return false;
     }
     for (const char *at = strchr(head, '\n'); at != NULL && at[1] != '\0';) {
         at += 1 + strspn(at + 1, " ");
         const char *end = at + strcspn(at, "\n");
-        const char *place = find_in(at, end, " loc(");
-        if (strncmp(at, "tt.return", strlen("tt.return")) == 0) {
-            return true;
-        }
+        const char *place = tide_triton_find(at, end, " loc(");
         const char *last = place != NULL ? place : end;
-        if (last > at) {
-            read_line(from, at, last);
+        has_returned = has_returned || strncmp(at, "tt.return", strlen("tt.return")) == 0;
+        if (last > at && !read_line(from, at, last)) {
+            return has_returned;
         }
         at = *end != '\0' ? end : NULL;
     }
@@ -280,22 +349,36 @@ static bool read_all(reader *from, const char *text) {
 
 tide_triton_program *tide_triton_parse(const char *text) {
     tide_triton_program *made = calloc(1, sizeof(*made));
-    reader from = {.to = made, .names = calloc(MOST_VALUES, sizeof(*from.names))};
-    if (made != NULL) {
-        made->steps = calloc(MOST_STEPS, sizeof(*made->steps));
+    reader *from = calloc(1, sizeof(*from));
+    if (made == NULL || from == NULL) {
+        goto fail;
     }
-    bool is_read = made != NULL && made->steps != NULL && from.names != NULL &&
-                   read_all(&from, text) && made->n_values < MOST_VALUES &&
-                   made->n_steps < MOST_STEPS;
-    free(from.names);
-    if (is_read) {
-        tide_triton_step *fitting = realloc(made->steps, (made->n_steps + 1) * sizeof(*fitting));
-        made->steps = fitting != NULL ? fitting : made->steps;
-        return made;
+    from->to = made;
+    from->names = calloc(MOST_VALUES, sizeof(*from->names));
+    made->steps = calloc(MOST_STEPS, sizeof(*made->steps));
+    made->links = calloc(MOST_LINKS, sizeof(*made->links));
+    if (made->steps == NULL || made->links == NULL || from->names == NULL ||
+        !read_all(from, text) || made->n_values == MOST_VALUES || made->n_steps == MOST_STEPS ||
+        made->n_links == MOST_LINKS) {
+        free(from->names);
+        goto fail;
     }
-    if (made != NULL) {
-        free(made->steps);
-    }
-    free(made);
+    free(from->names);
+    free(from);
+    tide_triton_step *fitting = realloc(made->steps, (made->n_steps + 1) * sizeof(*fitting));
+    made->steps = fitting != NULL ? fitting : made->steps;
+    return made;
+
+fail:
+    free(from);
+    tide_triton_program_free(made);
     return NULL;
+}
+
+void tide_triton_program_free(tide_triton_program *program) {
+    if (program != NULL) {
+        free(program->steps);
+        free(program->links);
+        free(program);
+    }
 }

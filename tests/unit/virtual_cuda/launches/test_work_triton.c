@@ -165,6 +165,202 @@ static void test_gather(void **state) {
     assert_int_equal(launch(new_kernel(GATHER), 1, 256, 0).bytes, 256 * (8 + 2 + 2));
 }
 
+/* A table of 256 numbers, chosen by bytes and by truth values: the addresses are on the card, and
+ * their types bound them. */
+static const char TABLE[] = HEAD(
+    "f32", "i8",
+    "f32") "    %c128 = arith.constant dense<128> : tensor<512xi32> loc(#loc1)\n"
+           "    %c0 = arith.constant dense<0> : tensor<512xi32> loc(#loc1)\n"
+           "    %i = tt.make_range {end = 512 : i32, start = 0 : i32} : tensor<512xi32> "
+           "loc(#loc1)\n"
+           "    %p = tt.splat %in_ptr1 : !tt.ptr<i8> -> tensor<512x!tt.ptr<i8>> loc(#loc2)\n"
+           "    %p_1 = tt.addptr %p, %i : tensor<512x!tt.ptr<i8>>, tensor<512xi32> loc(#loc2)\n"
+           "    %code = tt.load %p_1 : tensor<512x!tt.ptr<i8>> loc(#loc2)\n"
+           "    %half = arith.cmpi sge, %code, %code : tensor<512xi8> loc(#loc3)\n"
+           "    %at = arith.select %half, %c128, %c0 : tensor<512xi1>, tensor<512xi32> loc(#loc3)\n"
+           "    %one = arith.extui %half : tensor<512xi1> to tensor<512xi32> loc(#loc3)\n"
+           "    %at_1 = arith.addi %at, %one : tensor<512xi32> loc(#loc3)\n"
+           "    %q = tt.splat %in_ptr0 : !tt.ptr<f32> -> tensor<512x!tt.ptr<f32>> loc(#loc4)\n"
+           "    %q_1 = tt.addptr %q, %at_1 : tensor<512x!tt.ptr<f32>>, tensor<512xi32> loc(#loc4)\n"
+           "    %v = tt.load %q_1 : tensor<512x!tt.ptr<f32>> loc(#loc4)\n" TAIL;
+
+static void test_small_types_bound_addresses(void **state) {
+    (void)state;
+    assert_int_equal(launch(new_kernel(TABLE), 1, 512, 0).bytes, 512 + 130 * 4);
+}
+
+/* A function that returns early in one branch; both branches write the same row. */
+static const char EARLY[] = HEAD(
+    "f32", "i64",
+    "f32") "    %x = tt.get_program_id x : i32 loc(#loc1)\n"
+           "    %row = arith.muli %x, %xnumel : i32 loc(#loc1)\n"
+           "    %r = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32> loc(#loc1)\n"
+           "    %s = tt.splat %row : i32 -> tensor<64xi32> loc(#loc1)\n"
+           "    %i = arith.addi %s, %r : tensor<64xi32> loc(#loc1)\n"
+           "    %o = tt.splat %out_ptr0 : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>> loc(#loc2)\n"
+           "    %o_1 = tt.addptr %o, %i : tensor<64x!tt.ptr<f32>>, tensor<64xi32> loc(#loc2)\n"
+           "    cf.cond_br %c, ^bb1, ^bb2 loc(#loc3)\n"
+           "  ^bb1:  // pred: ^bb0\n"
+           "    tt.store %o_1, %zero : tensor<64x!tt.ptr<f32>> loc(#loc4)\n"
+           "    tt.return loc(#loc4)\n"
+           "  ^bb2:  // pred: ^bb0\n"
+           "    %p = tt.splat %in_ptr0 : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>> loc(#loc5)\n"
+           "    %p_1 = tt.addptr %p, %i : tensor<64x!tt.ptr<f32>>, tensor<64xi32> loc(#loc5)\n"
+           "    %v = tt.load %p_1 : tensor<64x!tt.ptr<f32>> loc(#loc5)\n"
+           "    tt.store %o_1, %v : tensor<64x!tt.ptr<f32>> loc(#loc6)\n" TAIL;
+
+static void test_a_function_may_return_early(void **state) {
+    (void)state;
+    assert_int_equal(launch(new_kernel(EARLY), 10, 64, 0).bytes, 2 * 10 * 64 * 4);
+}
+
+/* Blocks of 64 rows multiply by 32 columns, with k in steps of 16; a loop moves both pointers. The
+ * columns are read by each block, and once from memory. */
+static const char MULTIPLY[] = HEAD(
+    "bf16", "bf16",
+    "f32") "    %c0 = arith.constant 0 : i32 loc(#loc1)\n"
+           "    %c16 = arith.constant 16 : i32 loc(#loc1)\n"
+           "    %c64 = arith.constant 64 : i32 loc(#loc1)\n"
+           "    %s16 = arith.constant dense<16> : tensor<64x16xi32> loc(#loc1)\n"
+           "    %t16 = arith.constant dense<16> : tensor<16x32xi32> loc(#loc1)\n"
+           "    %m = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32> loc(#loc1)\n"
+           "    %k = tt.make_range {end = 16 : i32, start = 0 : i32} : tensor<16xi32> loc(#loc1)\n"
+           "    %n = tt.make_range {end = 32 : i32, start = 0 : i32} : tensor<32xi32> loc(#loc1)\n"
+           "    %x = tt.get_program_id x : i32 loc(#loc2)\n"
+           "    %row = arith.muli %x, %c64 : i32 loc(#loc2)\n"
+           "    %rows = tt.splat %row : i32 -> tensor<64xi32> loc(#loc2)\n"
+           "    %rows_1 = arith.addi %rows, %m : tensor<64xi32> loc(#loc2)\n"
+           "    %rows_2 = tt.expand_dims %rows_1 {axis = 1 : i32} : tensor<64xi32> -> "
+           "tensor<64x1xi32> loc(#loc2)\n"
+           "    %length = tt.splat %r0_numel : i32 -> tensor<64x1xi32> loc(#loc2)\n"
+           "    %begin = arith.muli %rows_2, %length : tensor<64x1xi32> loc(#loc2)\n"
+           "    %begin_1 = tt.broadcast %begin : tensor<64x1xi32> -> tensor<64x16xi32> loc(#loc2)\n"
+           "    %k_1 = tt.broadcast %k : tensor<16xi32> -> tensor<64x16xi32> loc(#loc2)\n"
+           "    %a_at = arith.addi %begin_1, %k_1 : tensor<64x16xi32> loc(#loc2)\n"
+           "    %a = tt.splat %in_ptr0 : !tt.ptr<bf16> -> tensor<64x16x!tt.ptr<bf16>> loc(#loc3)\n"
+           "    %a_1 = tt.addptr %a, %a_at : tensor<64x16x!tt.ptr<bf16>>, tensor<64x16xi32> "
+           "loc(#loc3)\n"
+           "    %length_1 = tt.splat %r0_numel : i32 -> tensor<32xi32> loc(#loc3)\n"
+           "    %b_at = arith.muli %n, %length_1 : tensor<32xi32> loc(#loc3)\n"
+           "    %b_at_1 = tt.broadcast %b_at : tensor<32xi32> -> tensor<16x32xi32> loc(#loc3)\n"
+           "    %k_2 = tt.broadcast %k : tensor<16xi32> -> tensor<16x32xi32> loc(#loc3)\n"
+           "    %b_at_2 = arith.addi %b_at_1, %k_2 : tensor<16x32xi32> loc(#loc3)\n"
+           "    %b = tt.splat %in_ptr1 : !tt.ptr<bf16> -> tensor<16x32x!tt.ptr<bf16>> loc(#loc3)\n"
+           "    %b_1 = tt.addptr %b, %b_at_2 : tensor<16x32x!tt.ptr<bf16>>, tensor<16x32xi32> "
+           "loc(#loc3)\n"
+           "    %sum:3 = scf.for %i = %c0 to %r0_numel step %c16 iter_args(%s = %zero, %a_2 = "
+           "%a_1, "
+           "%b_2 = %b_1) -> (tensor<64x32xf32>, tensor<64x16x!tt.ptr<bf16>>, "
+           "tensor<16x32x!tt.ptr<bf16>>)  : i32 {\n"
+           "      %v = tt.load %a_2 : tensor<64x16x!tt.ptr<bf16>> loc(#loc4)\n"
+           "      %w = tt.load %b_2 : tensor<16x32x!tt.ptr<bf16>> loc(#loc4)\n"
+           "      %d = tt.dot %v, %w, %s, inputPrecision = tf32 : tensor<64x16xbf16> * "
+           "tensor<16x32xbf16> -> tensor<64x32xf32> loc(#loc5)\n"
+           "      %a_3 = tt.addptr %a_2, %s16 : tensor<64x16x!tt.ptr<bf16>>, tensor<64x16xi32> "
+           "loc(#loc6)\n"
+           "      %b_3 = tt.addptr %b_2, %t16 : tensor<16x32x!tt.ptr<bf16>>, tensor<16x32xi32> "
+           "loc(#loc6)\n"
+           "      scf.yield %d, %a_3, %b_3 : tensor<64x32xf32>, tensor<64x16x!tt.ptr<bf16>>, "
+           "tensor<16x32x!tt.ptr<bf16>> loc(#loc7)\n"
+           "    } loc(#loc7)\n" TAIL;
+
+static void test_products_of_matrices(void **state) {
+    enum { M = 10 * 64, N = 32, K = 160 };
+    (void)state;
+    tide_run_launch row = launch(new_kernel(MULTIPLY), 10, 0, K);
+    assert_int_equal(row.k, TIDE_RUN_MULTIPLIES);
+    assert_int_equal(row.type, TIDE_RUN_BF16);
+    assert_int_equal(row.elements, M * N * K);
+    assert_int_equal(row.m, 10);
+    assert_int_equal(row.bytes, 2 * (M * K + N * K));
+    assert_int_equal(row.flags, TIDE_RUN_ESTIMATED);
+}
+
+/* A program handles up to 32 rows of 64 numbers, and the last ones have none: of 100 rows, three
+ * programs have 32, one has 4, and four have none. */
+static const char UNEVEN[] = HEAD(
+    "f32", "f32",
+    "f32") "    %c1 = arith.constant 1 : i32 loc(#loc1)\n"
+           "    %c32 = arith.constant 32 : i32 loc(#loc1)\n"
+           "    %x = tt.get_program_id x : i32 loc(#loc1)\n"
+           "    %begin = arith.muli %x, %c32 : i32 loc(#loc1)\n"
+           "    %next = arith.addi %x, %c1 : i32 loc(#loc1)\n"
+           "    %next_1 = arith.muli %next, %c32 : i32 loc(#loc1)\n"
+           "    %end = arith.minsi %next_1, %xnumel : i32 loc(#loc1)\n"
+           "    %r = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32> loc(#loc1)\n"
+           "    scf.for %row = %begin to %end step %c1  : i32 {\n"
+           "      %at = arith.muli %row, %r0_numel : i32 loc(#loc2)\n"
+           "      %s = tt.splat %at : i32 -> tensor<64xi32> loc(#loc2)\n"
+           "      %i = arith.addi %s, %r : tensor<64xi32> loc(#loc2)\n"
+           "      %p = tt.splat %in_ptr0 : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>> loc(#loc2)\n"
+           "      %p_1 = tt.addptr %p, %i : tensor<64x!tt.ptr<f32>>, tensor<64xi32> loc(#loc2)\n"
+           "      %v = tt.load %p_1 : tensor<64x!tt.ptr<f32>> loc(#loc2)\n"
+           "    } loc(#loc3)\n" TAIL;
+
+static void test_programs_may_differ(void **state) {
+    (void)state;
+    const void *kernel = new_kernel(UNEVEN);
+    assert_int_equal(launch(kernel, 4, 128, 64).bytes, 4 * 128 * 64);
+    uint64_t bytes = launch(kernel, 8, 100, 64).bytes; /* five programs represent the eight */
+    assert_in_range(bytes, 4 * 100 * 64 * 3 / 4, 4 * 100 * 64 * 5 / 4);
+}
+
+/* A program reads its row of r numbers twice. Its place of a single number is on the card, which
+ * leaves the range of the row known. */
+static const char TWICE[] = HEAD(
+    "f32", "i64",
+    "f32") "    %c0 = arith.constant 0 : i32 loc(#loc1)\n"
+           "    %c64 = arith.constant 64 : i32 loc(#loc1)\n"
+           "    %x = tt.get_program_id x : i32 loc(#loc1)\n"
+           "    %row = arith.muli %x, %r0_numel : i32 loc(#loc1)\n"
+           "    %begin = tt.addptr %in_ptr0, %row : !tt.ptr<f32>, i32 loc(#loc1)\n"
+           "    %r = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32> loc(#loc1)\n"
+           "    %y_at = tt.addptr %in_ptr1, %x : !tt.ptr<i64>, i32 loc(#loc1)\n"
+           "    %y = tt.load %y_at : !tt.ptr<i64> loc(#loc1)\n"
+           "    %one = tt.addptr %begin, %y : !tt.ptr<f32>, i64 loc(#loc1)\n"
+           "    %of_y = tt.load %one : !tt.ptr<f32> loc(#loc1)\n"
+           "    scf.for %i = %c0 to %r0_numel step %c64  : i32 {\n"
+           "      %s = tt.splat %i : i32 -> tensor<64xi32> loc(#loc2)\n"
+           "      %at = arith.addi %s, %r : tensor<64xi32> loc(#loc2)\n"
+           "      %p = tt.splat %begin : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>> loc(#loc2)\n"
+           "      %p_1 = tt.addptr %p, %at : tensor<64x!tt.ptr<f32>>, tensor<64xi32> loc(#loc2)\n"
+           "      %v = tt.load %p_1 : tensor<64x!tt.ptr<f32>> loc(#loc2)\n"
+           "      %w = tt.load %p_1 : tensor<64x!tt.ptr<f32>> loc(#loc2)\n"
+           "    } loc(#loc3)\n" TAIL;
+
+static void test_rows_read_again(void **state) {
+    (void)state;
+    tide_run_launch row = launch(new_kernel(TWICE), 10, 0, 640);
+    assert_int_equal(row.bytes, 10 * (640 * 4 + 8 + 4));
+    assert_int_equal(row.k, TIDE_RUN_READS_AGAIN);
+    assert_int_equal(row.m, 10);
+    assert_int_equal(row.n, 640 * 4);
+    assert_int_equal(row.count, 640 * 4);
+}
+
+/* A loop up to a number from the card: at most 16 iterations, 8 in the middle, or unknown. */
+#define COUNTED(bound)                                                                             \
+    HEAD("f32", "i32", "f32")                                                                      \
+    "    %c0 = arith.constant 0 : i32 loc(#loc1)\n"                                                \
+    "    %c1 = arith.constant 1 : i32 loc(#loc1)\n"                                                \
+    "    %c16 = arith.constant 16 : i32 loc(#loc1)\n"                                              \
+    "    %n = tt.load %in_ptr1 : !tt.ptr<i32> loc(#loc2)\n"                                        \
+    "    %most = arith.minsi %n, %c16 : i32 loc(#loc2)\n"                                          \
+    "    scf.for %i = %c0 to " bound " step %c1  : i32 {\n"                                        \
+    "      %p = tt.int_to_ptr %i : i64 -> !tt.ptr<f32> loc(#loc3)\n"                               \
+    "      %v = tt.load %p : !tt.ptr<f32> loc(#loc3)\n"                                            \
+    "    } loc(#loc4)\n" TAIL
+
+static void test_counts_from_the_card(void **state) {
+    (void)state;
+    tide_run_launch row = launch(new_kernel(COUNTED("%most")), 1, 0, 0);
+    assert_int_equal(row.bytes, 4 + 8 * 4);
+    assert_int_equal(row.flags, TIDE_RUN_ESTIMATED);
+    row = launch(new_kernel(COUNTED("%n")), 1, 0, 0);
+    assert_int_equal(row.bytes, 4 + 4);
+    assert_int_equal(row.flags, TIDE_RUN_ESTIMATED | TIDE_RUN_GUESSED);
+}
+
 static void is_guessed(const void *kernel) {
     tide_run_launch row = launch(kernel, 10, 1, 1);
     assert_int_equal(row.flags, TIDE_RUN_GUESSED);
@@ -177,7 +373,8 @@ static void test_texts_that_say_nothing(void **state) {
     is_guessed(new_kernel(""));
     is_guessed(new_kernel("module {\n  tt.func public @k("));
     is_guessed(new_kernel(HEAD("bf16", "!tt.tensordesc", "bf16") TAIL));
-    is_guessed(new_kernel(HEAD("bf16", "f32", "bf16") "    %d = tt.dot %a, %b\n" TAIL));
+    is_guessed(new_kernel(HEAD("bf16", "f32", "bf16") "    %d = tt.dot_scaled %a, %b\n" TAIL));
+    is_guessed(new_kernel(HEAD("bf16", "f32", "bf16") "    %d = scf.while () : () -> ()\n" TAIL));
     is_guessed(new_kernel(HEAD("bf16", "f32", "bf16"))); /* it ends early */
     tide_vc_triton_add(&kernel, NULL);
     is_guessed(&kernel);
@@ -186,8 +383,15 @@ static void test_texts_that_say_nothing(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pointwise), cmocka_unit_test(test_reduction),
-        cmocka_unit_test(test_gather), cmocka_unit_test(test_texts_that_say_nothing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pointwise),
+                                       cmocka_unit_test(test_reduction),
+                                       cmocka_unit_test(test_gather),
+                                       cmocka_unit_test(test_small_types_bound_addresses),
+                                       cmocka_unit_test(test_a_function_may_return_early),
+                                       cmocka_unit_test(test_products_of_matrices),
+                                       cmocka_unit_test(test_programs_may_differ),
+                                       cmocka_unit_test(test_rows_read_again),
+                                       cmocka_unit_test(test_counts_from_the_card),
+                                       cmocka_unit_test(test_texts_that_say_nothing)};
     return cmocka_run_group_tests(tests, begin, end);
 }
