@@ -3,7 +3,7 @@
   detectron2_zoo.py CLONE ROWS
 
 CLONE: the folder of a clone; its extension of C++ is not built, for only rotated boxes and deformable convolutions need it. The largest batches come
-first: images whose longer side is 1,333 pixels, one of them with as many objects as the fullest image of COCO has.
+first: images whose longer side is 1,333 pixels, one of them with as many objects as the fullest image of COCO has. Python runs without assertions.
 """
 import io
 import os
