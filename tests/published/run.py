@@ -133,7 +133,7 @@ def run_group(recipe, group: list, version: str, chosen, answers: Answers) -> st
                 timer.cancel()
             status = wait_for(program, GRACE_SECONDS)
         said = (scratch / "err").read_text(errors="replace")
-        said = "\n".join(line for line in said.splitlines() if not line.startswith("tidemark run: "))
+        said = "\n".join(line for line in said.splitlines() if not line.startswith("tidemark run: ") and "] Warning: " not in line)
         return f"it took more than {recipe.seconds} s" if late or status is None else f"status {status}: {last_line(said)}"
 
 

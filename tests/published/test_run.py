@@ -109,6 +109,10 @@ def check_groups():
         found = [answers.of(one) for one in group]
         need([one.get("value") for one in found] == ["7", None, "7"], found)
         need("status 3" in found[1]["failed"], found[1])
+        loud = Made("echo 'ValueError: 7' >&2; echo '[rank0]:[W1 x.cpp:1] Warning: WARNING: at the end' >&2; exit 3")
+        named = Answers(folder / "loud.jsonl", "build 1", {group[0]: loud})
+        answer_group(loud, group[:1], "2.14", chosen, named)
+        need("ValueError: 7" in named.of(group[0])["failed"], "a warning in place of the reason", named.of(group[0]))
         slow = Made("sleep 60")
         slow.seconds = 0.2
         late = Answers(folder / "late.jsonl", "build 1", {group[0]: slow})

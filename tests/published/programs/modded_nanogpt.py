@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 STEPS, TOKENS, DOCUMENT, END_OF_TEXT = 24, 60_000_000, 700, 50256
@@ -45,7 +46,8 @@ def run(script: str) -> str:
         write_tokens(folder)
     real = subprocess.run
     subprocess.run = lambda words, *args, **named: real(["true"] if "nvidia-smi" in str(words) else words, *args, **named)
-    Path("logs").mkdir(exist_ok=True)
+    for folder in ("", *re.findall(r"""run_id\s*=\s*f?["']([\w/]+)/""", script)):
+        (Path("logs") / folder).mkdir(parents=True, exist_ok=True)
     file = Path("train_gpt.py")
     file.write_text(shortened(script))
     sys.argv = [str(file)]
@@ -75,9 +77,14 @@ def main() -> None:
     lines = [line.split("\t") for line in Path(sys.argv[2]).read_text().splitlines()]
     script = script_of(repository, lines[0][1])
     lines = [line for line in lines if script_of(repository, line[1]) == script]
-    found = answers_of(run(script)) if script.strip() else {}
+    why = "its log has no such line" if script.strip() else "the clone has no such log"
+    try:
+        found = answers_of(run(script)) if script.strip() else {}
+    except Exception as error:  # a row needs an answer, or the runner would ask for each of them again
+        traceback.print_exc()
+        found, why = {}, f"{type(error).__name__}: {' '.join(str(error).split())[:150]}"
     for key, _, _, _, what, _ in lines if os.environ.get("RANK", "0") == "0" else ():
-        print("ROW", key, what, *found.get(what, ("FAILED", "its log has no such line" if script.strip() else "the clone has no such log")), sep="\t", flush=True)
+        print("ROW", key, what, *found.get(what, ("FAILED", why)), sep="\t", flush=True)
 
 
 if __name__ == "__main__":

@@ -60,6 +60,8 @@ def vision(text: str) -> dict:
     batch = int(found.group(1)) if found else 32 if giant else 8
     half = giant or "full bf16" in text
     name, more = ("vit_giant_patch14_dinov2.lvd142m", {"img_size": 224}) if giant else ("vit_huge_patch14_224.orig_in21k", {})
+    linspace = torch.linspace
+    torch.linspace = lambda *args, **named: linspace(*args, **(named | {"device": "cpu"}))  # timm reads its values
     with torch.device("meta"):
         model = timm.create_model(name, pretrained=False, num_classes=CLASSES, **more)
     if half:
@@ -102,9 +104,9 @@ def pretrain(text: str) -> dict:
     for layer in model.layers:
         layer.forward = partial(checkpoint, layer.forward, use_reentrant=False)
     if "mixed" in text:
-        quantize_(model.layers, int8_mixed_precision_training(), set_inductor_config=False)
+        quantize_(model.layers, int8_mixed_precision_training())
     elif "int8" in text:
-        quantize_(model, int8_weight_only_quantized_training(), set_inductor_config=False)
+        quantize_(model, int8_weight_only_quantized_training())
     torch.cuda.reset_peak_memory_stats()
     optimizer = optim._AdamW(model.parameters(), lr=3e-4, weight_decay=1e-2)
     tokens = torch.zeros(TOKENS, dtype=torch.uint16, device="cuda")

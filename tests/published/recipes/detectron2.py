@@ -14,6 +14,7 @@ class Zoo(Recipe):
                 "yacs==0.1.8", "termcolor", "tabulate", "cloudpickle", "omegaconf==2.3.0", "antlr4-python3-runtime==4.9.3", "hydra-core==1.3.2",
                 "pyyaml", "packaging", "tqdm", "pycocotools==2.0.8", "timm==1.0.19")
     shared = ("unused.py",)
+    settings = {"PYTHONOPTIMIZE": "1"}  # its assertions about overlaps read values of the card that are not known
     seconds = 1200
 
     def matches(self, row: Row) -> bool:

@@ -1,15 +1,11 @@
 """Records of modded-nanogpt: memory and the time of a step of the scripts in its logs."""
-import os
-
 from recipe import Recipe
 from rows import Row
 
-CLONE = "https://github.com/KellerJordan/modded-nanogpt"
-
 
 class Records(Recipe):
-    """TIDEMARK_MODDED_NANOGPT: the folder of a clone."""
     name = "modded-nanogpt"
+    clone = "KellerJordan/modded-nanogpt"
     seconds = 3600
 
     def matches(self, row: Row) -> bool:
@@ -30,7 +26,7 @@ class Records(Recipe):
         return next(version for version, last in (("2.6", 6), ("2.8", 9), ("2.11", 12), ("2.14", 99)) if minor <= last)
 
     def command(self, group: list) -> list:
-        return ["modded_nanogpt.py", os.environ.get("TIDEMARK_MODDED_NANOGPT", "modded-nanogpt"), "{rows}"]
+        return ["modded_nanogpt.py", "{clone}", "{rows}"]
 
     def key(self, row: Row) -> str:
         return f"{row.program} {row.config}"
@@ -45,7 +41,7 @@ class Records(Recipe):
 
     def reason(self, row: Row, answer: dict) -> str:
         if "failed" in answer:
-            return f"needs a clone of {CLONE} (TIDEMARK_MODDED_NANOGPT)" if "no such log" in answer["failed"] else ""
+            return ""
         return self.same_program(row)
 
 
