@@ -13,7 +13,7 @@ TRANSPOSED_A, TRANSPOSED_B, CAUSAL, BACKWARD, WAITS, CAPTURED, ESTIMATED, GUESSE
 
 HEADER = struct.Struct("<Q2I48s")
 ROW = struct.Struct("<q3Q6IH6B")
-MAGIC = int.from_bytes(b"tidelau1", "little")
+MAGIC = int.from_bytes(b"tidelau2", "little")
 Row = namedtuple("Row", "host_ns stream bytes elements m n k count name graph thread kind family type out_type flags device")
 
 
