@@ -29,7 +29,7 @@ ITERATIONS, CARDS = 8, 8
 
 
 def unpack(clone: str) -> None:
-    tree = subprocess.run(["git", "-C", clone, "archive", "HEAD", "detectron2", "configs"], capture_output=True, check=True).stdout
+    tree = subprocess.run(["git", "-C", clone, "archive", COMMIT, "detectron2", "configs"], capture_output=True, check=True).stdout
     tarfile.open(fileobj=io.BytesIO(tree)).extractall("tree", filter="data")
     sys.path.insert(0, str(Path("tree").resolve()))
 

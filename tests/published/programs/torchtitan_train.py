@@ -108,7 +108,7 @@ def as_once() -> None:
             setattr(old, name, getattr(new, name))
 
 
-def run(clone: str, program: str, config: str, card: str) -> dict:
+def run(clone: str, program: str, config: str, source: str) -> dict:
     tree = subprocess.run(["git", "-C", clone, "archive", COMMIT, "train.py", "torchtitan", "train_configs"], capture_output=True, check=True).stdout
     tarfile.open(fileobj=io.BytesIO(tree)).extractall("tree", filter="data")
     sys.path.insert(0, str(Path("tree").resolve()))
@@ -119,7 +119,7 @@ def run(clone: str, program: str, config: str, card: str) -> dict:
     train.build_hf_data_loader = batches
     train.build_metric_logger = lambda *args: Log()
     settings = train.JobConfig()
-    settings.parse_args(options_of(program, config, card))
+    settings.parse_args(options_of(program, config, source))
     settings.profiling.enable_profiling = False
     train.main(settings)
     memory, rate = Log.found["memory/max_reserved(GiB)"], Log.found["throughput(tps)"]
@@ -130,10 +130,10 @@ def run(clone: str, program: str, config: str, card: str) -> dict:
 
 def main() -> None:
     lines = [line.split("\t") for line in Path(sys.argv[2]).read_text().splitlines()]
-    key, program, config, card, _, _ = lines[0]
+    key, program, config, _, _, _ = lines[0]
     why = not_here(config)
     try:
-        found = {} if why else run(sys.argv[1], program, config, card)
+        found = {} if why else run(sys.argv[1], program, config, key.partition(" ")[0].lower())
     except Exception as error:  # a row needs an answer
         traceback.print_exc()
         why, found = f"{type(error).__name__}: {' '.join(str(error).split())[:150]}", {}
