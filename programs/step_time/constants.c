@@ -30,6 +30,11 @@
     .layer_row_us = 0.082, .layer_backward_row_us = 0.519, .convolution_share = 0.957,             \
     .grouped_share = 0.5, .layout_copies_bandwidth = 1.3
 
+/* Published times of Liger-Kernel's Triton kernels on an A100 and an H100: those that read and
+ * write their rows once, and the backward passes of its norms. */
+#define GENERATED_SHARE 0.95
+#define GENERATED_TURNS_SHARE 0.45
+
 const tide_time_constants TIDE_TIME_CONSTANTS = {
     .kernel_us = 2.18,
     .product_us = 3.05,
@@ -37,6 +42,8 @@ const tide_time_constants TIDE_TIME_CONSTANTS = {
     .casting_share = 0.87,
     .strided_share = 0.683,
     .reduction_share = 0.707,
+    .generated_share = GENERATED_SHARE,
+    .generated_turns_share = GENERATED_TURNS_SHARE,
     .cache_factor = 1.36,
     .issue_rate = 1.39,
     KERNEL_CONSTANTS,

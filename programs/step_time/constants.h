@@ -54,6 +54,9 @@ typedef struct tide_time_constants {
     double layer_share, layer_backward_share, layer_parameters_share, groups_share;
     double columns_share, segments_share, single_share, partial_sums_share;
     double softmax_row_us, softmax_backward_row_us, layer_row_us, layer_backward_row_us;
+    /* Shares of the bandwidth of Triton's kernels, and of those with a block or less for each
+     * multiprocessor that loads and reduces its rows one after the other. */
+    double generated_share, generated_turns_share;
     double indexed_rows_cycles; /* of a multiprocessor for an element of rows chosen by division */
     double convolution_share;   /* of the rate of a product of the same size */
     double grouped_share;       /* the same with groups */

@@ -15,6 +15,8 @@
 static const tide_time_constants PLAIN = {.vectorised_share = 1.0,
                                           .casting_share = 1.0,
                                           .strided_share = 1.0,
+                                          .generated_share = 1.0,
+                                          .generated_turns_share = 0.5,
                                           .reduction_share = 1.0,
                                           .cache_factor = 1.0,
                                           .issue_rate = 1.0,
@@ -121,6 +123,17 @@ static void rows_are_read_again_beyond_the_cache(void **state) {
     assert_float_equal(us_of(&PLAIN, row), 6.0, 1e-9);
 }
 
+/* 100 multiprocessors: a block for each waits for its rows, and a second one hides the wait. */
+static void rows_in_turn_leave_memory_idle(void **state) {
+    (void)state;
+    tide_run_launch row = made_kernel(TIDE_RUN_GENERATED, 4000);
+    row.k = TIDE_RUN_IN_TURN;
+    row.m = 100;
+    assert_float_equal(us_of(&PLAIN, row), 8.0, 1e-9);
+    row.m = 101;
+    assert_float_equal(us_of(&PLAIN, row), 4.0, 1e-9);
+}
+
 static void what_is_guessed_is_said(void **state) {
     (void)state;
     tide_run_launch row = made_kernel(TIDE_RUN_OTHER, 1000);
@@ -143,6 +156,7 @@ int main(void) {
         cmocka_unit_test(types_have_their_rates),
         cmocka_unit_test(kernels_multiply_in_whole_waves),
         cmocka_unit_test(rows_are_read_again_beyond_the_cache),
+        cmocka_unit_test(rows_in_turn_leave_memory_idle),
         cmocka_unit_test(what_is_guessed_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
