@@ -75,6 +75,7 @@ static const variant VARIANTS[TIDE_RUN_N_VARIANTS] = {
     [TIDE_RUN_PARTIAL_SUMS] = {SHARE(partial_sums_share), 0, 0.0, 0.0},
     [TIDE_RUN_MULTIPLIES] = {SHARE(vectorised_share), 0, 0.0, 0.0},
     [TIDE_RUN_READS_AGAIN] = {SHARE(generated_share), 0, 0.0, 1.0},
+    [TIDE_RUN_ADDS] = {SHARE(generated_share), 0, 0.0, 0.0},
     [TIDE_RUN_IN_TURN] = {SHARE(generated_turns_share), 0, 0.0, 0.0},
 };
 /* Rows in work that fill more of the L2 cache than this are read again from memory. */
@@ -116,6 +117,9 @@ static bool has_share(const tide_time_card *card, const tide_run_launch *row) {
 
 /* Cycles of a multiprocessor for the addresses of an element; 0: they are hidden. */
 static double cycles_of(const tide_time_constants *constants, const tide_run_launch *row) {
+    if (row->k == TIDE_RUN_ADDS) {
+        return constants->atomic_cycles;
+    }
     if (!FAMILIES[row->family].computes_addresses || row->k == TIDE_RUN_SINGLE_ELEMENTS) {
         return 0.0;
     }

@@ -276,6 +276,9 @@ static bool do_step(tide_triton_machine *of, size_t i) {
     case TIDE_TRITON_LOAD:
     case TIDE_TRITON_STORE:
     case TIDE_TRITON_ATOMIC:
+        of->atomics += step->code == TIDE_TRITON_ATOMIC && of->n_probes == 0
+                           ? runs_of(of) * (double)step->n_values
+                           : 0.0;
         if (step->code != TIDE_TRITON_STORE) {
             access(of, step, false);
         }

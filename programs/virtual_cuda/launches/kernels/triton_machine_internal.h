@@ -31,11 +31,12 @@ typedef struct tide_triton_machine {
     const tide_triton_program *program;
     tide_triton_value *values;                           /* owned; by number */
     tide_triton_reach reaches[TIDE_TRITON_ARGUMENTS][2]; /* of loads, of stores */
-    double other_bytes;                      /* through pointers of unknown origin */
-    double products;                         /* multiplications of matrices */
-    uint8_t product_type;                    /* of the last ones */
-    bool is_guess;                           /* a loop has an unknown count */
-    bool is_uneven;                          /* programs differ in the iterations of a loop */
+    double other_bytes;                                  /* through pointers of unknown origin */
+    double atomics;                                      /* atomic operations */
+    double products;                                     /* multiplications of matrices */
+    uint8_t product_type;                                /* of the last ones */
+    bool is_guess;                                       /* a loop has an unknown count */
+    bool is_uneven; /* programs differ in the iterations of a loop */
     bool has_loops, reduces_in_loop;
     const int64_t *only; /* the program to follow; NULL: the ranges of all */
     tide_triton_frame frames[16];

@@ -1,5 +1,5 @@
-/* triton_work.c - the row of a launch: what all programs of the grid access together, with the counts
- * of single programs where programs differ. */
+/* triton_work.c - the row of a launch: what all programs of the grid access together, with the
+ * counts of single programs where programs differ. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -33,9 +33,9 @@ static bool sample(tide_triton_machine *of) {
         int64_t program[3];
         sample_of(of, i, program);
         one = (tide_triton_machine){.launched = of->launched,
-                        .program = of->program,
-                        .values = of->values,
-                        .only = program};
+                                    .program = of->program,
+                                    .values = of->values,
+                                    .only = program};
         if (!tide_triton_run(&one)) {
             return false;
         }
@@ -142,6 +142,9 @@ static void set_variant(const tide_triton_machine *of, tide_run_launch *row) {
         row->k = TIDE_RUN_READS_AGAIN;
         row->n = n_range;
         row->count = n_again;
+    } else if (of->atomics > 0.0) {
+        row->k = TIDE_RUN_ADDS;
+        row->elements = whole(of->atomics);
     } else if (of->reduces_in_loop) {
         row->k = TIDE_RUN_IN_TURN;
     }

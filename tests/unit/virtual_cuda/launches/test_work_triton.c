@@ -370,7 +370,10 @@ static const char ATOMIC[] = HEAD(
 
 static void test_atomic_operations(void **state) {
     (void)state;
-    assert_int_equal(launch(new_kernel(ATOMIC), 1, 0, 0).bytes, 2 * 256 * 4);
+    tide_run_launch row = launch(new_kernel(ATOMIC), 3, 0, 0);
+    assert_int_equal(row.bytes, 2 * 256 * 4); /* all programs add to the same numbers */
+    assert_int_equal(row.k, TIDE_RUN_ADDS);
+    assert_int_equal(row.elements, 3 * 256);
 }
 
 /* A loop up to a number from the card: at most 16 iterations, 8 in the middle, or unknown. */
