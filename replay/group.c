@@ -53,11 +53,6 @@ static group look_at(const tide_replay_lane *lane, const tide_event *request) {
     return of;
 }
 
-/* Whether the allocator may release segments although the device refused nothing. */
-static bool collects_garbage(const tide_replay_lane *lane) {
-    return tide_cache_get_config(lane->cache)->garbage_collection_threshold > 0.0;
-}
-
 static tide_cache_wanted wanted_by(const tide_replay_lane *lane, const tide_event *request) {
     return tide_cache_wanted_by(lane->cache, (size_t)request->requested_bytes,
                                 lane->replay->snapshot->streams[request->stream].handle);
@@ -137,8 +132,9 @@ static origin find_origin(const tide_replay_lane *lane, const group *of,
     if (has_return && (of->is_other_caller || !may_buy)) {
         return emptied;
     }
-    /* With torch.backends.cudnn.benchmark PyTorch empties the cache within a call. */
-    if (has_return && of->had_room && !collects_garbage(lane)) {
+    /* With torch.backends.cudnn.benchmark PyTorch empties the cache within a call. An allocator
+     * that collects garbage releases segments of which the device refused none. */
+    if (has_return && of->had_room && !lane->collected_garbage) {
         return emptied;
     }
     /* The tests below look at the cache, which equals the recorded one only when verifying. */

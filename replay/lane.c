@@ -61,6 +61,9 @@ tide_status tide_replay_lane_init(tide_replay_lane *lane, tide_replay *replay,
     if (options->limits_bytes != NULL && options->limits_bytes[number] != UINT64_MAX) {
         config.memory_limit_bytes = (size_t)options->limits_bytes[number];
     }
+    tide_cache_config recorded;
+    TIDE_TRY(tide_replay_settings(replay->snapshot, &recorded, NULL, error));
+    lane->collected_garbage = recorded.garbage_collection_threshold > 0.0;
     lane->recorded_peak_bytes =
         tide_replay_reserved_peak(replay->snapshot, number, &lane->recorded_bytes);
     tide_map_init(&lane->addresses, mem);

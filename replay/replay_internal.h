@@ -110,6 +110,7 @@ typedef struct tide_replay_lane {
     tide_replay_figures *figures; /* borrowed; of this device */
     uint64_t recorded_bytes;      /* reserved in the recording, after the pending rows */
     uint64_t recorded_peak_bytes; /* the highest of the whole recording */
+    bool collected_garbage;       /* the recorded allocator did, by a threshold */
 } tide_replay_lane;
 
 /* limit.c. The recorded reserved bytes after a row of the device. A sum beyond 64 bits stays

@@ -44,7 +44,12 @@ tide_status tide_run_set_unmeasured(const tide_run_answer *of, size_t process,
     for (size_t i = 0; i < n; i++) {
         tide_card card;
         size_t device = accounts[i].device;
+        const tide_left *left = of->processes[process].left;
         bool is_known = tide_launch_card(of->config->cards, device, &card);
+        if (left->account[device % TIDE_RUN_DEVICES].spill_bytes > 0 ||
+            (is_known && card.shares_host)) {
+            continue; /* whether it fits depends on the host's memory, which is in no account */
+        }
         accounts[i].unmeasured_bytes = tide_run_unmeasured_bytes(
             is_known ? &card : NULL, areas_of(of, (tide_run_place){process, device}));
     }

@@ -8,34 +8,29 @@
 #include "common/assert.h"
 #include "programs/step_time/compared.h"
 
-/* More than there are families, of two sizes each, and the two that follow. */
-enum { MAX_FAMILIES = 2 * TIDE_RUN_N_FAMILIES + 16 };
+/* The comparisons, never compared, and guessed. */
+enum { MAX_FAMILIES = TIDE_TIME_N_SLOTS + 2 };
 
 typedef struct share {
     const tide_time_comparison *comparison; /* NULL: guessed */
     double us;
 } share;
 
-static const tide_time_comparison *comparison_of(const tide_time_kernel *kernel) {
-    return kernel->basis == TIDE_TIME_GUESSED ? NULL
-           : kernel->comparison == NULL       ? &TIDE_TIME_NEVER_COMPARED
-                                              : kernel->comparison;
+static void add(share shares[MAX_FAMILIES], size_t *n, const tide_time_comparison *comparison,
+                double us) {
+    if (us > 0.0) {
+        TIDE_ASSERT(*n < MAX_FAMILIES);
+        shares[(*n)++] = (share){comparison, us};
+    }
 }
 
 static size_t collect(const tide_time_forecast *of, share shares[MAX_FAMILIES]) {
     size_t n = 0;
-    for (size_t i = 0; i < of->kernels.n; i++) {
-        const tide_time_comparison *comparison = comparison_of(&of->kernels.rows[i]);
-        size_t at = 0;
-        while (at < n && shares[at].comparison != comparison) {
-            at++;
-        }
-        TIDE_ASSERT(at < MAX_FAMILIES);
-        if (at == n) {
-            shares[n++] = (share){comparison, 0.0};
-        }
-        shares[at].us += of->kernels.rows[i].us;
+    for (size_t i = 0; i < TIDE_TIME_N_SLOTS; i++) {
+        add(shares, &n, &TIDE_TIME_COMPARISONS[i], of->kernels.compared_us[i]);
     }
+    add(shares, &n, &TIDE_TIME_NEVER_COMPARED, of->kernels.uncompared_us);
+    add(shares, &n, NULL, of->kernels.guessed_us);
     return n;
 }
 

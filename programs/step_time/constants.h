@@ -18,10 +18,6 @@ typedef enum tide_time_chip {
     TIDE_TIME_N_CHIPS
 } tide_time_chip;
 
-/* Strided kernels with up to 2 pointers and with more, and those of group norm with 4 and with
- * more. */
-enum { TIDE_TIME_N_POINTERS = 4 };
-
 /* Kinds of memory whose published times of kernels were compared. They reach different shares of
  * their stated bandwidth. */
 typedef enum tide_time_memory {
@@ -42,25 +38,28 @@ typedef struct tide_time_constants {
     double casting_share;    /* elementwise with casts */
     double strided_share;    /* elementwise with strides */
     double reduction_share;  /* reductions, and work by rows: softmax, norms, losses */
-    double cache_factor;     /* speed-up of data that fit in half of the L2 cache */
+    double cache_bytes;      /* of the L2 cache to a multiprocessor in a cycle; 0: as of memory */
     double issue_rate;       /* elements a multiprocessor and cycle, if addresses are computed */
     double memory_factor[TIDE_TIME_N_MEMORIES]; /* of the shares of bandwidth; 0: 1 */
-    /* Cycles of a multiprocessor for an element of a strided kernel, by its number of pointers; for
-     * unknown numbers, 1 / issue_rate. */
-    double strided_cycles[TIDE_TIME_N_POINTERS];
-    /* Shares of the bandwidth of variants of kernels (tide_run_variant), and the time that a
-     * multiprocessor takes for a row in addition. */
-    double softmax_warp_share, softmax_block_share, softmax_backward_share;
-    double layer_share, layer_backward_share, layer_parameters_share, groups_share;
-    double columns_share, segments_share, single_share, partial_sums_share;
-    double softmax_row_us, softmax_backward_row_us, layer_row_us, layer_backward_row_us;
+    /* Cycles of a multiprocessor for an element of a strided kernel, and for each pointer beyond
+     * the fourth. */
+    double strided_cycles, pointer_cycles;
+    /* Shares of the bandwidth of variants of kernels (tide_run_variant). */
+    double rows_share;    /* of work by rows that mostly reads */
+    double moments_share; /* of means and variances of groups */
+    double partial_sums_share;
+    double row_us;          /* of a block of threads for a row, beyond its bytes */
+    double division_cycles; /* of a multiprocessor for a division, where a kernel computes places
+                             * by division */
     /* Shares of the bandwidth of Triton's kernels, and of those with a block or less for each
      * multiprocessor that loads and reduces its rows one after the other. */
     double generated_share, generated_turns_share;
     double atomic_cycles; /* of a multiprocessor for an atomic operation of Triton's kernels */
     double indexed_rows_cycles; /* of a multiprocessor for an element of rows chosen by division */
     double convolution_share;   /* of the rate of a product of the same size */
+    double pointwise_share;     /* the same with windows of one place */
     double grouped_share;       /* the same with groups */
+    double gradient_factor;     /* of these shares, for gradients; 0: 1 */
     double layout_copies_bandwidth;         /* share of the bandwidth of copies between layouts */
     double fp32_share[TIDE_TIME_N_CHIPS];   /* of the stated peak */
     double tensor_share[TIDE_TIME_N_CHIPS]; /* bf16 and fp16; also TF32, except HOPPER's */

@@ -33,7 +33,11 @@ static double copies_us(const tide_time_constants *constants, const tide_time_ca
 
 tide_work_time tide_time_convolution(const tide_time_constants *constants,
                                      const tide_time_card *card, const tide_run_launch *row) {
-    double share = row->count > 1 ? constants->grouped_share : constants->convolution_share;
+    double share = row->count > 1                           ? constants->grouped_share
+                   : (row->flags & TIDE_RUN_POINTWISE) != 0 ? constants->pointwise_share
+                                                            : constants->convolution_share;
+    bool is_gradient = (row->flags & TIDE_RUN_BACKWARD) != 0 && constants->gradient_factor > 0.0;
+    share *= is_gradient ? constants->gradient_factor : 1.0;
     double compute = convolution_us(constants, card, row) / share;
     double memory =
         tide_time_memory_us(constants, card, (double)row->bytes, constants->vectorised_share);

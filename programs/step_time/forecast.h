@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "programs/step_time/calibration.h"
+#include "programs/step_time/compared.h"
 #include "programs/step_time/ranges.h"
 #include "programs/step_time/replay.h"
 
@@ -39,13 +40,16 @@ typedef struct tide_time_kernel {
     double min_us, max_us; /* of one launch */
     tide_time_bound bound; /* of the largest part of that time */
     tide_time_basis basis;
-    const struct tide_time_comparison *comparison; /* compared.h; of its first launch; NULL: none */
 } tide_time_kernel;
 
 /* Kernels, longest time first. */
 typedef struct tide_time_kernels {
     tide_time_kernel *rows; /* owned */
     size_t n;
+    /* The time by the launches' comparisons (compared.h): a kernel may have small launches and
+     * large ones. */
+    double compared_us[TIDE_TIME_N_SLOTS];
+    double uncompared_us, guessed_us;
 } tide_time_kernels;
 
 typedef struct tide_time_forecast {

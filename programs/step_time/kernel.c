@@ -47,36 +47,33 @@ const char *tide_time_family_name(tide_run_family which) {
 /* A variant replaces the share of its family. */
 typedef struct variant {
     size_t share;
-    size_t row_us; /* offset of the time for a row; 0: none */
     double again;  /* the factor of the bytes if rows are read again from memory; 0: they are not */
-    double blocks; /* of a multiprocessor at the same time, each with a row */
+    double blocks; /* of a multiprocessor at the same time, each with a row; 0: no such rows */
 } variant;
 
 /* A block of softmax reads its row three times, for the maximum, the sum and the result; with
  * gradients, twice. A layer norm reads it twice. The later passes find the row in the L2 cache,
  * unless the rows in work at the same time fill too much of it. */
 static const variant VARIANTS[TIDE_RUN_N_VARIANTS] = {
-    [TIDE_RUN_BY_WARP] = {SHARE(softmax_warp_share), 0, 0.0, 0.0},
-    [TIDE_RUN_BY_WARP_BACKWARD] = {SHARE(softmax_warp_share), 0, 0.0, 0.0},
-    [TIDE_RUN_BY_BLOCK_ONCE] = {SHARE(softmax_block_share), 0, 0.0, 0.0},
-    [TIDE_RUN_BY_BLOCK] = {SHARE(softmax_block_share), SHARE(softmax_row_us), 2.0, 2.0},
-    [TIDE_RUN_BY_BLOCK_BACKWARD] = {SHARE(softmax_backward_share), SHARE(softmax_backward_row_us),
-                                    5.0 / 3.0, 2.0},
-    [TIDE_RUN_LAYER] = {SHARE(layer_share), SHARE(layer_row_us), 3.0 / 2.0, 16.0},
-    [TIDE_RUN_LAYER_BACKWARD] = {SHARE(layer_backward_share), SHARE(layer_backward_row_us),
-                                 5.0 / 3.0, 16.0},
-    [TIDE_RUN_LAYER_PARAMETERS] = {SHARE(layer_parameters_share), 0, 0.0, 0.0},
-    [TIDE_RUN_GROUPS] = {SHARE(groups_share), 0, 0.0, 0.0},
-    [TIDE_RUN_GROUPS_APPLIED] = {SHARE(strided_share), 0, 0.0, 0.0},
-    [TIDE_RUN_COLUMNS] = {SHARE(columns_share), 0, 0.0, 0.0},
-    [TIDE_RUN_SEGMENTS] = {SHARE(segments_share), 0, 0.0, 0.0},
-    [TIDE_RUN_SINGLE_ELEMENTS] = {SHARE(single_share), 0, 0.0, 0.0},
-    [TIDE_RUN_INDEXED_ROWS] = {SHARE(strided_share), 0, 0.0, 0.0},
-    [TIDE_RUN_PARTIAL_SUMS] = {SHARE(partial_sums_share), 0, 0.0, 0.0},
-    [TIDE_RUN_MULTIPLIES] = {SHARE(vectorised_share), 0, 0.0, 0.0},
-    [TIDE_RUN_READS_AGAIN] = {SHARE(generated_share), 0, 0.0, 1.0},
-    [TIDE_RUN_ADDS] = {SHARE(generated_share), 0, 0.0, 0.0},
-    [TIDE_RUN_IN_TURN] = {SHARE(generated_turns_share), 0, 0.0, 0.0},
+    [TIDE_RUN_BY_WARP] = {SHARE(rows_share), 0.0, 0.0},
+    [TIDE_RUN_BY_WARP_BACKWARD] = {SHARE(rows_share), 0.0, 0.0},
+    [TIDE_RUN_BY_BLOCK_ONCE] = {SHARE(rows_share), 0.0, 2.0},
+    [TIDE_RUN_BY_BLOCK] = {SHARE(rows_share), 2.0, 2.0},
+    [TIDE_RUN_BY_BLOCK_BACKWARD] = {SHARE(rows_share), 5.0 / 3.0, 2.0},
+    [TIDE_RUN_LAYER] = {SHARE(rows_share), 3.0 / 2.0, 16.0},
+    [TIDE_RUN_LAYER_BACKWARD] = {SHARE(rows_share), 5.0 / 3.0, 16.0},
+    [TIDE_RUN_LAYER_PARAMETERS] = {SHARE(reduction_share), 0.0, 0.0},
+    [TIDE_RUN_GROUPS] = {SHARE(moments_share), 0.0, 0.0},
+    [TIDE_RUN_COLUMNS] = {SHARE(reduction_share), 0.0, 0.0},
+    [TIDE_RUN_SEGMENTS] = {SHARE(rows_share), 0.0, 0.0},
+    [TIDE_RUN_SINGLE_ELEMENTS] = {SHARE(rows_share), 0.0, 0.0},
+    [TIDE_RUN_INDEXED_ROWS] = {SHARE(strided_share), 0.0, 0.0},
+    [TIDE_RUN_PARTIAL_SUMS] = {SHARE(partial_sums_share), 0.0, 0.0},
+    [TIDE_RUN_DIVISIONS] = {SHARE(vectorised_share), 0.0, 0.0},
+    [TIDE_RUN_MULTIPLIES] = {SHARE(vectorised_share), 0.0, 0.0},
+    [TIDE_RUN_READS_AGAIN] = {SHARE(generated_share), 0.0, 1.0},
+    [TIDE_RUN_ADDS] = {SHARE(generated_share), 0.0, 0.0},
+    [TIDE_RUN_IN_TURN] = {SHARE(generated_turns_share), 0.0, 0.0},
 };
 /* Rows in work that fill more of the L2 cache than this are read again from memory. */
 #define CACHED_SHARE 0.5
@@ -105,8 +102,9 @@ static double bytes_of(const tide_time_card *card, const tide_run_launch *row) {
         return bytes + (is_cached ? 0.0 : (double)row->m * row->count);
     }
     double in_work = card->n_multiprocessors * of->blocks * VALUE_BYTES * row->n;
-    bool is_read_again = of->again > 0.0 && in_work > CACHED_SHARE * card->cache_bytes;
-    return is_read_again ? bytes * of->again : bytes;
+    double room = CACHED_SHARE * card->cache_bytes;
+    double missed = of->again > 0.0 && in_work > room ? 1.0 - room / in_work : 0.0;
+    return bytes * (1.0 + (of->again - 1.0) * missed);
 }
 
 /* Blocks that wait for their rows leave the memory idle, unless a multiprocessor has others. */
@@ -115,10 +113,16 @@ static bool has_share(const tide_time_card *card, const tide_run_launch *row) {
     return row->k != TIDE_RUN_NO_VARIANT && !has_others;
 }
 
+/* The loads of up to three operands hide the arithmetic of their addresses. */
+#define USUAL_POINTERS 4.0
+
 /* Cycles of a multiprocessor for the addresses of an element; 0: they are hidden. */
 static double cycles_of(const tide_time_constants *constants, const tide_run_launch *row) {
     if (row->k == TIDE_RUN_ADDS) {
         return constants->atomic_cycles;
+    }
+    if (row->k == TIDE_RUN_DIVISIONS) {
+        return row->m * constants->division_cycles;
     }
     if (!FAMILIES[row->family].computes_addresses || row->k == TIDE_RUN_SINGLE_ELEMENTS) {
         return 0.0;
@@ -126,11 +130,11 @@ static double cycles_of(const tide_time_constants *constants, const tide_run_lau
     if (row->k == TIDE_RUN_INDEXED_ROWS) {
         return constants->indexed_rows_cycles;
     }
-    bool is_group = row->k == TIDE_RUN_GROUPS_APPLIED;
-    size_t which = is_group ? (row->count <= 4 ? 2 : 3) : (row->count <= 2 ? 0 : 1);
-    double cycles = constants->strided_cycles[which];
-    bool is_known = row->family == TIDE_RUN_STRIDED && row->count > 0 && cycles > 0.0;
-    return is_known ? cycles : 1.0 / constants->issue_rate;
+    if (row->family != TIDE_RUN_STRIDED || row->count == 0) {
+        return 1.0 / constants->issue_rate;
+    }
+    double more = row->count > USUAL_POINTERS ? row->count - USUAL_POINTERS : 0.0;
+    return constants->strided_cycles + more * constants->pointer_cycles;
 }
 
 /* Products that kernels compute themselves reach less than a library's: they convert or reduce
@@ -155,8 +159,9 @@ tide_work_time tide_time_kernel_work(const tide_time_constants *constants,
     double issue = cycles > 0.0 ? (double)row->elements * cycles /
                                       (card->n_multiprocessors * card->clock_hz * 1e-6)
                                 : 0.0;
+    bool has_rows = how->blocks > 0.0 && row->k != TIDE_RUN_READS_AGAIN;
     double rows =
-        how->row_us != 0 ? member(constants, how->row_us) * row->m / card->n_multiprocessors : 0.0;
+        has_rows ? constants->row_us * row->m / (card->n_multiprocessors * how->blocks) : 0.0;
     bool multiplies = row->k == TIDE_RUN_MULTIPLIES;
     double compute = multiplies ? multiply_us(constants, card, row) : 0.0;
     double work = fmax(fmax(memory, issue) + rows, compute);

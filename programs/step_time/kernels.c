@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "common/map.h"
-#include "programs/step_time/compared.h"
 #include "programs/step_time/forecast.h"
 
 static int by_time(const void *a, const void *b) {
@@ -76,9 +75,18 @@ static tide_status find_kernel(collector *of, const tide_run_launch *row, double
                            .family = row->family,
                            .type = row->type,
                            .is_backward = (row->flags & TIDE_RUN_BACKWARD) != 0,
-                           .min_us = us,
-                           .comparison = tide_time_comparison_of(row, us)};
+                           .min_us = us};
     return TIDE_OK;
+}
+
+/* Each launch has the comparison of its own time. */
+static void add_comparison(tide_time_kernels *to, const tide_run_launch *row,
+                           const tide_work_time *work, double us, uint64_t n) {
+    const tide_time_comparison *of = tide_time_comparison_of(row, us);
+    double *sum = work->basis == TIDE_TIME_GUESSED ? &to->guessed_us
+                  : of == NULL                     ? &to->uncompared_us
+                                                   : &to->compared_us[of - TIDE_TIME_COMPARISONS];
+    *sum += us * (double)n;
 }
 
 /* Adds a row that is launched n times. */
@@ -93,6 +101,7 @@ static tide_status add(collector *of, size_t i, uint64_t n) {
     kernel->max_us = us > kernel->max_us ? us : kernel->max_us;
     kernel->n_launches += n;
     kernel->us += us * (double)n;
+    add_comparison(of->to, &of->model->log->rows[i], work, us, n);
     kernel->basis = work->basis > kernel->basis ? work->basis : kernel->basis;
     bounds->us[work->bound] += us * (double)n;
     if (bounds->us[work->bound] > bounds->us[kernel->bound]) {

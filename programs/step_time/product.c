@@ -14,8 +14,9 @@ typedef struct tile {
 
 static const tile PLAIN[] = {
     {128, 128, 1.0}, {128, 64, 0.93}, {64, 64, 0.8}, {128, 32, 0.75}, {32, 32, 0.5}};
-static const tile TENSOR[] = {{256, 128, 1.0}, {128, 256, 1.0}, {128, 128, 0.93}, {128, 64, 0.72},
-                              {64, 128, 0.72}, {64, 64, 0.55},  {64, 32, 0.35}};
+static const tile TENSOR[] = {{256, 128, 1.0}, {128, 256, 1.0}, {128, 128, 0.93},
+                              {128, 64, 0.72}, {64, 128, 0.72}, {256, 64, 0.82},
+                              {64, 256, 0.82}, {64, 64, 0.55},  {64, 32, 0.35}};
 
 enum { MOST_PARTS = 8 };
 /* The share of the bandwidth for writing and adding the results of parts. */

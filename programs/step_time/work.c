@@ -32,8 +32,10 @@ double tide_time_bandwidth(const tide_time_constants *constants, const tide_time
 
 double tide_time_memory_us(const tide_time_constants *constants, const tide_time_card *card,
                            double bytes, double share) {
-    double factor = bytes < 0.5 * card->cache_bytes ? constants->cache_factor : 1.0;
-    return bytes / (tide_time_bandwidth(constants, card) * share * factor);
+    double cached = fmax(0.0, 1.0 - bytes / card->cache_bytes);
+    double per_us = tide_time_bandwidth(constants, card) * share;
+    double cache_per_us = constants->cache_bytes * card->n_multiprocessors * card->clock_hz * 1e-6;
+    return bytes * ((1.0 - cached) / per_us + cached / fmax(per_us, cache_per_us));
 }
 
 static tide_work_time product(const tide_time_constants *constants, const tide_time_card *card,

@@ -113,13 +113,13 @@ typedef enum tide_run_variant {
     TIDE_RUN_LAYER,
     TIDE_RUN_LAYER_BACKWARD,
     TIDE_RUN_LAYER_PARAMETERS, /* gradients of scale and shift, sums of columns */
-    TIDE_RUN_GROUPS,           /* statistics and sums of group norm */
-    TIDE_RUN_GROUPS_APPLIED,   /* strided kernels of group norm */
+    TIDE_RUN_GROUPS,           /* means and variances of group norm */
     TIDE_RUN_COLUMNS,          /* reductions whose results are next to each other */
     TIDE_RUN_SEGMENTS,         /* radix sorts of each row */
     TIDE_RUN_SINGLE_ELEMENTS,  /* gather and scatter of elements, not of rows */
     TIDE_RUN_INDEXED_ROWS,     /* gather of rows, with a division for the place of each element */
     TIDE_RUN_PARTIAL_SUMS,     /* embedding's backward: sums of the gradients of equal indices */
+    TIDE_RUN_DIVISIONS,        /* a kernel that computes places by `m` divisions an element */
     /* Multiplies tiles of matrices of `type`: `elements` multiplications, in `m` blocks. */
     TIDE_RUN_MULTIPLIES,
     /* Each of `m` blocks reads `n` bytes, and later `count` bytes of them again. */

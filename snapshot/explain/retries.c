@@ -52,11 +52,21 @@ static void pass(reserve *of, const tide_snapshot *snapshot, size_t i) {
     }
 }
 
-/* What PyTorch could certainly reserve of the device: its highest reserved bytes, and what was
- * never used beside them. A device refuses only what exceeds this. */
+static bool tries_plans(const tide_snapshot *snapshot, size_t device) {
+    for (size_t i = 0; i < snapshot->n_work_areas; i++) {
+        if (snapshot->work_areas[i].device == (int64_t)device) {
+            return snapshot->work_areas[i].is_benchmark;
+        }
+    }
+    return false;
+}
+
+/* What PyTorch could certainly reserve of the device: its highest reserved bytes. A device refuses
+ * only what exceeds this. Where the cache is emptied to try plans, also what was never used: of
+ * other programs it may be beyond a fraction that they set. */
 static uint64_t certain_room(const tide_snapshot *snapshot, size_t device) {
     reserve of = at_start(snapshot, device);
-    int64_t left_bytes = tide_owners_left(snapshot, device);
+    int64_t left_bytes = tries_plans(snapshot, device) ? tide_owners_left(snapshot, device) : 0;
     for (size_t i = 0; i < snapshot->n_events; i++) {
         if (snapshot->events.device[i] == device) {
             pass(&of, snapshot, i);

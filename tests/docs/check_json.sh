@@ -62,7 +62,7 @@ virtual="--device virtual --steps 3"
     gzip -dc one.json.gz | jq -c '(.strings | length) as $n | .strings += ["gemm", "forward", "forward > layer"] |
         .kernels = {name: [$n], phase: [$n + 1], path: [$n + 2], launches: [4], total_ns: [4000], mean_ns: [1000],
             min_ns: [900], max_ns: [1100]} | .events.certainty = [.events.action[] | . % 3] |
-            .owners = {accounts: [{device: 0, total_bytes: 8192, used_at_peak_bytes: 4096}], rows: [{device: 0, name: "PyTorch", peak_bytes: 4096}]} | .software = {torch: "2.14.1"} |
+            .owners = {accounts: [{device: 0, total_bytes: 8192, used_at_peak_bytes: 4096, unmeasured_bytes: 0}], rows: [{device: 0, name: "PyTorch", peak_bytes: 4096}]} | .software = {torch: "2.14.1"} |
             .pools = [[0, 1]] | .events.pool = [.events.action[] | 1] | .inexact = [{call: "cufftMakePlan", what: "not known", bound_bytes: 4096, refused: false}] |
             .assumed = [{place: "loss.py:31", what: "mask", given_least: 1, given_most: 2, possible: 9, times: 3, row_bytes: 4096, all_bytes: 28672}, {place: "train.py:9", what: "truth value", given_least: 1, given_most: 1, possible: 0, times: 3}] |
             .kv_pools = [{library: "vLLM", bytes: 4096, tokens: 16, request_tokens: 8, requests_percent: 200, asked_tokens: -1, asked_bytes: -1}] |

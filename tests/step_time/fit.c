@@ -82,11 +82,11 @@ static void say_all(fit_data *data, const char *title, bool left_out) {
 static void say_constants(const tide_time_constants *c) {
     (void)printf(".kernel_us = %.3f, .product_us = %.3f, .vectorised_share = %.3f, "
                  ".casting_share = %.3f,\n.strided_share = %.3f, .reduction_share = %.3f, "
-                 ".cache_factor = %.3f, .issue_rate = %.3f,\n.fp32_share = %.3f and "
+                 ".cache_bytes = %.3f, .issue_rate = %.3f,\n.fp32_share = %.3f and "
                  "%.3f, .tf32_share = %.3f, .tensor_share = %.3f and %.3f,\n"
                  ".layout_factor = %.3f, .launch_us = %.2f\n",
                  c->kernel_us, c->product_us, c->vectorised_share, c->casting_share,
-                 c->strided_share, c->reduction_share, c->cache_factor, c->issue_rate,
+                 c->strided_share, c->reduction_share, c->cache_bytes, c->issue_rate,
                  c->fp32_share[TIDE_TIME_COMPUTE], c->fp32_share[TIDE_TIME_HOPPER], c->tf32_share,
                  c->tensor_share[TIDE_TIME_COMPUTE], c->tensor_share[TIDE_TIME_HOPPER],
                  c->layout_factor, c->launch_us);

@@ -34,18 +34,16 @@ static const tide_time_log *log_of(kernel_cases *to, const char *path) {
 }
 
 /* Pairs of records do not overlap: pair i begins at record 2 i. */
-static bool find_pair(const tide_time_log *log, size_t pair, kernel_case *to) {
+static bool find_pair(const tide_time_log *log, size_t pair, size_t *ret_first, size_t *ret_last) {
     size_t n_records = 0;
-    size_t first = 0;
     for (size_t i = 0; i < log->n_rows; i++) {
         if (log->rows[i].kind != TIDE_RUN_RECORD) {
             continue;
         }
         if (n_records == 2 * pair) {
-            first = i + 1;
+            *ret_first = i + 1;
         } else if (n_records == 2 * pair + 1) {
-            to->rows = log->rows + first;
-            to->n_rows = i - first;
+            *ret_last = i;
             return true;
         }
         n_records++;
@@ -53,10 +51,38 @@ static bool find_pair(const tide_time_log *log, size_t pair, kernel_case *to) {
     return false;
 }
 
+static bool is_same_work(const tide_run_launch *a, const tide_run_launch *b) {
+    return a->kind == b->kind && a->family == b->family && a->bytes == b->bytes &&
+           a->elements == b->elements && a->m == b->m && a->n == b->n && a->k == b->k &&
+           a->count == b->count && a->type == b->type && a->out_type == b->out_type &&
+           a->flags == b->flags;
+}
+
+/* The rows of the pair. Layers repeat, so the same work of a step is not far away. */
+static bool take_launches(const tide_time_log *log, size_t pair, kernel_case *to) {
+    size_t first = 0;
+    size_t last = 0;
+    if (!find_pair(log, pair, &first, &last)) {
+        return false;
+    }
+    to->launches = calloc(last - first + 1, sizeof(*to->launches));
+    for (size_t i = first; i < last && to->launches != NULL; i++) {
+        size_t j = to->is_bench ? to->n_launches : 0;
+        while (j < to->n_launches && !is_same_work(to->launches[j].row, &log->rows[i])) {
+            j++;
+        }
+        to->n_launches += j == to->n_launches;
+        to->launches[j].row = &log->rows[i];
+        to->launches[j].n += 1.0;
+    }
+    return to->launches != NULL;
+}
+
 /* A function that waits for the card shows the host's time, which is not that of its kernels. */
 static bool has_wait(const kernel_case *of) {
-    for (size_t i = 0; i < of->n_rows; i++) {
-        if (of->rows[i].kind >= TIDE_RUN_WAIT_EVENT && of->rows[i].kind <= TIDE_RUN_WAIT_DEVICE) {
+    for (size_t i = 0; i < of->n_launches; i++) {
+        uint8_t kind = of->launches[i].row->kind;
+        if (kind >= TIDE_RUN_WAIT_EVENT && kind <= TIDE_RUN_WAIT_DEVICE) {
             return true;
         }
     }
@@ -97,7 +123,7 @@ static bool add(kernel_cases *to, char *line) {
     const tide_card *card = tide_card_find(fields[CARD]);
     tide_error error = {""};
     if (log == NULL || card == NULL || tide_time_card_of(card, &made->card, &error) != TIDE_OK ||
-        !find_pair(log, (size_t)atoi(fields[PAIR]), made) || made->published_us <= 0.0) {
+        !take_launches(log, (size_t)atoi(fields[PAIR]), made) || made->published_us <= 0.0) {
         (void)fprintf(stderr, "fit: no launches or no card: %s pair %s %s\n", fields[LOG],
                       fields[PAIR], fields[CARD]);
         return false;
@@ -140,48 +166,6 @@ bool kernel_cases_read(const char *table, kernel_cases *cases) {
 
 /* ---- forecasts ---- */
 
-enum {
-    KIND_PRODUCT = TIDE_RUN_N_FAMILIES,
-    KIND_CONVOLUTION,
-    KIND_GROUPED,
-    KIND_ATTENTION,
-    KIND_COPY,
-    KIND_N
-};
-_Static_assert(KIND_N <= 64, "kernel_case.us_of has room");
-
-size_t kernel_kind_of(const tide_run_launch *row) {
-    switch (row->kind) {
-    case TIDE_RUN_KERNEL:
-        return row->family;
-    case TIDE_RUN_PRODUCT:
-        return KIND_PRODUCT;
-    case TIDE_RUN_CONVOLUTION:
-        return row->count > 1 ? KIND_GROUPED : KIND_CONVOLUTION;
-    case TIDE_RUN_ATTENTION:
-        return KIND_ATTENTION;
-    default:
-        return KIND_COPY;
-    }
-}
-
-const char *kernel_kind_name(size_t kind) {
-    return kind < TIDE_RUN_N_FAMILIES ? tide_time_family_name((tide_run_family)kind)
-           : kind == KIND_PRODUCT     ? "matrix products"
-           : kind == KIND_CONVOLUTION ? "convolutions"
-           : kind == KIND_GROUPED     ? "convolutions, groups"
-           : kind == KIND_ATTENTION   ? "attention"
-                                      : "copies and fills";
-}
-
-size_t kernel_case_kind(const kernel_case *of) {
-    size_t best = 0;
-    for (size_t i = 1; i < KIND_N; i++) {
-        best = of->us_of[i] > of->us_of[best] ? i : best;
-    }
-    return best;
-}
-
 #define SLOW_LAUNCH_US 25.0      /* of the slowest host of the published times */
 enum { FILL_BYTES = 256 << 20 }; /* what do_bench overwrites before each repetition */
 
@@ -194,13 +178,17 @@ static double evicted_us(const kernel_case *of, const tide_time_constants *const
     return fresh / (of->card.bandwidth * 1e-6 * (factor > 0.0 ? factor : 1.0));
 }
 
-static double host_us(const kernel_case *of, const tide_time_constants *constants,
-                      const kernel_bench *bench, size_t n_launches) {
-    size_t which = strncmp(of->card_name, "a100", 4) == 0      ? 0
-                   : strncmp(of->card_name, "h100-80", 7) == 0 ? 1
-                                                               : 2;
+/* What the host's launches take beyond the fill that comes before them. */
+static double host_us(const kernel_case *of, const tide_time_constants *constants, double launch_us,
+                      size_t n_launches) {
     double fill_us = FILL_BYTES / (of->card.bandwidth * 1e-6 * constants->vectorised_share);
-    return (double)n_launches * bench->launch_us[which] - fill_us;
+    return (double)n_launches * launch_us - fill_us;
+}
+
+static double launch_us_of(const kernel_case *of, const kernel_bench *bench) {
+    return bench->launch_us[strncmp(of->card_name, "a100", 4) == 0      ? 0
+                            : strncmp(of->card_name, "h100-80", 7) == 0 ? 1
+                                                                        : 2];
 }
 
 /* Before 2025 the programs ran PyTorch 2.4, which has slower kernels of softmax, and chose rows
@@ -210,7 +198,7 @@ static double old_us(const kernel_case *of, const tide_time_constants *constants
     enum { ELEMENTS_OF_16_BYTES = 4 }; /* of fp32, the type of these programs */
     tide_time_constants old = *constants;
     tide_run_launch like = *row;
-    old.softmax_row_us = bench->old_row_us;
+    old.row_us = bench->old_row_us;
     if (row->kind == TIDE_RUN_KERNEL && row->family == TIDE_RUN_GATHER_ROWS &&
         row->k == TIDE_RUN_NO_VARIANT) {
         like.k = TIDE_RUN_INDEXED_ROWS;
@@ -222,35 +210,55 @@ static double old_us(const kernel_case *of, const tide_time_constants *constants
     return tide_work_time_of(&old, &of->card, &like).us;
 }
 
-double kernel_case_predict(kernel_case *of, const tide_time_constants *constants,
-                           const kernel_bench *bench) {
-    tide_time_constants cold = *constants;
-    double us = of->is_bench ? bench->event_us : 0.0;
+/* The time of a row, which is added to the parts. */
+static double row_us(const kernel_case *of, const kernel_parameters *with,
+                     const tide_time_constants *constants, const kernel_launches *launches,
+                     double before) {
+    const tide_run_launch *row = launches->row;
+    double us = of->is_old ? old_us(of, constants, &with->bench, row)
+                           : tide_work_time_of(constants, &of->card, row).us;
+    if (us > 0.0 && of->is_bench && row->kind == TIDE_RUN_KERNEL) {
+        us += with->bench.evicted * evicted_us(of, constants, (double)row->bytes, before);
+    }
+    return us;
+}
+
+/* parts: NULL if they are not wanted. */
+static double forecast(const kernel_case *of, const kernel_parameters *with,
+                       kernel_forecast *parts) {
+    tide_time_constants cold = with->constants;
+    double us = of->is_bench ? with->bench.event_us : 0.0;
     double before = 0.0; /* bytes so far */
     size_t n_launches = 0;
-    cold.cache_factor = 1.0;
-    memset(of->us_of, 0, sizeof(of->us_of));
-    for (size_t i = 0; i < of->n_rows; i++) {
-        const tide_run_launch *row = &of->rows[i];
+    cold.cache_bytes = 0.0;
+    for (size_t i = 0; i < of->n_launches; i++) {
+        const kernel_launches *launches = &of->launches[i];
         bool is_cold = of->is_bench && before == 0.0; /* later ones read what earlier ones wrote */
-        double one = of->is_old ? old_us(of, is_cold ? &cold : constants, bench, row)
-                                : tide_work_time_of(is_cold ? &cold : constants, &of->card, row).us;
+        double one = row_us(of, with, is_cold ? &cold : &with->constants, launches, before);
         if (one <= 0.0) {
             continue;
         }
-        if (of->is_bench && row->kind == TIDE_RUN_KERNEL) {
-            one += bench->evicted * evicted_us(of, constants, (double)row->bytes, before);
-        }
-        before += (double)row->bytes;
+        before += (double)launches->row->bytes;
         n_launches++;
-        us += one;
-        of->us_of[kernel_kind_of(row)] += one;
+        us += one * launches->n;
+        if (parts != NULL) {
+            parts->us_of[tide_time_slot_of(launches->row, one)] += one * launches->n;
+        }
     }
-    kernel_bench slow = *bench;
-    for (size_t i = 0; i < sizeof(slow.launch_us) / sizeof(slow.launch_us[0]); i++) {
-        slow.launch_us[i] = SLOW_LAUNCH_US;
+    if (parts != NULL) {
+        parts->may_be_host =
+            of->is_bench && host_us(of, &with->constants, SLOW_LAUNCH_US, n_launches) > us;
     }
-    of->may_be_host = of->is_bench && host_us(of, constants, &slow, n_launches) > us;
-    of->us = of->is_bench ? fmax(us, host_us(of, constants, bench, n_launches)) : us;
-    return of->us;
+    double host = host_us(of, &with->constants, launch_us_of(of, &with->bench), n_launches);
+    return of->is_bench ? fmax(us, host) : us;
+}
+
+double kernel_case_us(const kernel_case *of, const kernel_parameters *with) {
+    return forecast(of, with, NULL);
+}
+
+void kernel_case_forecast(const kernel_case *of, const kernel_parameters *with,
+                          kernel_forecast *ret_forecast) {
+    *ret_forecast = (kernel_forecast){.us = 0.0};
+    ret_forecast->us = forecast(of, with, ret_forecast);
 }

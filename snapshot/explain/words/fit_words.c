@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "common/text/bytes.h"
+#include "common/text/count.h"
 #include "snapshot/document/owners.h"
 #include "snapshot/explain/assumed.h"
 #include "snapshot/explain/words/area_words.h"
@@ -38,32 +38,41 @@ const char *tide_fit_of(const tide_snapshot *snapshot, size_t device) {
     return is_near ? "near" : "yes";
 }
 
-/* "up to 1.50 GiB for the card's context". */
+/* In MiB, because the figures of the sentence are near each other: "1,534 MiB". */
+static void add_mib(int64_t n_bytes, tide_text *to) {
+    enum { MIB_SHIFT = 20 };
+    char count[TIDE_COUNT_TEXT];
+    tide_text_add(to, "%s MiB", tide_count_format(n_bytes >> MIB_SHIFT, count));
+}
+
+/* "up to 1,536 MiB for the card's context". */
 static void add_parts(const tide_snapshot *snapshot, size_t device, tide_text *to) {
-    char bytes[TIDE_BYTES_TEXT];
     const tide_snapshot_work_areas *areas = areas_of(snapshot, device);
     int64_t of_all = tide_owners_account(snapshot, device)->unmeasured_bytes;
     int64_t of_areas = areas != NULL ? tide_area_margin_bytes(areas) : 0;
     int64_t of_context = of_all > of_areas ? of_all - of_areas : 0;
     if (of_context > 0) {
-        tide_text_add(to, "up to %s for the card's context", tide_bytes_format(of_context, bytes));
+        tide_text_add(to, "up to ");
+        add_mib(of_context, to);
+        tide_text_add(to, " for the card's context");
     }
     if (of_areas > 0) {
-        tide_text_add(to, "%sup to %s more for the largest work areas of cuDNN",
-                      of_context > 0 ? ", and " : "", tide_bytes_format(of_areas, bytes));
+        tide_text_add(to, "%sup to ", of_context > 0 ? ", and " : "");
+        add_mib(of_areas, to);
+        tide_text_add(to, " more for the largest work areas of cuDNN");
     }
 }
 
 void tide_fit_words_add(const tide_snapshot *snapshot, size_t device, tide_text *to) {
-    char left[TIDE_BYTES_TEXT];
     const char *fits = tide_fit_of(snapshot, device);
     if (fits == NULL || strcmp(fits, "near") != 0) {
         return;
     }
     const char *name = snapshot->devices[device].name;
     int64_t left_bytes = tide_assumed_left_bytes(snapshot, device);
-    tide_text_add(to, "The run fits %s, near the limit: %s are left, ",
-                  name[0] != '\0' ? name : "the card", tide_bytes_format(left_bytes, left));
+    tide_text_add(to, "The run fits %s, near the limit: ", name[0] != '\0' ? name : "the card");
+    add_mib(left_bytes, to);
+    tide_text_add(to, " are left, ");
     if (left_bytes < tide_owners_account(snapshot, device)->unmeasured_bytes) {
         tide_text_add(to, "less than what is not measured: ");
         add_parts(snapshot, device, to);

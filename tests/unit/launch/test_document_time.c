@@ -13,7 +13,7 @@
 
 /* A kernel of n bytes takes n microseconds. */
 static const tide_time_constants CONSTANTS = {
-    .vectorised_share = 1.0, .reduction_share = 1.0, .cache_factor = 1.0, .host_factor = 0.5};
+    .vectorised_share = 1.0, .reduction_share = 1.0, .host_factor = 0.5};
 static const tide_stated_peak PEAK = {"made", 1e8, 1e8, 1e8, 1e8, "made"};
 
 static made_launches made;

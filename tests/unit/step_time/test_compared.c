@@ -13,7 +13,7 @@
 static void assert_is_sensible(const tide_time_comparison *of) {
     assert_true(of->n_comparisons > 0 && of->n_cards > 0 && of->family[0] != '\0');
     assert_true(of->median_percent > 0.0 && of->median_percent < 100.0);
-    assert_true(of->least > 0.0 && of->least < 1.0 && of->most > 1.0);
+    assert_true(of->least > 0.0 && of->least <= 1.0 && of->most >= 1.0 && of->least < of->most);
 }
 
 static void compared_families_have_an_interval(void **state) {
@@ -47,6 +47,25 @@ static void never_compared_kernels_have_a_wider_interval(void **state) {
     assert_null(tide_time_comparison_of(&fourier, 5000.0));
 }
 
+/* The sizes of gathers and scatters depend on values, and are compared as estimates. */
+static void only_estimates_by_values_are_compared(void **state) {
+    (void)state;
+    tide_run_launch row = made_kernel(TIDE_RUN_SCATTER_ROWS, 1 << 20);
+    row.flags = TIDE_RUN_ESTIMATED;
+    assert_non_null(tide_time_comparison_of(&row, 500.0));
+    row = made_kernel(TIDE_RUN_VECTORISED, 1 << 20);
+    row.flags = TIDE_RUN_ESTIMATED;
+    assert_null(tide_time_comparison_of(&row, 500.0));
+}
+
+static void small_and_large_kernels_have_their_own(void **state) {
+    (void)state;
+    tide_run_launch row = made_kernel(TIDE_RUN_VECTORISED, 1 << 20);
+    assert_ptr_not_equal(tide_time_comparison_of(&row, 99.0), tide_time_comparison_of(&row, 100.0));
+    row = made_product(TIDE_RUN_BF16, 64, 64, 64); /* tiles and waves are modelled */
+    assert_ptr_equal(tide_time_comparison_of(&row, 99.0), tide_time_comparison_of(&row, 100.0));
+}
+
 static void a_guess_is_never_compared(void **state) {
     (void)state;
     tide_run_launch row = made_kernel(TIDE_RUN_VECTORISED, 1 << 20);
@@ -75,6 +94,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(compared_families_have_an_interval),
         cmocka_unit_test(never_compared_kernels_have_a_wider_interval),
+        cmocka_unit_test(only_estimates_by_values_are_compared),
+        cmocka_unit_test(small_and_large_kernels_have_their_own),
         cmocka_unit_test(a_guess_is_never_compared),
         cmocka_unit_test(a_row_without_time_has_no_comparison),
     };

@@ -12,11 +12,8 @@
 #include "support/made_launches.h"
 
 /* A kernel of n bytes takes n microseconds. */
-static const tide_time_constants CONSTANTS = {.vectorised_share = 1.0,
-                                              .strided_share = 1.0,
-                                              .reduction_share = 1.0,
-                                              .cache_factor = 1.0,
-                                              .host_factor = 0.5};
+static const tide_time_constants CONSTANTS = {
+    .vectorised_share = 1.0, .strided_share = 1.0, .reduction_share = 1.0, .host_factor = 0.5};
 static const tide_stated_peak PEAK = {"made", 1e8, 1e8, 1e8, 1e8, "made"};
 static const tide_time_card CARD = {.peak = &PEAK, .bandwidth = 1e6, .n_multiprocessors = 1.0};
 
@@ -293,6 +290,24 @@ static tide_run_launch made_attention(unsigned flags) {
                              .flags = (uint8_t)flags};
 }
 
+/* Launches of one kernel, of 10 and of 1000 us: each counts for the comparison of its size. */
+static void small_and_large_launches_have_comparisons_of_their_own(void **state) {
+    (void)state;
+    made_launches_mark(&made, "step begins");
+    made_launches_add(&made, made_kernel(TIDE_RUN_VECTORISED, 10), 0);
+    made_launches_add(&made, made_kernel(TIDE_RUN_VECTORISED, 1000), 0);
+    made_launches_add(&made, made_kernel(TIDE_RUN_FOURIER, 20), 0);
+    made_launches_mark(&made, "step ends");
+    assert_int_equal(make(0.0, NULL), TIDE_OK);
+    const tide_time_kernels *of = &forecast.kernels;
+    double small_us = of->compared_us[TIDE_TIME_SLOT(TIDE_RUN_VECTORISED, TIDE_TIME_SMALL)];
+    double large_us = of->compared_us[TIDE_TIME_SLOT(TIDE_RUN_VECTORISED, TIDE_TIME_LARGE)];
+    assert_float_equal(small_us, 10.0, 1e-6);
+    assert_float_equal(large_us, 1000.0, 1e-6);
+    assert_float_equal(of->uncompared_us, 20.0, 1e-6);
+    assert_float_equal(of->guessed_us, 0.0, 1e-6);
+}
+
 /* Attention has no names in the log; two rows of the same name could not be distinguished. */
 static void attention_says_its_direction(void **state) {
     (void)state;
@@ -328,6 +343,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(replays_of_a_captured_step_count, begin, end),
         cmocka_unit_test_setup_teardown(the_kernels_of_a_graph_are_those_of_its_launches, begin,
                                         end),
+        cmocka_unit_test_setup_teardown(small_and_large_launches_have_comparisons_of_their_own,
+                                        begin, end),
         cmocka_unit_test(the_host_of_a_graph_has_words_of_its_own),
         cmocka_unit_test_setup_teardown(a_measured_host_narrows_the_range, begin, end),
         cmocka_unit_test_setup_teardown(kernels_that_were_never_compared_widen_it, begin, end),

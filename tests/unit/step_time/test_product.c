@@ -19,7 +19,6 @@ static const tide_time_constants PLAIN = {.vectorised_share = 1.0,
                                           .generated_turns_share = 0.5,
                                           .atomic_cycles = 3.0,
                                           .reduction_share = 1.0,
-                                          .cache_factor = 1.0,
                                           .issue_rate = 1.0,
                                           .fp32_share = {1.0, 1.0, 1.0, 1.0},
                                           .tensor_share = {1.0, 1.0, 1.0, 1.0},
@@ -47,9 +46,11 @@ static void a_kernel_takes_the_time_of_its_bytes(void **state) {
     assert_float_equal(us_of(&constants, made_kernel(TIDE_RUN_VECTORISED, 4000)), 8.0, 1e-9);
     constants.kernel_us = 2.0;
     assert_float_equal(us_of(&constants, made_kernel(TIDE_RUN_VECTORISED, 4000)), 10.0, 1e-9);
-    constants.cache_factor = 2.0; /* below half of the cache's 100 bytes */
-    assert_float_equal(us_of(&constants, made_kernel(TIDE_RUN_VECTORISED, 40)), 2.04, 1e-9);
-    assert_float_equal(us_of(&constants, made_kernel(TIDE_RUN_VECTORISED, 60)), 2.12, 1e-9);
+    constants.cache_bytes = 10.0; /* twice as fast as memory; the cache has 100 bytes */
+    assert_float_equal(us_of(&constants, made_kernel(TIDE_RUN_VECTORISED, 40)), 2.056, 1e-9);
+    assert_float_equal(us_of(&constants, made_kernel(TIDE_RUN_VECTORISED, 100)), 2.2, 1e-9);
+    constants.cache_bytes = 1.0; /* a cache is not slower than memory */
+    assert_float_equal(us_of(&constants, made_kernel(TIDE_RUN_VECTORISED, 40)), 2.08, 1e-9);
 }
 
 static void addresses_bound_strided_kernels(void **state) {

@@ -12,8 +12,7 @@
 #include "support/made_launches.h"
 
 /* A kernel of n bytes takes n microseconds, a launch 1 microsecond of the host. */
-static const tide_time_constants CONSTANTS = {
-    .vectorised_share = 1.0, .cache_factor = 1.0, .launch_us = 1.0};
+static const tide_time_constants CONSTANTS = {.vectorised_share = 1.0, .launch_us = 1.0};
 static const tide_time_card CARD = {.bandwidth = 1e6};
 static const tide_time_factors AS_IT_IS = {1.0, TIDE_TIME_LIKELY, false};
 

@@ -6,7 +6,7 @@
 #include "programs/virtual_cuda/launches/kernels/symbol_internal.h"
 
 /* tide_vc_parsed.number */
-enum { ELEMENT_BYTES = 0, INDEX_BYTES = 1, MOST_INPUTS = 2 };
+enum { ELEMENT_BYTES = 0, INDEX_BYTES = 1, MOST_INPUTS = 2, DIVISIONS = 3 };
 enum { INPUTS = 1, ELEMENTS_MEMBER = 2 }; /* members after the addresses, of n each */
 
 static tide_vc_text argument_of(tide_vc_text text, size_t i) {
@@ -25,6 +25,13 @@ void tide_vc_parse_cat(const char *symbol, tide_vc_parsed *ret_parsed) {
     ret_parsed->number[ELEMENT_BYTES] = tide_vc_type_bytes(argument_of(text, 0));
     ret_parsed->number[INDEX_BYTES] = tide_vc_type_bytes(argument_of(text, 1));
     ret_parsed->number[MOST_INPUTS] = tide_vc_text_number(argument_of(text, 3));
+    /* For each dimension after the first, of the result, and of inputs that have strides. The other
+     * kernels compute places of 16 bytes. */
+    uint32_t n_dimensions = tide_vc_text_number(argument_of(text, 2));
+    bool has_strides = tide_vc_symbol_argument(text, "CatArrayBatchedCopy", 2).at != NULL;
+    bool is_contiguous = tide_vc_symbol_argument(text, "CatArrayBatchedCopy_contig", 2).at != NULL;
+    uint32_t n_tensors = has_strides ? 2 : is_contiguous ? 1 : 0;
+    ret_parsed->number[DIVISIONS] = n_dimensions > 1 ? n_tensors * (n_dimensions - 1) : 0;
 }
 
 bool tide_vc_read_cat(const tide_vc_launched_kernel *launched, tide_run_launch *row) {
@@ -44,5 +51,7 @@ bool tide_vc_read_cat(const tide_vc_launched_kernel *launched, tide_run_launch *
         row->elements += n;
     }
     row->bytes = 2 * row->elements * number[ELEMENT_BYTES]; /* read and written */
+    row->k = number[DIVISIONS] > 0 ? TIDE_RUN_DIVISIONS : TIDE_RUN_NO_VARIANT;
+    row->m = number[DIVISIONS];
     return row->elements > 0;
 }

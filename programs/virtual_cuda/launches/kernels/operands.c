@@ -189,7 +189,10 @@ static void set_products(const tide_vc_launched_kernel *launched, tide_run_launc
     }
     row->k = TIDE_RUN_MULTIPLIES;
     row->m = n_blocks < UINT32_MAX ? (uint32_t)n_blocks : UINT32_MAX;
-    row->type = launched->parsed->parameters[0].bytes == 4 ? TIDE_RUN_FP32 : TIDE_RUN_BF16;
+    bool is_single = launched->parsed->parameters[0].bytes == 4;
+    bool is_half =
+        strstr(launched->call->name, "6__half") != NULL; /* PyTorch's names are of bf16 */
+    row->type = is_single ? TIDE_RUN_FP32 : is_half ? TIDE_RUN_FP16 : TIDE_RUN_BF16;
 }
 
 bool tide_vc_operands_read(const tide_vc_launched_kernel *launched, tide_run_launch *row) {

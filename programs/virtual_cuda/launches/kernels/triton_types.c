@@ -22,19 +22,22 @@ const char *tide_triton_find(const char *from, const char *end, const char *part
 
 static bool begins(const char *at, const char *end, const char *part) {
     size_t n = strlen(part);
-    return (size_t)(end - at) >= n && memcmp(at, part, n) == 0;
+    return at < end && (size_t)(end - at) >= n && memcmp(at, part, n) == 0;
 }
 
+/* By hand: sscanf looks at the whole rest of a text. */
 uint32_t tide_triton_bits_of(const char *type) {
-    unsigned bits = 0;
+    enum { BYTE = 8, MOST = 1024 };
+    uint32_t bits = 0;
+    const char *at = type + (type[0] == 'b' ? 1 : 0);
+    bool is_number = at[0] == 'f' || (at[0] == 'i' && at == type);
     if (strncmp(type, "f8", 2) == 0) {
-        return 8;
+        return BYTE;
     }
-    if (sscanf(type, "bf%u", &bits) != 1 && sscanf(type, "f%u", &bits) != 1 &&
-        sscanf(type, "i%u", &bits) != 1) {
-        return 0;
+    for (at++; is_number && *at >= '0' && *at <= '9' && bits < MOST; at++) {
+        bits = 10 * bits + (uint32_t)(*at - '0');
     }
-    return bits < 8 ? 8 : bits; /* a truth value takes a byte */
+    return bits > 0 && bits < BYTE ? BYTE : bits; /* a truth value takes a byte */
 }
 
 /* The product of the lengths after "tensor<", the last of them, and the type after them. */

@@ -150,7 +150,7 @@ void tide_vc_cudnn_record_area(const void *address, const tide_vc_cudnn_area *ar
     int device = 0;
     if (label != NULL && cudaGetDevice(&device) == 0) {
         row.device = (unsigned)device;
-        row.is_benchmark = is_benchmark();
+        row.is_benchmark = area->is_convolution && is_benchmark();
         label((uint64_t)(uintptr_t)address, TIDE_RUN_AREA_CATEGORY,
               tide_run_area_format(&row, text), 1);
     }

@@ -72,8 +72,8 @@ static void a_run_near_the_limit(void **state) {
     made_run made;
     make(&made, GIB, GIB + GIB / 2);
     expect(&made, "near",
-           "The run fits RTX 3090, near the limit: 1.00 GiB are left, less than what is not "
-           "measured: up to 1.50 GiB for the card's context.");
+           "The run fits RTX 3090, near the limit: 1,024 MiB are left, less than what is not "
+           "measured: up to 1,536 MiB for the card's context.");
     made.areas = (tide_snapshot_work_areas){.device = 0,
                                             .likely_bytes = 1,
                                             .most_bytes = 2,
@@ -81,19 +81,19 @@ static void a_run_near_the_limit(void **state) {
                                             .reserved_likely_bytes = 2 * GIB,
                                             .reserved_most_bytes = 2 * GIB + GIB / 4};
     expect(&made, "near",
-           "The run fits RTX 3090, near the limit: 1.00 GiB are left, less than what is not "
-           "measured: up to 1.25 GiB for the card's context, and up to 256.00 MiB more for the "
+           "The run fits RTX 3090, near the limit: 1,024 MiB are left, less than what is not "
+           "measured: up to 1,280 MiB for the card's context, and up to 256 MiB more for the "
            "largest work areas of cuDNN.");
     made.accounts[0].unmeasured_bytes = GIB / 4;
     made.accounts[0].used_at_peak_bytes = 24 * GIB - GIB / 8;
     expect(&made, "near",
-           "The run fits RTX 3090, near the limit: 128.00 MiB are left, less than what is not "
-           "measured: up to 256.00 MiB more for the largest work areas of cuDNN.");
+           "The run fits RTX 3090, near the limit: 128 MiB are left, less than what is not "
+           "measured: up to 256 MiB more for the largest work areas of cuDNN.");
     drop(&made);
     make(&made, GIB, 0);
     made.areas.is_most_refused = true;
     expect(&made, "near",
-           "The run fits RTX 3090, near the limit: 1.00 GiB are left, too little for the largest "
+           "The run fits RTX 3090, near the limit: 1,024 MiB are left, too little for the largest "
            "work areas of cuDNN, where PyTorch chooses plans with smaller ones.");
     made.areas.device = 1;
     expect(&made, "yes", "");

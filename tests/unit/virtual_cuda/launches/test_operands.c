@@ -59,11 +59,13 @@ static const char ARANGE[] = "_ZN50_GLOBAL__N__2fa45684_17_RangeFactories_cu_387
                              "native15arange_cuda_outERKN3c106ScalarES6_S6_RNS1_6TensorEENKUlvE_"
                              "clEvENKUlvE5_clEvEUllE_EEvT_T0_"
                              "PN15function_traitsISD_E11result_typeE";
-static const char CAT[] = "_ZN2at6native40_GLOBAL__N__f1f992fe_8_Shape_cu_"
-                          "49f7391c35CatArrayBatchedCopy_alignedK_contigINS1_"
-                          "10OpaqueTypeILj4EEEjLi2ELi128ELi1ELi16EEEvPT_NS1_"
-                          "25CatArrInputTensorMetadataIS5_T0_XT2_EXT3_EEENS1_"
-                          "16TensorSizeStrideIS8_Lj4EEEiS8_";
+#define CAT_COPY(name, more)                                                                       \
+    "_ZN2at6native40_GLOBAL__N__f1f992fe_8_Shape_cu_49f7391c" name                                 \
+    "INS1_10OpaqueTypeILj4EEEjLi2ELi128ELi1E" more "EEvPT_NS1_25CatArrInputTensorMetadataI"        \
+    "S5_T0_XT2_EXT3_EEENS1_16TensorSizeStrideIS8_Lj4EEEiS8_"
+static const char CAT[] = CAT_COPY("35CatArrayBatchedCopy_alignedK_contig", "Li16E");
+static const char CAT_ELEMENTS[] = CAT_COPY("26CatArrayBatchedCopy_contig", "");
+static const char CAT_STRIDED[] = CAT_COPY("19CatArrayBatchedCopy", "");
 #define SCATTER_GATHER                                                                             \
     "_ZN2at6native34_scatter_gather_elementwise_kernelILi128ELi8EZNS0_36_cuda_scatter_gather_"     \
     "internal_"                                                                                    \
@@ -237,6 +239,17 @@ static void test_a_concatenation_copies_its_inputs(void **state) {
     assert_int_equal(row.family, TIDE_RUN_VECTORISED);
     assert_int_equal(row.bytes, 2 * 123 * 4); /* a row of blocks has an input */
     assert_int_equal(row.flags, 0);
+    assert_int_equal(row.k, TIDE_RUN_NO_VARIANT);
+    call.name = call.kernel = CAT_ELEMENTS; /* a division for the result's place */
+    tide_vc_work_of(&call, &row);
+    assert_int_equal(row.bytes, 2 * 123 * 4);
+    assert_int_equal(row.k, TIDE_RUN_DIVISIONS);
+    assert_int_equal(row.m, 1);
+    call.name = call.kernel = CAT_STRIDED; /* and one for the input's */
+    tide_vc_work_of(&call, &row);
+    assert_int_equal(row.bytes, 2 * 123 * 4);
+    assert_int_equal(row.k, TIDE_RUN_DIVISIONS);
+    assert_int_equal(row.m, 2);
 }
 
 /* The lambda of a kernel with three operands, whose first address follows the strides. */

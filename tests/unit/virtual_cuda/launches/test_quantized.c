@@ -103,6 +103,7 @@ static void test_quantization(void **state) {
 static void test_products(void **state) {
     static const char SIMT[] =
         "_Z14gemm_4bit_simtI13__nv_bfloat16Li1EEvPKT_PKhPKfS5_S7_S7_PS1_S3_iiiii";
+    static const char HALF[] = "_Z14gemm_4bit_simtI6__halfLi1EEvPKT_PKhPKfS5_S7_S7_PS1_S3_iiiii";
     static const char PYTORCH[] =
         "_ZN2at6native30tinygemm_m16n8k16_chunk_kernelINS0_10ALayout_RMILNS0_14KReductionTypeE0EEE"
         "NS0_15BLayout_TC_int4ILi2ELi32EEES4_Li8ELi8EEEvPKvS8_S8_Pviiiiii";
@@ -117,6 +118,7 @@ static void test_products(void **state) {
     assert_int_equal(row.k, TIDE_RUN_MULTIPLIES);
     assert_int_equal(row.m, BLOCKS);
     assert_int_equal(row.type, TIDE_RUN_BF16);
+    assert_int_equal(work_of(HALF, simt).type, TIDE_RUN_FP16); /* cards before 8.0 have no bf16 */
     row = work_of(PYTORCH, pytorch);
     assert_int_equal(row.bytes, 3 * 640 * 2 + 512 * 640 / 2 + 512 * 20 * 4 + 3 * 512 * 2);
     assert_int_equal(row.elements, 3 * 512 * 640);

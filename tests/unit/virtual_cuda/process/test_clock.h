@@ -29,11 +29,9 @@ enum { N_AHEAD = 1000 };
 
 enum { CLOCK_FOLDER = 64 }; /* bytes of the run's folder */
 
-static const tide_time_pace PACE = {.host = HOST,
-                                    .constants = {.kernel_us = WORK_S * 1e6,
-                                                  .vectorised_share = 1.0,
-                                                  .cache_factor = 1.0,
-                                                  .launch_us = LAUNCH_S * 1e6}};
+static const tide_time_pace PACE = {
+    .host = HOST,
+    .constants = {.kernel_us = WORK_S * 1e6, .vectorised_share = 1.0, .launch_us = LAUNCH_S * 1e6}};
 
 /* The program's reading of a clock; NAN if the clock does not exist. */
 static inline double seconds(clockid_t clock) {
