@@ -27,6 +27,13 @@
     .indexed_rows_cycles = 1.875, .convolution_share = 1.232, .pointwise_share = 0.887,            \
     .grouped_share = 0.527, .gradient_factor = 0.673, .layout_copies_bandwidth = 0.791
 
+/* Published times of Liger-Kernel's Triton kernels on an A100 and an H100: those that read and
+ * write their rows once, and the backward passes of its norms. */
+#define GENERATED_SHARE 0.95
+#define GENERATED_TURNS_SHARE 0.45
+/* The backward pass of its embedding on an A100, the only card with such times. */
+#define ATOMIC_CYCLES 4.5
+
 const tide_time_constants TIDE_TIME_CONSTANTS = {
     .kernel_us = 2.18,
     .product_us = 3.05,
@@ -34,6 +41,9 @@ const tide_time_constants TIDE_TIME_CONSTANTS = {
     .casting_share = 1.0,
     .strided_share = 0.672,
     .reduction_share = 0.707,
+    .generated_share = GENERATED_SHARE,
+    .generated_turns_share = GENERATED_TURNS_SHARE,
+    .atomic_cycles = ATOMIC_CYCLES,
     .issue_rate = 1.39,
     KERNEL_CONSTANTS,
     .fp32_share = {0.977, GRAPHICS_FP32_SHARE, GRAPHICS_FP32_SHARE, 0.721},

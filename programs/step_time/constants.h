@@ -51,6 +51,10 @@ typedef struct tide_time_constants {
     double row_us;          /* of a block of threads for a row, beyond its bytes */
     double division_cycles; /* of a multiprocessor for a division, where a kernel computes places
                              * by division */
+    /* Shares of the bandwidth of Triton's kernels, and of those with a block or less for each
+     * multiprocessor that loads and reduces its rows one after the other. */
+    double generated_share, generated_turns_share;
+    double atomic_cycles; /* of a multiprocessor for an atomic operation of Triton's kernels */
     double indexed_rows_cycles; /* of a multiprocessor for an element of rows chosen by division */
     double convolution_share;   /* of the rate of a product of the same size */
     double pointwise_share;     /* the same with windows of one place */

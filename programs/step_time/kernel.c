@@ -30,7 +30,7 @@ static const family FAMILIES[TIDE_RUN_N_FAMILIES] = {
     [TIDE_RUN_MULTI_TENSOR] = {"multi-tensor", SHARE(vectorised_share), false, false},
     [TIDE_RUN_SORT] = {"sort", SHARE(strided_share), false, false},
     [TIDE_RUN_SCAN] = {"scan", SHARE(reduction_share), false, false},
-    [TIDE_RUN_GENERATED] = {"Triton", SHARE(vectorised_share), false, false},
+    [TIDE_RUN_GENERATED] = {"Triton", SHARE(generated_share), false, false},
     [TIDE_RUN_LIBRARY] = {"library", SHARE(reduction_share), false, true},
     [TIDE_RUN_OWN] = {"tidemark elements", SHARE(vectorised_share), false, false},
     [TIDE_RUN_ATTENTION_PARTS] = {"attention, parts", SHARE(reduction_share), false, false},
@@ -71,7 +71,9 @@ static const variant VARIANTS[TIDE_RUN_N_VARIANTS] = {
     [TIDE_RUN_PARTIAL_SUMS] = {SHARE(partial_sums_share), 0.0, 0.0},
     [TIDE_RUN_DIVISIONS] = {SHARE(vectorised_share), 0.0, 0.0},
     [TIDE_RUN_MULTIPLIES] = {SHARE(vectorised_share), 0.0, 0.0},
-    [TIDE_RUN_READS_AGAIN] = {SHARE(vectorised_share), 0.0, 1.0},
+    [TIDE_RUN_READS_AGAIN] = {SHARE(generated_share), 0.0, 1.0},
+    [TIDE_RUN_ADDS] = {SHARE(generated_share), 0.0, 0.0},
+    [TIDE_RUN_IN_TURN] = {SHARE(generated_turns_share), 0.0, 0.0},
 };
 /* Rows in work that fill more of the L2 cache than this are read again from memory. */
 #define CACHED_SHARE 0.5
@@ -105,11 +107,20 @@ static double bytes_of(const tide_time_card *card, const tide_run_launch *row) {
     return bytes * (1.0 + (of->again - 1.0) * missed);
 }
 
+/* Blocks that wait for their rows leave the memory idle, unless a multiprocessor has others. */
+static bool has_share(const tide_time_card *card, const tide_run_launch *row) {
+    bool has_others = row->k == TIDE_RUN_IN_TURN && row->m > card->n_multiprocessors;
+    return row->k != TIDE_RUN_NO_VARIANT && !has_others;
+}
+
 /* The loads of up to three operands hide the arithmetic of their addresses. */
 #define USUAL_POINTERS 4.0
 
 /* Cycles of a multiprocessor for the addresses of an element; 0: they are hidden. */
 static double cycles_of(const tide_time_constants *constants, const tide_run_launch *row) {
+    if (row->k == TIDE_RUN_ADDS) {
+        return constants->atomic_cycles;
+    }
     if (row->k == TIDE_RUN_DIVISIONS) {
         return row->m * constants->division_cycles;
     }
@@ -142,7 +153,7 @@ tide_work_time tide_time_kernel_work(const tide_time_constants *constants,
                                      const tide_time_card *card, const tide_run_launch *row) {
     const family *of = &FAMILIES[row->family];
     const variant *how = &VARIANTS[row->k];
-    double share = member(constants, row->k != TIDE_RUN_NO_VARIANT ? how->share : of->share);
+    double share = member(constants, has_share(card, row) ? how->share : of->share);
     double memory = tide_time_memory_us(constants, card, bytes_of(card, row), share);
     double cycles = cycles_of(constants, row);
     double issue = cycles > 0.0 ? (double)row->elements * cycles /

@@ -124,6 +124,8 @@ typedef enum tide_run_variant {
     TIDE_RUN_MULTIPLIES,
     /* Each of `m` blocks reads `n` bytes, and later `count` bytes of them again. */
     TIDE_RUN_READS_AGAIN,
+    TIDE_RUN_IN_TURN, /* each of `m` blocks loads and reduces rows one after the other */
+    TIDE_RUN_ADDS,    /* `elements` atomic operations */
     TIDE_RUN_N_VARIANTS
 } tide_run_variant;
 

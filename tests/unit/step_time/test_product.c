@@ -15,6 +15,9 @@
 static const tide_time_constants PLAIN = {.vectorised_share = 1.0,
                                           .casting_share = 1.0,
                                           .strided_share = 1.0,
+                                          .generated_share = 1.0,
+                                          .generated_turns_share = 0.5,
+                                          .atomic_cycles = 3.0,
                                           .reduction_share = 1.0,
                                           .issue_rate = 1.0,
                                           .fp32_share = {1.0, 1.0, 1.0, 1.0},
@@ -122,6 +125,27 @@ static void rows_are_read_again_beyond_the_cache(void **state) {
     assert_float_equal(us_of(&PLAIN, row), 6.0, 1e-9);
 }
 
+static void atomic_operations_bound_a_kernel(void **state) {
+    (void)state;
+    tide_run_launch row = made_kernel(TIDE_RUN_GENERATED, 1000);
+    row.k = TIDE_RUN_ADDS;
+    row.elements = 500; /* 3 cycles each, of 100 a microsecond */
+    assert_float_equal(us_of(&PLAIN, row), 15.0, 1e-9);
+    row.elements = 1;
+    assert_float_equal(us_of(&PLAIN, row), 1.0, 1e-9);
+}
+
+/* 100 multiprocessors: a block for each waits for its rows, and a second one hides the wait. */
+static void rows_in_turn_leave_memory_idle(void **state) {
+    (void)state;
+    tide_run_launch row = made_kernel(TIDE_RUN_GENERATED, 4000);
+    row.k = TIDE_RUN_IN_TURN;
+    row.m = 100;
+    assert_float_equal(us_of(&PLAIN, row), 8.0, 1e-9);
+    row.m = 101;
+    assert_float_equal(us_of(&PLAIN, row), 4.0, 1e-9);
+}
+
 static void what_is_guessed_is_said(void **state) {
     (void)state;
     tide_run_launch row = made_kernel(TIDE_RUN_OTHER, 1000);
@@ -144,6 +168,8 @@ int main(void) {
         cmocka_unit_test(types_have_their_rates),
         cmocka_unit_test(kernels_multiply_in_whole_waves),
         cmocka_unit_test(rows_are_read_again_beyond_the_cache),
+        cmocka_unit_test(rows_in_turn_leave_memory_idle),
+        cmocka_unit_test(atomic_operations_bound_a_kernel),
         cmocka_unit_test(what_is_guessed_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,6 +53,7 @@ typedef struct tide_vc_launched_kernel {
     const char *operands; /* of an operand family; otherwise NULL */
     tide_vc_arguments arguments;
     uint64_t n_threads;
+    uint64_t (*bytes_from)(uint64_t address); /* to the end of its allocation; 0: none. Or NULL */
 } tide_vc_launched_kernel;
 
 typedef struct tide_vc_work_family {

@@ -8,6 +8,7 @@
 
 #include "common/map.h"
 #include "programs/virtual_cuda/api/export.h"
+#include "programs/virtual_cuda/card/blocks.h"
 #include "programs/virtual_cuda/process/fork.h"
 #include "programs/virtual_cuda/launches/launch_log.h"
 #include "programs/virtual_cuda/launches/stores.h"
@@ -100,6 +101,11 @@ static const made_kernel *find(const void *kernel) {
     return of;
 }
 
+static uint64_t bytes_from(uint64_t address) {
+    tide_vc_block block;
+    return tide_vc_block_find(address, &block) ? block.address + block.n_bytes - address : 0;
+}
+
 bool tide_vc_triton_work(const tide_vc_kernel_call *call, tide_run_launch *ret_row) {
     const made_kernel *of = atomic_load_explicit(&made_kernels.has_any, memory_order_relaxed)
                                 ? find(call->kernel)
@@ -107,7 +113,7 @@ bool tide_vc_triton_work(const tide_vc_kernel_call *call, tide_run_launch *ret_r
     if (of == NULL) {
         return false;
     }
-    tide_vc_launched_kernel launched = {.call = call, .n_threads = 1};
+    tide_vc_launched_kernel launched = {.call = call, .n_threads = 1, .bytes_from = bytes_from};
     tide_run_launch row = {
         .kind = TIDE_RUN_KERNEL, .family = TIDE_RUN_GENERATED, .flags = TIDE_RUN_ESTIMATED};
     for (size_t i = 0; i < 3; i++) {

@@ -33,9 +33,10 @@ typedef enum tide_triton_code {
     TIDE_TRITON_SELECT, /* the second or the third operand */
     TIDE_TRITON_LOAD,   /* of n_values values through the first operand */
     TIDE_TRITON_STORE,
-    TIDE_TRITON_DOT, /* a product of matrices with n_values multiplications */
-    /* From the first operand to below the second in steps of the third. Its links are `high` from
-     * `low` on. Without a result: an if or a reduction. */
+    TIDE_TRITON_ATOMIC, /* a load and a store */
+    TIDE_TRITON_DOT,    /* a product of matrices with n_values multiplications */
+    /* From the first operand to below the second in steps of the third. Its links are from `low` to
+     * `high` - 1. Without a result: an if or, with n_values 1, a reduction. */
     TIDE_TRITON_FOR,
     TIDE_TRITON_END /* of the loop */
 } tide_triton_code;

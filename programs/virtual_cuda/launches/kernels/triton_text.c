@@ -69,7 +69,7 @@ static const struct {
                   {"tt.addptr", TIDE_TRITON_ADD},
                   {"tt.load", TIDE_TRITON_LOAD},
                   {"tt.store", TIDE_TRITON_STORE},
-                  {"tt.atomic_rmw", TIDE_TRITON_STORE},
+                  {"tt.atomic_rmw", TIDE_TRITON_ATOMIC},
                   {"tt.dot", TIDE_TRITON_DOT},
                   {"arith.constant", TIDE_TRITON_CONSTANT},
                   {"tt.make_range", TIDE_TRITON_RANGE},
@@ -268,6 +268,7 @@ static bool read_line(reader *from, const char *at, const char *end) {
         read_loop(from, rest, end, &step);
     } else if (opens) { /* an if or a reduction: it runs no more often than the code around it */
         step.code = TIDE_TRITON_FOR;
+        step.n_values = is_word(operation, n, "tt.reduce");
     } else if (is_word(operation, n, "scf.yield")) {
         read_yield(from, rest, end, &step);
     } else {

@@ -13,11 +13,15 @@
 #include "programs/virtual_cuda/launches/kernels/triton.h"
 #include "programs/virtual_cuda/launches/kernels/work.h"
 
+int cudaMalloc(void **ret_address, size_t n_bytes);
+enum { ALLOCATION = 2 << 20 };
+
 static char folder[] = "/tmp/triton.XXXXXX";
 
 static int begin(void **state) {
     (void)state;
-    return mkdtemp(folder) == NULL || setenv("TIDEMARK_RUN_FOLDER", folder, 1) != 0 ||
+    return mkdtemp(folder) == NULL || setenv("TIDEMARK_VIRTUAL_CARDS", "h100-80", 1) != 0 ||
+           setenv("TIDEMARK_RUN_FOLDER", folder, 1) != 0 ||
            setenv("TIDEMARK_LAUNCHES", "1", 1) != 0;
 }
 
@@ -43,8 +47,8 @@ static const void *new_kernel(const char *text) {
     return &kernels[n++];
 }
 
-static tide_run_launch launch(const void *kernel, unsigned grid, int x, int r) {
-    uint64_t pointer = 0;
+static tide_run_launch launch_at(uint64_t pointer, const void *kernel, unsigned grid, int x,
+                                 int r) {
     void *arguments[] = {&pointer, &pointer, &pointer, &x, &r};
     tide_vc_kernel_call call = {kernel, "triton_poi_fused_0", {grid, 1, 1}, {128, 1, 1}, arguments};
     tide_run_launch row;
@@ -52,6 +56,10 @@ static tide_run_launch launch(const void *kernel, unsigned grid, int x, int r) {
     assert_int_equal(row.kind, TIDE_RUN_KERNEL);
     assert_int_equal(row.family, TIDE_RUN_GENERATED);
     return row;
+}
+
+static tide_run_launch launch(const void *kernel, unsigned grid, int x, int r) {
+    return launch_at(0, kernel, grid, x, r);
 }
 
 #define HEAD(a, b, c)                                                                              \
@@ -162,7 +170,12 @@ static const char GATHER[] = HEAD(
 
 static void test_gather(void **state) {
     (void)state;
-    assert_int_equal(launch(new_kernel(GATHER), 1, 256, 0).bytes, 256 * (8 + 2 + 2));
+    const void *kernel = new_kernel(GATHER);
+    void *memory = NULL;
+    assert_int_equal(launch(kernel, 1, 256, 0).bytes, 256 * (8 + 2 + 2));
+    assert_int_equal(cudaMalloc(&memory, ALLOCATION), 0);
+    uint64_t near_end = (uint64_t)(uintptr_t)memory + ALLOCATION - 64; /* 64 bytes to choose from */
+    assert_int_equal(launch_at(near_end, kernel, 1, 256, 0).bytes, 256 * (8 + 2) + 64);
 }
 
 /* A table of 256 numbers, chosen by bytes and by truth values: the addresses are on the card, and
@@ -295,12 +308,18 @@ static const char UNEVEN[] = HEAD(
            "      %p = tt.splat %in_ptr0 : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>> loc(#loc2)\n"
            "      %p_1 = tt.addptr %p, %i : tensor<64x!tt.ptr<f32>>, tensor<64xi32> loc(#loc2)\n"
            "      %v = tt.load %p_1 : tensor<64x!tt.ptr<f32>> loc(#loc2)\n"
+           "      %all = \"tt.reduce\"(%v) <{axis = 0 : i32}> ({\n"
+           "      ^bb0(%l: f32, %m: f32):\n"
+           "        tt.reduce.return %m : f32 loc(#loc2)\n"
+           "      }) : (tensor<64xf32>) -> f32 loc(#loc2)\n"
            "    } loc(#loc3)\n" TAIL;
 
 static void test_programs_may_differ(void **state) {
     (void)state;
     const void *kernel = new_kernel(UNEVEN);
     assert_int_equal(launch(kernel, 4, 128, 64).bytes, 4 * 128 * 64);
+    assert_int_equal(launch(kernel, 4, 128, 64).k, TIDE_RUN_IN_TURN); /* a row after another */
+    assert_int_equal(launch(kernel, 4, 128, 64).m, 4);
     uint64_t bytes = launch(kernel, 8, 100, 64).bytes; /* five programs represent the eight */
     assert_in_range(bytes, 4 * 100 * 64 * 3 / 4, 4 * 100 * 64 * 5 / 4);
 }
@@ -336,6 +355,25 @@ static void test_rows_read_again(void **state) {
     assert_int_equal(row.m, 10);
     assert_int_equal(row.n, 640 * 4);
     assert_int_equal(row.count, 640 * 4);
+}
+
+/* An atomic addition reads and writes. */
+static const char ATOMIC[] = HEAD(
+    "f32", "f32",
+    "f32") "    %i = tt.make_range {end = 256 : i32, start = 0 : i32} : tensor<256xi32> "
+           "loc(#loc1)\n"
+           "    %p = tt.splat %out_ptr0 : !tt.ptr<f32> -> tensor<256x!tt.ptr<f32>> loc(#loc2)\n"
+           "    %p_1 = tt.addptr %p, %i : tensor<256x!tt.ptr<f32>>, tensor<256xi32> loc(#loc2)\n"
+           "    %old = tt.atomic_rmw fadd, acq_rel, gpu, %p_1, %v, %m : "
+           "(tensor<256x!tt.ptr<f32>>, tensor<256xf32>, tensor<256xi1>) -> tensor<256xf32> "
+           "loc(#loc3)\n" TAIL;
+
+static void test_atomic_operations(void **state) {
+    (void)state;
+    tide_run_launch row = launch(new_kernel(ATOMIC), 3, 0, 0);
+    assert_int_equal(row.bytes, 2 * 256 * 4); /* all programs add to the same numbers */
+    assert_int_equal(row.k, TIDE_RUN_ADDS);
+    assert_int_equal(row.elements, 3 * 256);
 }
 
 /* A loop up to a number from the card: at most 16 iterations, 8 in the middle, or unknown. */
@@ -391,6 +429,7 @@ int main(void) {
                                        cmocka_unit_test(test_products_of_matrices),
                                        cmocka_unit_test(test_programs_may_differ),
                                        cmocka_unit_test(test_rows_read_again),
+                                       cmocka_unit_test(test_atomic_operations),
                                        cmocka_unit_test(test_counts_from_the_card),
                                        cmocka_unit_test(test_texts_that_say_nothing)};
     return cmocka_run_group_tests(tests, begin, end);
