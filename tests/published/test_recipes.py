@@ -37,7 +37,7 @@ CASES = [
      ("virtual:a100-40x2", "--clock", "virtual", "--stacks", "none", "--world", "2", "--ranks", "0"), "2.8"),
     ("pytorch/torchtitan@1:benchmarks/llama3.md", "torch", "Llama-3.1 70B FSDP2 TP8", "256x H100 96GB HBM2e", "max reserved, worst rank", "torchtitan",
      ("virtual:h100-80x8", "--clock", "virtual", "--stacks", "none", "--memory-limit", "95GiB", "--world", "256", "--ranks", "0"), "2.8"),
-    ("pytorch/ao@1:docs/source/workflows/training.md", "torchao docs", "same bf16", "8x H100", "median tokens/s/GPU", "torchtitan",
+    ("pytorch/ao@1:workflows/training.md", "torchao docs", "same bf16", "8x H100", "median tokens/s/GPU", "torchtitan",
      ("virtual:h100-80x8", "--clock", "virtual", "--stacks", "none", "--world", "8", "--ranks", "0"), "2.8"),
     ("huggingface/peft README.md", "bigscience/bloomz-7b1", "PEFT-LoRA PyTorch", "a100-80", "peak memory", "peft",
      ("virtual:a100-80", "--clock", "virtual", "--stacks", "none"), "2.8"),

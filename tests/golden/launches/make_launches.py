@@ -22,7 +22,7 @@ NONE = 0xFFFFFFFF
 class Log:
     def __init__(self, path):
         self.file = open(path, "wb")
-        self.file.write(struct.pack("<QII48s", 0x3175616C65646974, 64, 64, b"h100-80"))
+        self.file.write(struct.pack("<QII48s", 0x3275616C65646974, 64, 64, b"h100-80"))
         self.texts = {}
         self.ns = 1_000_000
 
