@@ -289,6 +289,22 @@ static void test_products_of_matrices(void **state) {
     assert_int_equal(row.flags, TIDE_RUN_ESTIMATED);
 }
 
+/* Of tiles at places that the card computes, a quarter is read from memory: the same kernel, whose
+ * rows follow from an operation that is not evaluated. */
+static void test_products_of_unknown_rows(void **state) {
+    enum { M = 10 * 64, N = 32, K = 160 };
+    static const char KNOWN[] = "%a_at = arith.addi";
+    char text[sizeof(MULTIPLY)];
+    (void)state;
+    memcpy(text, MULTIPLY, sizeof(text));
+    char *at = strstr(text, KNOWN);
+    assert_non_null(at);
+    memcpy(at, "%a_at = arith.xori", sizeof(KNOWN) - 1);
+    tide_run_launch row = launch(new_kernel(text), 10, 0, K);
+    assert_int_equal(row.elements, M * N * K);
+    assert_int_equal(row.bytes, 2 * (M * K / 4 + N * K));
+}
+
 /* A program handles up to 32 rows of 64 numbers, and the last ones have none: of 100 rows, three
  * programs have 32, one has 4, and four have none. */
 static const char UNEVEN[] = HEAD(
@@ -427,6 +443,7 @@ int main(void) {
                                        cmocka_unit_test(test_small_types_bound_addresses),
                                        cmocka_unit_test(test_a_function_may_return_early),
                                        cmocka_unit_test(test_products_of_matrices),
+        cmocka_unit_test(test_products_of_unknown_rows),
                                        cmocka_unit_test(test_programs_may_differ),
                                        cmocka_unit_test(test_rows_read_again),
                                        cmocka_unit_test(test_atomic_operations),
