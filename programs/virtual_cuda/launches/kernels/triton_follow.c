@@ -159,14 +159,15 @@ static void count_turns(tide_triton_machine *of, const tide_triton_step *step,
     tide_triton_value by = of->values[step->operands[2]];
     if (!low.is_known || !high.is_known || !by.is_known || by.low <= 0) {
         of->is_guess = true;
+        of->values[step->result] = (tide_triton_value){.is_known = false};
         return;
     }
     bool is_exact = low.low == low.high && high.low == high.high;
     bool is_empty = high.high <= low.low;
-    int64_t n_behind = is_empty ? 0 : (high.high - 1 - low.low) / by.low;
-    of->values[step->result] = range(low.low, low.low + n_behind * by.low);
+    int64_t n_further = is_empty ? 0 : (high.high - 1 - low.low) / by.low;
+    of->values[step->result] = range(low.low, low.low + n_further * by.low);
     double mean = (middle(high) - middle(low)) / (double)by.low;
-    to->most_turns = is_empty ? 0.0 : (double)n_behind + 1.0;
+    to->most_turns = is_empty ? 0.0 : (double)n_further + 1.0;
     to->turns = is_empty || is_exact ? to->most_turns : mean > 0.0 ? mean : 0.0;
     of->is_uneven = of->is_uneven || !is_exact;
 }

@@ -139,6 +139,7 @@ void tide_triton_read_dot(const char *operation, const char *type, const char *e
     }
     step->n_values = lengths(first + strlen(TENSOR), &last, &of_first);
     (void)lengths(second + strlen(TENSOR), &n_columns, &of_second);
-    step->n_values *= n_columns;
+    bool is_in_parts = tide_triton_find(operation, type, "inputPrecision = tf32x3") != NULL;
+    step->n_values *= n_columns * (is_in_parts ? 3 : 1); /* each factor is two numbers of TF32 */
     step->type = (uint8_t)factor_type(operation, type, of_first);
 }

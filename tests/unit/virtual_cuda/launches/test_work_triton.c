@@ -289,6 +289,16 @@ static void test_products_of_matrices(void **state) {
     assert_int_equal(row.flags, TIDE_RUN_ESTIMATED);
 }
 
+static void test_products_in_parts(void **state) {
+    enum { M = 10 * 64, N = 32, K = 160 };
+    static const char ONCE[] = "inputPrecision = tf32";
+    char text[sizeof(MULTIPLY) + 2];
+    (void)state;
+    const char *at = strstr(MULTIPLY, ONCE) + strlen(ONCE);
+    (void)snprintf(text, sizeof(text), "%.*sx3%s", (int)(at - MULTIPLY), MULTIPLY, at);
+    assert_int_equal(launch(new_kernel(text), 10, 0, K).elements, 3 * M * N * K);
+}
+
 /* Of tiles at places that the card computes, a quarter is read from memory: the same kernel, whose
  * rows follow from an operation that is not evaluated. */
 static void test_products_of_unknown_rows(void **state) {
@@ -443,7 +453,8 @@ int main(void) {
                                        cmocka_unit_test(test_small_types_bound_addresses),
                                        cmocka_unit_test(test_a_function_may_return_early),
                                        cmocka_unit_test(test_products_of_matrices),
-        cmocka_unit_test(test_products_of_unknown_rows),
+                                       cmocka_unit_test(test_products_in_parts),
+                                       cmocka_unit_test(test_products_of_unknown_rows),
                                        cmocka_unit_test(test_programs_may_differ),
                                        cmocka_unit_test(test_rows_read_again),
                                        cmocka_unit_test(test_atomic_operations),
