@@ -22,11 +22,14 @@ DRAWN = ("normal_", "uniform_", "erfinv_")
 def undrawn_weights():
     """Random weights of large models take minutes, and no size or time depends on them."""
     kept = {name: getattr(torch.Tensor, name) for name in DRAWN}
+    truncated = torch.nn.init._no_grad_trunc_normal_  # which draws again until all numbers are within the bounds
     for name in DRAWN:
         setattr(torch.Tensor, name, lambda tensor, *args, **more: tensor)
+    torch.nn.init._no_grad_trunc_normal_ = lambda tensor, *args, **more: tensor
     yield
     for name, method in kept.items():
         setattr(torch.Tensor, name, method)
+    torch.nn.init._no_grad_trunc_normal_ = truncated
 
 
 def model_of(name):
