@@ -34,7 +34,7 @@ static int end(void **state) {
 
 /* A kernel with its text written beside its machine code. */
 static const void *new_kernel(const char *text) {
-    static char kernels[16];
+    static char kernels[64];
     static size_t n;
     char path[64];
     (void)snprintf(path, sizeof(path), "%s/%zu.ttir", folder, n);
@@ -43,6 +43,7 @@ static const void *new_kernel(const char *text) {
     assert_true(fputs(text, file) >= 0);
     assert_int_equal(fclose(file), 0);
     (void)snprintf(path, sizeof(path), "%s/%zu.cubin", folder, n);
+    assert_true(n < sizeof(kernels));
     tide_vc_triton_add(&kernels[n], path);
     return &kernels[n++];
 }
