@@ -82,7 +82,8 @@ static void say_lines(const tide_snapshot *snapshot, const char *name, tide_repo
         return;
     }
     if (place != NULL && place[0] != '\0') {
-        tide_report_say(report, "paste", "    # after %s", place);
+        bool is_before = strncmp(place, "before ", strlen("before ")) == 0;
+        tide_report_say(report, "paste", "    # %s%s", is_before ? "" : "after ", place);
     }
     for (const char *at = lines; *at != '\0';) {
         size_t n = strcspn(at, "\n");
@@ -162,22 +163,34 @@ static void say_unneeded(const tide_plan *plan, const tide_plan_answer *answer,
 
 /* ---- other ways ---- */
 
+static bool is_in_best(const tide_plan *plan, size_t candidate) {
+    for (size_t i = 0; i < plan->n_combined; i++) {
+        if (plan->combined[i] == candidate && tide_plan_has(plan->safe.set, i)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The run of a candidate alone, if it fits and keeps the numbers; otherwise NULL. */
+static const tide_plan_run *fitting_run(const tide_plan *plan,
+                                        const tide_plan_candidate *candidate) {
+    if (candidate->state != TIDE_PLAN_RAN || candidate->risk == TIDE_PLAN_NUMBERS) {
+        return NULL;
+    }
+    const tide_plan_run *run = &plan->runs.rows[candidate->row];
+    bool is_alone = strcmp(run->changes, candidate->name) == 0;
+    return is_alone && tide_plan_fits(plan, run) ? run : NULL;
+}
+
 /* The fastest single change that fits and is not in the best. */
 static const tide_plan_candidate *next_single(const tide_plan *plan) {
     const tide_plan_candidate *found = NULL;
     for (size_t i = 0; i < plan->candidates.n; i++) {
-        const tide_plan_candidate *row = &plan->candidates.rows[i];
-        bool is_in_best = false;
-        for (size_t k = 0; k < plan->n_combined; k++) {
-            is_in_best = is_in_best || (plan->combined[k] == i && tide_plan_has(plan->safe.set, k));
-        }
-        bool fits = row->row != SIZE_MAX && row->state == TIDE_PLAN_RAN &&
-                    row->risk != TIDE_PLAN_NUMBERS &&
-                    strcmp(plan->runs.rows[row->row].changes, row->name) == 0 &&
-                    tide_plan_fits(plan, &plan->runs.rows[row->row]);
-        bool is_better = found == NULL || plan->runs.rows[row->row].gpu_ms <
-                                              plan->runs.rows[found->row].gpu_ms;
-        found = fits && !is_in_best && is_better ? row : found;
+        const tide_plan_run *run = fitting_run(plan, &plan->candidates.rows[i]);
+        bool is_better = run != NULL && !is_in_best(plan, i) &&
+                         (found == NULL || run->gpu_ms < plan->runs.rows[found->row].gpu_ms);
+        found = is_better ? &plan->candidates.rows[i] : found;
     }
     return found;
 }

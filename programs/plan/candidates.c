@@ -142,6 +142,10 @@ static tide_plan_candidate *add(tide_plan_candidates *all, const tide_plan_chang
     (void)snprintf(row->name, sizeof(row->name), "%s%s%s", change->name, has_argument ? ":" : "",
                    argument);
     const char *gap = strstr(change->title, "%s");
+    if (gap != NULL && !has_argument) { /* it is not possible for any */
+        (void)snprintf(row->title, sizeof(row->title), "%s", change->name);
+        return row;
+    }
     (void)snprintf(row->title, sizeof(row->title), "%.*s%s%s",
                    (int)(gap != NULL ? (size_t)(gap - change->title) : strlen(change->title)),
                    change->title, gap != NULL ? argument : "", gap != NULL ? gap + 2 : "");

@@ -102,16 +102,16 @@ static bool is_faster(double ms, const tide_plan_found *than) {
     return !than->has_best || ms < than->of_best.gpu_ms;
 }
 
-static tide_status attempt(search *of, const candidate *candidate, tide_error *error) {
+static tide_status attempt(search *of, const candidate *next, tide_error *error) {
     tide_plan_tried tried = {.gpu_ms = -1.0};
-    TIDE_TRY(of->caller->run(of->caller->ctx, candidate->set, &tried, error));
+    TIDE_TRY(of->caller->run(of->caller->ctx, next->set, &tried, error));
     of->found->n_tried++;
     if (tried.is_complete && tried.fits && is_faster(tried.gpu_ms, of->found)) {
         of->found->has_best = true;
-        of->found->best = candidate->set;
+        of->found->best = next->set;
         of->found->of_best = tried;
     } else if (tried.is_complete && !tried.fits && of->n_failed < MOST_FAILED) {
-        of->failed[of->n_failed++] = candidate->set;
+        of->failed[of->n_failed++] = next->set;
     }
     return TIDE_OK;
 }
