@@ -51,11 +51,12 @@ def is_nested(root, kind):
 
 def repeated(root):
     """The classes of which a module has two instances or more, and that are more than one operation: they
-    have modules in them, or are the program's own."""
+    have modules in them, or parameters and no class of torch.nn."""
     counts = {}
     for module in root.modules():
         kind = type(module)
-        is_block = any(True for _ in module.children()) or not kind.__module__.startswith("torch.nn.")
+        is_plain = kind.__module__.startswith("torch.nn.") or not module._parameters
+        is_block = any(True for _ in module.children()) or not is_plain
         if module is not root and is_block and kind.__name__ not in _LISTS:
             counts.setdefault(kind.__name__, 0)
     return [kind for kind in counts if len(instances(root, kind)) > 1]
