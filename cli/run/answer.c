@@ -405,6 +405,7 @@ void tide_run_tell(const tide_run_answer *answer) {
     } else {
         tell_fit(answer, at);
     }
+    tide_run_tell_changes(answer);
     if (tide_run_is_job(answer)) {
         tide_run_tell_ranks(answer, at);
     } else {

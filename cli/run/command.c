@@ -48,6 +48,9 @@ static const tide_option OPTIONS[] = {
     TIDE_PROGRAM_ROW_VALUES(AT(program)),
     TIDE_PROGRAM_ROW_STREAMS(AT(program), tide_choice_streams_or_both,
                              "when the host waits, or both, one run each"),
+    TIDE_OPTION(TEXT, "apply", "CHANGES", AT(changes),
+                "apply changes of `tidemark plan`, such as checkpoint:Block,fused, to the program, "
+                "which stays as it is"),
     TIDE_PROGRAM_ROW_WRITES(AT(program)),
     TIDE_OPTION(TEXT, "keep-writes", "FOLDER", AT(keep_writes),
                 "keep the files that the program wrote in this new folder, by their paths from the "
@@ -263,6 +266,7 @@ static void configure(const tide_run_command_options *options, char *const *argu
     config->values = options->program.values;
     config->streams =
         strcmp(options->program.streams, "both") == 0 ? "now" : options->program.streams;
+    config->changes = options->changes;
     config->asks_at_failure = true;
     config->logs_launches = options->wants_time || options->launch_log != NULL;
     config->writes_are_real =

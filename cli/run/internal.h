@@ -37,6 +37,7 @@ typedef struct tide_run_command_options {
     const char *ranks;       /* the ranks that run: a list, or "auto"; NULL with world 0 */
     uint64_t nccl_bytes;     /* of each communicator; TIDE_LAUNCH_NCCL_MODEL: the model's */
     const char *keep_writes; /* NULL: the program's writes are discarded */
+    const char *changes;     /* of --apply; NULL: the program runs as it is */
     bool wants_need;         /* --need */
     bool wants_verify;       /* --verify */
     bool wants_time;         /* --time */
@@ -129,6 +130,9 @@ TIDE_NODISCARD tide_status tide_run_set_unmeasured(const tide_run_answer *of, si
                                                    tide_snapshot *snapshot);
 /* Appends what of the remaining bytes is not measured, with an estimate; nothing if all is. */
 void tide_run_add_unmeasured(const tide_run_answer *of, tide_run_place at, tide_text *to);
+
+/* changes.c. With --apply: prints what was changed in the program, and what was refused. */
+void tide_run_tell_changes(const tide_run_answer *of);
 
 /* clock.c. Checks --clock against the device. */
 TIDE_NODISCARD tide_status tide_run_check_clock(const tide_run_command_options *options,

@@ -241,12 +241,13 @@ static void add_preloaded(builder *to, const tide_launch *launch, bool is_live, 
     join(to, "LD_PRELOAD", text, NULL);
 }
 
-/* Python imports this module at its start, and the module opens the library. */
-static void add_sitecustomize(builder *to, const tide_launch *launch, bool is_live) {
+/* Python imports this module at its start. Without a preloaded library it opens the library and
+ * starts the recording; with changes it waits for torch. */
+static void add_sitecustomize(builder *to, const tide_launch *launch, bool opens_live) {
     char text[2 * TIDE_LAUNCH_PATH_BYTES];
     snprintf(text, sizeof(text), "%s/tidemark/attach", launch->python);
     join(to, "PYTHONPATH", text, NULL);
-    if (is_live) {
+    if (opens_live) {
         snprintf(text, sizeof(text), "%s/libtidemark_live.so", launch->objects);
         set(to, "TIDEMARK_LIVE_LIBRARY", text);
     }
@@ -288,8 +289,12 @@ static void add_ours(builder *to, const tide_launch *launch, const tide_launch_c
     if (is_live) {
         add_live(to, launch, config);
     }
-    if (!is_preloaded) {
-        add_sitecustomize(to, launch, is_live);
+    /* A run within a run has its own changes, or none. */
+    if (config->changes != NULL || find(to, "TIDEMARK_CHANGES") != NULL) {
+        set(to, "TIDEMARK_CHANGES", config->changes != NULL ? config->changes : "");
+    }
+    if (!is_preloaded || config->changes != NULL) {
+        add_sitecustomize(to, launch, is_live && !is_preloaded);
     }
     add_preloaded(to, launch, is_preloaded, config->cards != NULL);
     if (!config->writes_are_real) {

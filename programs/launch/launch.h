@@ -74,6 +74,8 @@ typedef struct tide_launch_config {
                          * logs_launches; NULL: the real clock */
     const char *allocator_settings; /* added to those of PyTorch's allocator in the environment:
                                        "expandable_segments:True"; NULL: none */
+    const char *changes; /* of `tidemark plan`, applied to the program: "checkpoint:Block,fused", or
+                            "observe", which applies none; NULL: none */
     bool asks_at_failure; /* with cards: at its first failed request, a process asks a copy of
                              itself what filled the memory (snapshot/document/at_failure.h) */
     bool tells_failures;  /* processes report failed requests (tide_left_count_failures) */

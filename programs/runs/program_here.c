@@ -58,6 +58,7 @@ static void take_options(const tide_run_program *program, tide_launch_config *la
     launching->n_calls = program->n_calls;
     launching->values = program->reads != NULL ? program->reads : launching->values;
     launching->streams = program->streams != NULL ? program->streams : launching->streams;
+    launching->changes = program->changes;
     launching->writes_are_real = program->writes_are_real;
     launching->logs_launches = program->forecasts_time;
 }

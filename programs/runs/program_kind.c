@@ -12,6 +12,7 @@ static const tide_json_field FIELDS[] = {
     OF_PROGRAM("calls", TIDE_JSON_FIELD_COUNT, n_calls),
     OF_PROGRAM("reads", TIDE_JSON_FIELD_BORROWED, reads),
     OF_PROGRAM("streams", TIDE_JSON_FIELD_BORROWED, streams),
+    OF_PROGRAM("changes", TIDE_JSON_FIELD_BORROWED, changes),
     OF_PROGRAM("writes_are_real", TIDE_JSON_FIELD_FLAG, writes_are_real),
     OF_PROGRAM("forecasts_time", TIDE_JSON_FIELD_FLAG, forecasts_time),
     OF_PROGRAM("own_calibration", TIDE_JSON_FIELD_BORROWED, own_calibration),

@@ -35,6 +35,8 @@ typedef struct tide_run_program {
     const char *reads;    /* static or borrowed, as the next: "auto", "zero": the values
                              that reads from the card return; NULL: "auto" */
     const char *streams;  /* "now", "late": when work on streams completes; NULL: "now" */
+    const char *changes;  /* borrowed: those of `tidemark plan` that are applied to it, or
+                             "observe"; NULL: none */
     bool writes_are_real; /* its writes reach the user's files */
     bool forecasts_time;  /* log its launches, and forecast the time of its steps */
     /* The host whose time is forecast, in the form of tide_time_host_of. */

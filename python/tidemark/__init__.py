@@ -57,6 +57,13 @@ def _start():
     return True
 
 
+def _start_changes(torch):
+    """Applies changes of `tidemark plan`: torch was just imported (attach/sitecustomize.py)."""
+    from . import changes
+
+    changes.start(torch)
+
+
 def _start_when_ready():
     """The same if no library is preloaded (attach/sitecustomize.py): torch.cuda was just imported, but
     PyTorch itself is not complete yet."""

@@ -37,6 +37,7 @@ class Live:
         self.close = _typed(library.tidemark_live_finish, [], None)
         self.n_rows = _typed(library.tidemark_live_n_rows, [], ctypes.c_uint64)
         self.named = {}  # id of a module -> weak reference to it
+        self.paths = {}  # id of a module -> its path in the recording
         self.resolver = None  # kept alive for the library
 
     def mark(self, name):
@@ -121,12 +122,17 @@ class Live:
             key = id(module)
             if self.named.get(key, _nothing)() is not module:
                 self.named[key] = weakref.ref(module, self._forget(key))
-                self._name_module(key, _bytes(path or type(module).__name__))
+                self.paths[key] = path or type(module).__name__
+                self._name_module(key, _bytes(self.paths[key]))
+
+    def path_of(self, module):
+        """The path of a module in the recording; None if it was not called yet."""
+        return self.paths.get(id(module)) if self.named.get(id(module), _nothing)() is module else None
 
     def _forget(self, key):
         def forget(reference):
             if self.named.get(key) is reference:
-                del self.named[key]
+                del self.named[key], self.paths[key]
                 self._name_module(key, None)
 
         return forget

@@ -203,6 +203,7 @@ def _write(recording):
         _name_all(recording)
         recording.types.tell()
         recording.source.tell()
+        _report_changes()
     elif recording.has_history:
         recording.marks.add("program ends")
         _name_all(recording)
@@ -210,6 +211,13 @@ def _write(recording):
         _replace(recording.folder, "pickle", lambda file: pickle.dump(snapshot, file, protocol=4))
     text = json.dumps(program.describe(torch, recording)).encode()
     _replace(recording.folder, "json", lambda file: file.write(text))
+
+
+def _report_changes():
+    """With --apply: what was observed and changed."""
+    changes = sys.modules.get(__package__ + ".changes")
+    if changes is not None:
+        changes.report()
 
 
 def _name_all(recording):

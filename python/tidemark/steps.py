@@ -8,6 +8,7 @@ the optimizer then steps once. The first step begins with the first call of a mo
 step begins with each call of the module that was called first. A program that calls tidemark.step() has only
 the steps that it marks.
 """
+import sys
 import threading
 
 from . import card, settings, values
@@ -171,12 +172,18 @@ def _watch_optimizers(marks, names, end_now):
         marks.add("step ends")
         card.end_step()
         values.end_step()
-        if not marks.has_own:
+        if not marks.has_own and not _are_marked_by_change():
             _count(marks, end_now)
         marks.add("step begins")
 
     optimizers.register_optimizer_step_pre_hook(before)
     optimizers.register_optimizer_step_post_hook(after)
+
+
+def _are_marked_by_change():
+    """Whether a change of `tidemark plan` ends the steps, because optimizers step within the backward pass."""
+    changes = sys.modules.get(__package__ + ".changes")
+    return changes is not None and changes.marks_steps()
 
 
 def _watch_forgetting(marks):

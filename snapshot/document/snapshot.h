@@ -245,6 +245,9 @@ typedef struct tide_snapshot {
     const tide_snapshot_setting *software; /* versions: "torch", "cuda", "python"; the values are
                                               texts */
     size_t n_software;
+    const tide_snapshot_setting *plan; /* facts that `tidemark plan` asks of a program, by name; the
+                                          values are texts; none unless the run observed */
+    size_t n_plan;
     const tide_snapshot_inexact *inexact; /* in order of occurrence */
     size_t n_inexact;
     const tide_snapshot_assumed *assumed; /* those that may take most bytes more first */

@@ -104,8 +104,8 @@ static void read_setting(tide_reader *reader, tide_snapshot_setting *row) {
     }
 }
 
-static void read_settings(tide_reader *reader, const tide_snapshot_setting **ret_rows,
-                          size_t *ret_n) {
+static void read_settings(tide_reader *reader, size_t text_bytes,
+                          const tide_snapshot_setting **ret_rows, size_t *ret_n) {
     tide_arena *arena = &reader->snapshot->arena;
     tide_snapshot_setting *rows = tide_arena_alloc(arena, MAX_SETTINGS, sizeof(*rows));
     size_t n_rows = 0;
@@ -114,7 +114,7 @@ static void read_settings(tide_reader *reader, const tide_snapshot_setting **ret
         return;
     }
     const char *key = NULL;
-    reader->json.text_limit = TIDE_SHORT_TEXT_BYTES;
+    reader->json.text_limit = text_bytes;
     tide_json_enter_object(&reader->json);
     while ((key = tide_json_next_key(&reader->json, arena)) != NULL &&
            tide_read_room_for(reader, n_rows, MAX_SETTINGS)) {
@@ -130,12 +130,17 @@ static void read_settings(tide_reader *reader, const tide_snapshot_setting **ret
 
 void tide_read_document_allocator(tide_reader *reader, void *object) {
     tide_snapshot *snapshot = object;
-    read_settings(reader, &snapshot->settings, &snapshot->n_settings);
+    read_settings(reader, TIDE_SHORT_TEXT_BYTES, &snapshot->settings, &snapshot->n_settings);
 }
 
 void tide_read_document_software(tide_reader *reader, void *object) {
     tide_snapshot *snapshot = object;
-    read_settings(reader, &snapshot->software, &snapshot->n_software);
+    read_settings(reader, TIDE_SHORT_TEXT_BYTES, &snapshot->software, &snapshot->n_software);
+}
+
+void tide_read_document_plan(tide_reader *reader, void *object) {
+    tide_snapshot *snapshot = object;
+    read_settings(reader, TIDE_JSON_TEXT_BYTES, &snapshot->plan, &snapshot->n_plan);
 }
 
 /* Reads an array with `get`, into the arena. */

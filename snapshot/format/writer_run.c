@@ -157,6 +157,13 @@ void tide_write_document_software(const tide_writer *writer, const char *key, co
     }
 }
 
+void tide_write_document_plan(const tide_writer *writer, const char *key, const void *object) {
+    const tide_snapshot *snapshot = object;
+    if (snapshot->n_plan > 0) {
+        write_settings(writer->json, key, snapshot->plan, snapshot->n_plan);
+    }
+}
+
 void tide_write_document_log(const tide_writer *writer, const char *key, const void *snapshot) {
     write_line(writer, key, &tide_writable_log, snapshot);
 }

@@ -105,6 +105,10 @@ TIDE_NODISCARD tide_status tide_document_add_serving(tide_snapshot *snapshot,
 TIDE_NODISCARD tide_status tide_document_add_source(tide_snapshot *snapshot,
                                                     const tide_recover_notes *notes);
 
+/* document_plan.c: the facts for `tidemark plan`. */
+TIDE_NODISCARD tide_status tide_document_add_plan(tide_snapshot *snapshot,
+                                                  const tide_recover_notes *notes);
+
 /* document_types.c: the types of parameters. */
 TIDE_NODISCARD tide_status tide_document_add_types(tide_snapshot *snapshot,
                                                    const tide_recover_notes *notes);

@@ -275,6 +275,7 @@ tide_status tide_document_from_log(const tide_left *process, tide_snapshot **ret
     status = status == TIDE_OK ? tide_document_add_owners(snapshot, &notes) : status;
     status = status == TIDE_OK ? tide_document_add_source(snapshot, &notes) : status;
     status = status == TIDE_OK ? tide_document_add_types(snapshot, &notes) : status;
+    status = status == TIDE_OK ? tide_document_add_plan(snapshot, &notes) : status;
     status = status == TIDE_OK ? tide_document_add_history(snapshot, &left, &notes) : status;
     if (status != TIDE_OK) {
         tide_snapshot_destroy(snapshot);

@@ -1,7 +1,8 @@
-"""Starts the recording if no library is preloaded: `tidemark run --method pythonpath` or history.
+"""Starts the recording if no library is preloaded (`tidemark run --method pythonpath` or history), and the
+changes of `tidemark plan` (--apply).
 
 Python imports this module when it starts, because its folder comes first in PYTHONPATH. It waits for
-torch.cuda, and then runs the sitecustomize that Python would otherwise have found. Interpreters started
+torch.cuda or torch, and then runs the sitecustomize that Python would otherwise have found. Interpreters started
 with -E, -I or -S ignore PYTHONPATH and are not recorded in this way.
 """
 import os
@@ -20,7 +21,7 @@ def _load_library():
         ctypes.CDLL(path, ctypes.RTLD_GLOBAL)
 
 
-def _start():
+def _package():
     """Like programs/wire/python_package.c: under a name that no other module has."""
     import importlib.util
 
@@ -33,14 +34,24 @@ def _start():
         package = importlib.util.module_from_spec(spec)
         sys.modules["_tidemark_recorder"] = package
         spec.loader.exec_module(package)
-    package._start_when_ready()
+    return package
 
 
-class _AfterCuda(Loader):
-    """Executes torch.cuda, and then starts the recording."""
+def _start():
+    _package()._start_when_ready()
 
-    def __init__(self, inner):
+
+def _change():
+    """With changes of `tidemark plan`: before the program's own modules import functions of torch."""
+    _package()._start_changes(sys.modules["torch"])
+
+
+class _After(Loader):
+    """Executes a module, and then a function of the recorder."""
+
+    def __init__(self, inner, then):
         self.inner = inner
+        self.then = then
 
     def create_module(self, spec):
         return self.inner.create_module(spec)
@@ -48,22 +59,28 @@ class _AfterCuda(Loader):
     def exec_module(self, module):
         self.inner.exec_module(module)
         module.__loader__ = module.__spec__.loader = self.inner
-        _guard(_start)
+        _guard(self.then)
 
     def __getattr__(self, name):
         return getattr(self.inner, name)
 
 
-class _WaitForCuda(MetaPathFinder):
+class _WaitFor(MetaPathFinder):
+    """Waits for a module."""
+
+    def __init__(self, name, then):
+        self.name = name
+        self.then = then
+
     def find_spec(self, name, path=None, target=None):
-        if name != "torch.cuda":
+        if name != self.name:
             return None
         sys.meta_path.remove(self)
         from importlib.util import find_spec
 
         spec = find_spec(name)
         if spec is not None and spec.loader is not None:
-            spec.loader = _AfterCuda(spec.loader)
+            spec.loader = _After(spec.loader, self.then)
         return spec
 
 
@@ -89,5 +106,8 @@ def _run_the_other():
 
 if os.environ.get("TIDEMARK_RUN_FOLDER"):
     _guard(_load_library)
-    sys.meta_path.insert(0, _WaitForCuda())
+    if "libtidemark_live.so" not in os.environ.get("LD_PRELOAD", ""):  # which starts the recording itself
+        sys.meta_path.insert(0, _WaitFor("torch.cuda", _start))
+    if os.environ.get("TIDEMARK_CHANGES"):
+        sys.meta_path.insert(0, _WaitFor("torch", _change))
 _run_the_other()

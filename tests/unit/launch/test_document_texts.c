@@ -1,5 +1,5 @@
 /* test_document_texts.c - what the package reports of a program in words: the text of its lines,
- * and the types of its parameters.
+ * the types of its parameters, and the facts for `tidemark plan`.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,10 +79,32 @@ static void types_of_parameters_are_read(void **state) {
     tide_snapshot_destroy(snapshot);
 }
 
+static void facts_for_plans_are_read(void **state) {
+    (void)state;
+    made_log log;
+    made_log_open(&log, 16, 0);
+    made_log_event(&log, TIDE_ACTION_SEGMENT_ALLOC, AT, 2 * MIB);
+    made_log_event(&log, TIDE_ACTION_ALLOC, AT, 512);
+    made_log_text(&log, "plan.can.fused", "AdamW train.py:5");
+    made_log_text(&log, "plan.did.bf16", "parameters of GPT");
+    made_log_text(&log, "plan.model", "GPT train.py:4");
+    made_log_text(&log, "plan.", "no fact");
+    made_log_text(&log, "planned.fused", "not a fact either");
+    made_log_text(&log, "plan.can.fused", "AdamW train.py:6"); /* a later text replaces it */
+    made_log_text(&log, "plan.did.bf16", "");                  /* withdrawn */
+    tide_snapshot *snapshot = close_and_read(&log);
+    assert_int_equal(snapshot->n_plan, 2);
+    assert_string_equal(snapshot->plan[0].name, "can.fused");
+    assert_string_equal(snapshot->plan[0].text, "AdamW train.py:6");
+    assert_string_equal(snapshot->plan[1].name, "model");
+    tide_snapshot_destroy(snapshot);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_of_frames_have_their_text),
         cmocka_unit_test(types_of_parameters_are_read),
+        cmocka_unit_test(facts_for_plans_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -312,6 +312,24 @@ static void settings_of_the_allocator(void **state) {
     assert_int_equal(unsetenv("PYTORCH_ALLOC_CONF"), 0);
 }
 
+/* Changes need Python's start, also where a library is preloaded. */
+static void changes_come_with_pythons_start(void **state) {
+    (void)state;
+    tide_launch_config config = config_of(TIDE_LAUNCH_PRELOAD);
+    make(&config);
+    assert_null(value_of("TIDEMARK_CHANGES"));
+    config.changes = "checkpoint:Block,fused";
+    make(&config);
+    expect("TIDEMARK_CHANGES", "checkpoint:Block,fused");
+    expect("PYTHONPATH", "/our/python/tidemark/attach:/our/python");
+    assert_null(value_of("TIDEMARK_LIVE_LIBRARY")); /* the library is preloaded */
+    assert_int_equal(setenv("TIDEMARK_CHANGES", "bf16", 1), 0);
+    config.changes = NULL;
+    make(&config);
+    expect("TIDEMARK_CHANGES", ""); /* those of an outer run are not this run's */
+    assert_int_equal(unsetenv("TIDEMARK_CHANGES"), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         PREPARED(the_library_is_preloaded_before_the_card),
@@ -326,6 +344,7 @@ int main(void) {
         PREPARED(writes_are_kept_away_unless_they_are_real),
         PREPARED(a_failure_is_asked_about_if_it_is_explained),
         PREPARED(settings_of_the_allocator),
+        PREPARED(changes_come_with_pythons_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

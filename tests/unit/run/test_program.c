@@ -111,6 +111,7 @@ static void a_command_survives_the_handover(void **state) {
     config.workload.of.program.n_calls = 8;
     config.workload.of.program.reads = "zero";
     config.workload.of.program.streams = "late";
+    config.workload.of.program.changes = "fused";
     config.workload.of.program.writes_are_real = true;
     cJSON *json = tide_run_config_to_json(&config);
     assert_non_null(json);
@@ -123,6 +124,7 @@ static void a_command_survives_the_handover(void **state) {
     assert_int_equal(back.workload.of.program.n_calls, 8);
     assert_string_equal(back.workload.of.program.reads, "zero");
     assert_string_equal(back.workload.of.program.streams, "late");
+    assert_string_equal(back.workload.of.program.changes, "fused");
     assert_true(back.workload.of.program.writes_are_real);
     cJSON_Delete(json);
 }
