@@ -1,13 +1,13 @@
-/* triton_branches.c - which programs of the grid take which branch of an if. Programs are assumed to
- * be spread evenly over the range of the compared value, such as their place in the grid. */
+/* triton_branches.c - which programs of the grid take which branch of an if. Programs are assumed
+ * to be spread evenly over the range of the compared value, such as their place in the grid. */
 #include "programs/virtual_cuda/launches/kernels/triton_machine_internal.h"
 
 /* For a on the other side: "a < b" is "b > a". */
 static tide_triton_comparison swapped(tide_triton_comparison of) {
     static const tide_triton_comparison SWAPPED[] = {
-        [TIDE_TRITON_EQUAL] = TIDE_TRITON_EQUAL,     [TIDE_TRITON_UNEQUAL] = TIDE_TRITON_UNEQUAL,
-        [TIDE_TRITON_LESS] = TIDE_TRITON_GREATER,    [TIDE_TRITON_AT_MOST] = TIDE_TRITON_AT_LEAST,
-        [TIDE_TRITON_GREATER] = TIDE_TRITON_LESS,    [TIDE_TRITON_AT_LEAST] = TIDE_TRITON_AT_MOST};
+        [TIDE_TRITON_EQUAL] = TIDE_TRITON_EQUAL,  [TIDE_TRITON_UNEQUAL] = TIDE_TRITON_UNEQUAL,
+        [TIDE_TRITON_LESS] = TIDE_TRITON_GREATER, [TIDE_TRITON_AT_MOST] = TIDE_TRITON_AT_LEAST,
+        [TIDE_TRITON_GREATER] = TIDE_TRITON_LESS, [TIDE_TRITON_AT_LEAST] = TIDE_TRITON_AT_MOST};
     return SWAPPED[of];
 }
 
@@ -83,8 +83,7 @@ static const tide_triton_step *comparison_of(const tide_triton_machine *of,
 /* Sets the compared value to what it is in a branch: to a part of its range if it is compared with
  * a single value. */
 static void narrow(tide_triton_machine *of, const tide_triton_frame *frame, bool is_first) {
-    const tide_triton_step *compare =
-        comparison_of(of, &of->program->steps[frame->step]);
+    const tide_triton_step *compare = comparison_of(of, &of->program->steps[frame->step]);
     if (frame->narrowed == 0 || compare == NULL) {
         return;
     }
@@ -92,8 +91,7 @@ static void narrow(tide_triton_machine *of, const tide_triton_frame *frame, bool
     tide_triton_comparison holds = (tide_triton_comparison)compare->low;
     tide_triton_value with = of->values[compare->operands[is_left ? 1 : 0]];
     holds = is_left ? holds : swapped(holds);
-    tide_triton_value part =
-        part_of(is_first ? holds : opposite(holds), frame->before, with.low);
+    tide_triton_value part = part_of(is_first ? holds : opposite(holds), frame->before, with.low);
     of->values[frame->narrowed] = size_of(part) > 0.0 ? part : frame->before;
 }
 

@@ -176,7 +176,8 @@ static tide_triton_value read_value(const tide_triton_machine *of, const tide_tr
     tide_triton_value place = of->values[step->operands[0]];
     uint64_t address = 0;
     if (of->reads == NULL || !step->decides || step->n_values != 1 || of->n_probes > 0 ||
-        !place.is_known || place.low != place.high || place.pointer == 0 ||
+        is_in_untaken_branch(of) || !place.is_known || place.low != place.high ||
+        place.pointer == 0 ||
         !tide_vc_argument(of->launched, place.pointer - 1, 0, &address, sizeof(address))) {
         return unknown;
     }
@@ -218,11 +219,13 @@ static void count_turns(tide_triton_machine *of, const tide_triton_step *step,
     tide_triton_value high = of->values[step->operands[1]];
     tide_triton_value by = of->values[step->operands[2]];
     if (!low.is_known || !high.is_known || !by.is_known || by.low <= 0) {
-        of->is_guess = of->is_uneven = true;
+        of->is_guess = of->is_guess || !is_in_untaken_branch(of);
+        of->is_uneven = true;
         of->values[step->result] = (tide_triton_value){.is_known = false};
         return;
     }
-    of->is_guess = of->is_guess || low.is_estimate || high.is_estimate;
+    bool is_estimate = low.is_estimate || high.is_estimate;
+    of->is_guess = of->is_guess || (is_estimate && !is_in_untaken_branch(of));
     bool is_exact = low.low == low.high && high.low == high.high;
     bool is_empty = high.high <= low.low;
     int64_t n_further = is_empty ? 0 : (high.high - 1 - low.low) / by.low;

@@ -110,8 +110,8 @@ bool tide_triton_key_of(const tide_vc_launched_kernel *launched, const tide_trit
 
 static uint64_t allocated_from(const tide_vc_launched_kernel *launched, size_t i) {
     uint64_t address = 0;
-    bool has_address = launched->bytes_from != NULL &&
-                       tide_vc_argument(launched, i, 0, &address, sizeof(address));
+    bool has_address =
+        launched->bytes_from != NULL && tide_vc_argument(launched, i, 0, &address, sizeof(address));
     return has_address ? launched->bytes_from(address) : 0;
 }
 

@@ -44,6 +44,7 @@ static uint64_t n_allocated;
 static bool read_value(uint64_t address, size_t n_bytes, void *to) {
     n_asked++;
     assert_int_equal(n_bytes, 4);
+    assert_true(address >= 1000);
     if (are_known) {
         memcpy(to, (const char *)counts + (address - 1000), n_bytes);
     }
@@ -139,8 +140,8 @@ static void shares_of_comparisons(void **state) {
     static const struct {
         tide_triton_comparison comparison;
         double left, right;
-    } ROWS[] = {{TIDE_TRITON_EQUAL, 0.125, 0.125}, {TIDE_TRITON_UNEQUAL, 0.875, 0.875},
-                {TIDE_TRITON_LESS, 0.25, 0.625},   {TIDE_TRITON_AT_MOST, 0.375, 0.75},
+    } ROWS[] = {{TIDE_TRITON_EQUAL, 0.125, 0.125},  {TIDE_TRITON_UNEQUAL, 0.875, 0.875},
+                {TIDE_TRITON_LESS, 0.25, 0.625},    {TIDE_TRITON_AT_MOST, 0.375, 0.75},
                 {TIDE_TRITON_GREATER, 0.625, 0.25}, {TIDE_TRITON_AT_LEAST, 0.75, 0.375}};
     for (size_t i = 0; i < sizeof(ROWS) / sizeof(ROWS[0]); i++) {
         assert_true(share_of(ROWS[i].comparison, 0, 7, 2, 2) == ROWS[i].left);
@@ -183,6 +184,33 @@ static void loops_up_to_numbers_of_the_card(void **state) {
     assert_int_equal(row.flags & TIDE_RUN_GUESSED, TIDE_RUN_GUESSED);
 }
 
+/* Programs from 2 on load counts[x - 2] rows; for the others, that place is before the numbers. */
+static const char GUARDED[] =
+    HEAD "    %is = arith.cmpi sge, %x, %c2 : i32\n"
+         "    scf.if %is {\n"
+         "      %y = arith.subi %x, %c2 : i32\n"
+         "      %place = tt.addptr %counts, %y : !tt.ptr<i32>, i32\n"
+         "      %count = tt.load %place : !tt.ptr<i32>\n"
+         "      %most = arith.minsi %count, %c16 : i32\n"
+         "      scf.for %k = %c0 to %most step %c1  : i32 {\n" LOAD("k", "in") //
+    "        %product = tt.dot %a, %b, %c : tensor<16x16xbf16> * tensor<16x16xbf16> -> "
+    "tensor<16x16xf32>\n"
+    "      }\n"
+    "    }\n" TAIL;
+
+static void branches_that_are_not_taken_read_nothing(void **state) {
+    (void)state;
+    launch of = PLAIN;
+    of.grid = 16;
+    are_known = true;
+    for (int i = 0; i < 16; i++) {
+        counts[i] = 3;
+    }
+    tide_run_launch row = row_of(GUARDED, of);
+    assert_int_equal(row.elements, 14 * 3 * PRODUCT);
+    assert_int_equal(row.flags & TIDE_RUN_GUESSED, 0);
+}
+
 /* The number of rows is at another place in each turn of a loop. */
 static const char NESTED[] =
     HEAD "    scf.for %turn = %c0 to %c2 step %c1  : i32 {\n"
@@ -205,17 +233,17 @@ static void numbers_of_several_places_are_unknown(void **state) {
 
 /* An addition and a product of blocks with 16384 values; %u is the same for all values. */
 #define BLOCK "tensor<16384xf32>"
-static const char ARITHMETIC[] = HEAD
-    "    %u = tt.splat %rate : f32 -> " BLOCK "\n"
-    "    %p = tt.splat %in : !tt.ptr<f32> -> tensor<16384x!tt.ptr<f32>>\n"
-    "    %v = tt.load %p : tensor<16384x!tt.ptr<f32>>\n"
-    "    %a = arith.mulf %v, %u : " BLOCK "\n"
-    "    %b = arith.addf %a, %v : " BLOCK "\n" TAIL;
+static const char ARITHMETIC[] =
+    HEAD "    %u = tt.splat %rate : f32 -> " BLOCK "\n"
+         "    %p = tt.splat %in : !tt.ptr<f32> -> tensor<16384x!tt.ptr<f32>>\n"
+         "    %v = tt.load %p : tensor<16384x!tt.ptr<f32>>\n"
+         "    %a = arith.mulf %v, %u : " BLOCK "\n"
+         "    %b = arith.addf %a, %v : " BLOCK "\n" TAIL;
 
 static void values_without_registers_go_to_memory(void **state) {
     (void)state;
     uint64_t plain = row_of(ARITHMETIC, (launch){.grid = 8, .block = 128}).bytes;
-    assert_int_equal(plain, 4); /* all programs load the same number */
+    assert_int_equal(plain, 4);               /* all programs load the same number */
     launch narrow = {.grid = 8, .block = 64}; /* 256 values a thread */
     assert_int_equal(row_of(ARITHMETIC, narrow).bytes, plain + 8 * 16384 * (2 + 3) * 4);
 }
@@ -228,8 +256,7 @@ static bool holds(const char *text, launch before, launch now) {
     followed second;
     tide_triton_kept kept;
     follow(program, before, &first);
-    assert_true(
-        tide_triton_keep(&first.launched, &first.key, &first.needs, &first.row, &kept));
+    assert_true(tide_triton_keep(&first.launched, &first.key, &first.needs, &first.row, &kept));
     begin(program, now, &second);
     bool is_same = memcmp(&first.key, &second.key, sizeof(first.key)) == 0 &&
                    tide_triton_holds(&kept, &second.launched);
@@ -262,8 +289,9 @@ static void arguments_that_matter(void **state) {
 }
 
 /* An argument that a loop carries from one turn to the next. */
-static const char CARRIED[] =
-    HEAD "    scf.for %k = %c0 to %c16 step %c1 iter_args(%y = %c0) -> (i32)  : i32 {\n" LOAD("y", "in") //
+static const char CARRIED[] = HEAD
+    "    scf.for %k = %c0 to %c16 step %c1 iter_args(%y = %c0) -> (i32)  : i32 {\n" LOAD("y",
+                                                                                         "in") //
     "      %next = arith.addi %y, %n : i32\n"
     "      scf.yield %next : i32\n"
     "    }\n" TAIL;
@@ -316,6 +344,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(programs_take_one_branch),
                                        cmocka_unit_test(shares_of_comparisons),
                                        cmocka_unit_test(loops_up_to_numbers_of_the_card),
+                                       cmocka_unit_test(branches_that_are_not_taken_read_nothing),
                                        cmocka_unit_test(numbers_of_several_places_are_unknown),
                                        cmocka_unit_test(values_without_registers_go_to_memory),
                                        cmocka_unit_test(arguments_that_matter),
