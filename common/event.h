@@ -187,9 +187,12 @@ static inline bool tide_action_is_of_segment(int action) {
     return action >= TIDE_ACTION_SEGMENT_ALLOC && action <= TIDE_ACTION_SEGMENT_UNMAP;
 }
 
-/* Whether such a row adds device memory to the allocator. */
+/* Whether such a row adds device memory to the allocator, or takes it away. */
 static inline bool tide_action_gives_segment(int action) {
     return action == TIDE_ACTION_SEGMENT_ALLOC || action == TIDE_ACTION_SEGMENT_MAP;
+}
+static inline bool tide_action_takes_segment(int action) {
+    return action == TIDE_ACTION_SEGMENT_FREE || action == TIDE_ACTION_SEGMENT_UNMAP;
 }
 
 /* The number of a name, or -1. */

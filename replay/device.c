@@ -36,7 +36,7 @@ static bool is_next(const tide_replay_device *device, tide_action action) {
  * allocator reacts by releasing memory or reports out of memory. */
 static bool refuses(const tide_replay_device *device) {
     tide_event row;
-    return next_row(device, &row) ? tide_replay_is_return(row.action) : device->ends_in_oom;
+    return next_row(device, &row) ? tide_action_takes_segment(row.action) : device->ends_in_oom;
 }
 
 /* The index of the first allocated piece at or above the address. */

@@ -112,10 +112,10 @@ static void add_row(totals *of, const tide_event *row) {
         of->active += block;
         of->allocated += block;
         of->requested += requested;
-    } else if (tide_replay_is_buy(row->action)) {
+    } else if (tide_action_gives_segment(row->action)) {
         of->reserved += block;
         of->figures.n_segment_allocs++;
-    } else if (tide_replay_is_return(row->action)) {
+    } else if (tide_action_takes_segment(row->action)) {
         of->reserved -= block;
         of->figures.n_segment_frees++;
     } else if (row->action == TIDE_ACTION_OOM) {

@@ -36,14 +36,14 @@ static group look_at(const tide_replay_lane *lane, const tide_event *request) {
     for (size_t i = 0; i < lane->n_pending; i++) {
         const tide_event event = tide_replay_event(lane, lane->pending[i]);
         of.n_completed += event.action == TIDE_ACTION_FREE_COMPLETED ? 1 : 0;
-        if (tide_replay_is_return(event.action)) {
+        if (tide_action_takes_segment(event.action)) {
             of.first_return = of.first_return == lane->n_pending ? i : of.first_return;
             of.has_buy_after = false;
             n_returned += event.block_bytes;
             of.has_segment = of.has_segment || event.action == TIDE_ACTION_SEGMENT_FREE;
             of.is_other_caller =
                 of.is_other_caller || request == NULL || stacks_differ(&event, request);
-        } else if (tide_replay_is_buy(event.action)) {
+        } else if (tide_action_gives_segment(event.action)) {
             of.has_buy_after = true;
         }
     }
@@ -195,7 +195,7 @@ static tide_status set_script(tide_replay_lane *lane, const tide_event *request,
 static tide_status empty(tide_replay_lane *lane, tide_error *error) {
     size_t row = 0;
     for (size_t i = 0; i < lane->n_pending; i++) {
-        if (tide_replay_is_return(tide_replay_event(lane, lane->pending[i]).action)) {
+        if (tide_action_takes_segment(tide_replay_event(lane, lane->pending[i]).action)) {
             row = lane->pending[i];
         }
     }

@@ -10,6 +10,7 @@
 #include "common/assert.h"
 #include "common/lock_friend.h"
 #include "replay/replay_internal.h"
+#include "snapshot/document/reserved.h"
 
 static const tide_hostmem *mem_of(const tide_replay_lane *lane) {
     return lane->replay->mem;
@@ -64,8 +65,8 @@ tide_status tide_replay_lane_init(tide_replay_lane *lane, tide_replay *replay,
     tide_cache_config recorded;
     TIDE_TRY(tide_replay_settings(replay->snapshot, &recorded, NULL, error));
     lane->collected_garbage = recorded.garbage_collection_threshold > 0.0;
-    lane->recorded_peak_bytes =
-        tide_replay_reserved_peak(replay->snapshot, number, &lane->recorded_bytes);
+    lane->recorded_bytes = tide_reserved_at_start(replay->snapshot, number);
+    lane->recorded_peak_bytes = tide_reserved_peak(replay->snapshot, number);
     tide_map_init(&lane->addresses, mem);
     tide_map_init(&lane->waiting_since, mem);
     if (options->verify &&
@@ -320,7 +321,7 @@ static tide_status push(tide_replay_lane *lane, size_t row, tide_error *error) {
     lane->pending = pending;
     pending[lane->n_pending++] = row;
     const tide_event event = tide_replay_event(lane, row);
-    tide_replay_pass_reserved(&event, &lane->recorded_bytes);
+    tide_reserved_pass(&event, &lane->recorded_bytes);
     return TIDE_OK;
 }
 
@@ -328,7 +329,8 @@ static tide_status push(tide_replay_lane *lane, size_t row, tide_error *error) {
  * another thread came between. A free must not end the group then. */
 static bool is_buying(const tide_replay_lane *lane) {
     return lane->n_pending > 0 &&
-           tide_replay_is_buy(tide_replay_event(lane, lane->pending[lane->n_pending - 1]).action);
+           tide_action_gives_segment(
+               tide_replay_event(lane, lane->pending[lane->n_pending - 1]).action);
 }
 
 tide_status tide_replay_lane_row(tide_replay_lane *lane, size_t row, tide_error *error) {

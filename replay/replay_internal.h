@@ -113,13 +113,6 @@ typedef struct tide_replay_lane {
     bool collected_garbage;       /* the recorded allocator did, by a threshold */
 } tide_replay_lane;
 
-/* limit.c. The recorded reserved bytes after a row of the device. A sum beyond 64 bits stays
- * UINT64_MAX. */
-void tide_replay_pass_reserved(const tide_event *row, uint64_t *reserved_bytes);
-/* The highest of a device, and those at its start. */
-uint64_t tide_replay_reserved_peak(const tide_snapshot *snapshot, uint8_t device,
-                                   uint64_t *ret_start_bytes);
-
 /* lane.c. Makes an empty cache on a device of its own. `n_rows`: rows of the snapshot about this
  * device. */
 TIDE_NODISCARD tide_status tide_replay_lane_init(tide_replay_lane *lane, tide_replay *replay,
@@ -196,14 +189,6 @@ TIDE_NODISCARD tide_status tide_replay_copy_state(const tide_replay_lane *lane,
 
 static inline tide_event tide_replay_event(const tide_replay_lane *lane, size_t row) {
     return tide_event_at(lane->replay->snapshot, row);
-}
-
-/* Whether a row about a segment is an allocation from the device, not a release. */
-static inline bool tide_replay_is_buy(uint8_t action) {
-    return action == TIDE_ACTION_SEGMENT_ALLOC || action == TIDE_ACTION_SEGMENT_MAP;
-}
-static inline bool tide_replay_is_return(uint8_t action) {
-    return action == TIDE_ACTION_SEGMENT_FREE || action == TIDE_ACTION_SEGMENT_UNMAP;
 }
 
 #endif

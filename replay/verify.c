@@ -5,8 +5,8 @@
 #include "replay/replay_internal.h"
 
 static bool is_compared(uint8_t action) {
-    return action == TIDE_ACTION_ALLOC || action == TIDE_ACTION_OOM || tide_replay_is_buy(action) ||
-           tide_replay_is_return(action);
+    return action == TIDE_ACTION_ALLOC || action == TIDE_ACTION_OOM ||
+           tide_action_gives_segment(action) || tide_action_takes_segment(action);
 }
 
 /* The next relevant row of the group, from *at on; NULL after the last one. */
@@ -65,7 +65,7 @@ static void count(tide_replay_verified *verified, uint8_t action, bool same) {
     } else if (action == TIDE_ACTION_OOM) {
         verified->n_ooms++;
         verified->n_ooms_same += n_same;
-    } else if (tide_replay_is_buy(action)) {
+    } else if (tide_action_gives_segment(action)) {
         verified->n_segments++;
         verified->n_segments_same += n_same;
     } else {
@@ -94,9 +94,11 @@ void tide_replay_compare(tide_replay_lane *lane, size_t row) {
         /* A row of another kind stays for the next comparison: if the replay allocated no segment,
          * its block is still compared with the recorded block, and only the segment counts as
          * missing. */
-        bool fits = given != NULL &&
-                    tide_replay_is_buy(given->action) == tide_replay_is_buy(expected.action) &&
-                    tide_replay_is_return(given->action) == tide_replay_is_return(expected.action);
+        bool fits =
+            given != NULL &&
+            tide_action_gives_segment(given->action) ==
+                tide_action_gives_segment(expected.action) &&
+            tide_action_takes_segment(given->action) == tide_action_takes_segment(expected.action);
         compare_row(lane, lane->script[i], fits ? given : NULL);
         given = fits ? next_given(lane, &at) : given;
     }

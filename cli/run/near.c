@@ -7,7 +7,8 @@
 #include "snapshot/explain/words/area_words.h"
 
 static const tide_snapshot_work_areas *areas_of(const tide_run_answer *of, tide_run_place at) {
-    return tide_run_work_areas_of(of->processes[at.process].snapshot, at.device);
+    const tide_snapshot *snapshot = of->processes[at.process].snapshot;
+    return snapshot != NULL ? tide_work_areas_of(snapshot, at.device) : NULL;
 }
 
 int64_t tide_run_area_margin(const tide_run_answer *of, tide_run_place at) {

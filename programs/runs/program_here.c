@@ -339,7 +339,8 @@ static void fail_by_signal(program_run *run) {
 static void read_near(program_run *run) {
     tide_card card;
     tide_run_of_program *program = &run->result->program;
-    const tide_snapshot_work_areas *areas = tide_run_work_areas_of(run->snapshot, run->device);
+    const tide_snapshot_work_areas *areas =
+        run->snapshot != NULL ? tide_work_areas_of(run->snapshot, run->device) : NULL;
     const tide_card *known = tide_launch_card(run->cards, run->device, &card) ? &card : NULL;
     program->unmeasured_bytes = tide_run_unmeasured_bytes(known, areas);
     if (program->margin_bytes >= 0) {

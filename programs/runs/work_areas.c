@@ -35,16 +35,6 @@ tide_status tide_run_add_work_areas(const tide_left *process, const tide_summary
     return status == TIDE_FORMAT || status == TIDE_UNSUPPORTED ? TIDE_OK : status;
 }
 
-const tide_snapshot_work_areas *tide_run_work_areas_of(const tide_snapshot *snapshot,
-                                                       size_t device) {
-    for (size_t i = 0; snapshot != NULL && i < snapshot->n_work_areas; i++) {
-        if (snapshot->work_areas[i].device == (int64_t)device) {
-            return &snapshot->work_areas[i];
-        }
-    }
-    return NULL;
-}
-
 int64_t tide_run_unmeasured_bytes(const tide_card *card, const tide_snapshot_work_areas *areas) {
     bool is_measured = card != NULL && card->context_bytes >= 0;
     return (areas != NULL ? tide_area_margin_bytes(areas) : 0) +

@@ -23,10 +23,6 @@ TIDE_NODISCARD tide_status tide_run_add_work_areas(const tide_left *process,
                                                    const tide_summary *summary,
                                                    tide_snapshot *snapshot, tide_error *error);
 
-/* The figures of a device; NULL: no call computes with a work area, or `snapshot` is NULL. */
-const tide_snapshot_work_areas *tide_run_work_areas_of(const tide_snapshot *snapshot,
-                                                       size_t device);
-
 /* The bytes of a card that a program may need beyond its measured ones. `card` NULL: unknown. */
 int64_t tide_run_unmeasured_bytes(const tide_card *card, const tide_snapshot_work_areas *areas);
 

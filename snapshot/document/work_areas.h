@@ -6,6 +6,7 @@
 #define TIDE_SNAPSHOT_WORK_AREAS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -39,6 +40,12 @@ typedef struct tide_snapshot_work_areas {
 /* A row without figures. */
 #define TIDE_SNAPSHOT_NO_WORK_AREAS                                                                \
     { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, false, false }
+
+struct tide_snapshot;
+
+/* The figures of a device; NULL: no call computes with a work area. */
+const tide_snapshot_work_areas *tide_work_areas_of(const struct tide_snapshot *snapshot,
+                                                   size_t device);
 
 #ifdef __cplusplus
 }

@@ -166,11 +166,9 @@ static tide_status say_peak(tide_answer *answer, const tide_answer_input *input,
 }
 
 static void add_areas(const tide_facts *facts, tide_text *words) {
-    for (size_t i = 0; i < facts->snapshot->n_work_areas; i++) {
-        const tide_snapshot_work_areas *row = &facts->snapshot->work_areas[i];
-        if (row->device == (int64_t)facts->device && words->n_used == 0) {
-            tide_area_words_add(row, words);
-        }
+    const tide_snapshot_work_areas *row = tide_work_areas_of(facts->snapshot, facts->device);
+    if (row != NULL) {
+        tide_area_words_add(row, words);
     }
 }
 

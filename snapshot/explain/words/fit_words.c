@@ -7,17 +7,8 @@
 #include "snapshot/explain/assumed.h"
 #include "snapshot/explain/words/area_words.h"
 
-static const tide_snapshot_work_areas *areas_of(const tide_snapshot *snapshot, size_t device) {
-    for (size_t i = 0; i < snapshot->n_work_areas; i++) {
-        if (snapshot->work_areas[i].device == (int64_t)device) {
-            return &snapshot->work_areas[i];
-        }
-    }
-    return NULL;
-}
-
 static bool lacks_room_for_areas(const tide_snapshot *snapshot, size_t device) {
-    const tide_snapshot_work_areas *areas = areas_of(snapshot, device);
+    const tide_snapshot_work_areas *areas = tide_work_areas_of(snapshot, device);
     return areas != NULL && areas->is_most_refused;
 }
 
@@ -47,7 +38,7 @@ static void add_mib(int64_t n_bytes, tide_text *to) {
 
 /* "up to 1,536 MiB for the card's context". */
 static void add_parts(const tide_snapshot *snapshot, size_t device, tide_text *to) {
-    const tide_snapshot_work_areas *areas = areas_of(snapshot, device);
+    const tide_snapshot_work_areas *areas = tide_work_areas_of(snapshot, device);
     int64_t of_all = tide_owners_account(snapshot, device)->unmeasured_bytes;
     int64_t of_areas = areas != NULL ? tide_area_margin_bytes(areas) : 0;
     int64_t of_context = of_all > of_areas ? of_all - of_areas : 0;
