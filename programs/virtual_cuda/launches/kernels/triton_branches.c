@@ -1,5 +1,6 @@
 /* triton_branches.c - which programs of the grid take which branch of an if. Programs are assumed
  * to be spread evenly over the range of the compared value, such as their place in the grid. */
+#include "common/assert.h"
 #include "programs/virtual_cuda/launches/kernels/triton_machine_internal.h"
 
 /* For a on the other side: "a < b" is "b > a". */
@@ -76,7 +77,9 @@ double tide_triton_share(tide_triton_comparison comparison, tide_triton_value a,
 /* The comparison of an if; NULL: its condition is none. */
 static const tide_triton_step *comparison_of(const tide_triton_machine *of,
                                              const tide_triton_step *step) {
+    TIDE_ASSERT(step != NULL);
     uint32_t at = of->values[step->operands[0]].compared;
+    TIDE_ASSERT(at <= of->program->n_steps);
     return at > 0 ? &of->program->steps[at - 1] : NULL;
 }
 

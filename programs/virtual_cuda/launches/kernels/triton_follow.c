@@ -169,6 +169,18 @@ static void access(tide_triton_machine *of, const tide_triton_step *step, bool i
     to->is_used = true;
 }
 
+static void access_memory(tide_triton_machine *of, const tide_triton_step *step) {
+    if (step->code == TIDE_TRITON_ATOMIC && of->n_probes == 0) {
+        of->atomics += runs_of(of) * (double)step->n_values;
+    }
+    if (step->code != TIDE_TRITON_STORE) {
+        access(of, step, false);
+    }
+    if (step->code != TIDE_TRITON_LOAD) {
+        access(of, step, true);
+    }
+}
+
 /* The value of a number that decides what a program does, as the card has it. */
 static tide_triton_value read_value(const tide_triton_machine *of, const tide_triton_step *step) {
     tide_triton_value unknown = result_of(step, (tide_triton_value){.is_known = false},
@@ -365,15 +377,7 @@ static bool do_step(tide_triton_machine *of, size_t i) {
     case TIDE_TRITON_LOAD:
     case TIDE_TRITON_STORE:
     case TIDE_TRITON_ATOMIC:
-        of->atomics += step->code == TIDE_TRITON_ATOMIC && of->n_probes == 0
-                           ? runs_of(of) * (double)step->n_values
-                           : 0.0;
-        if (step->code != TIDE_TRITON_STORE) {
-            access(of, step, false);
-        }
-        if (step->code != TIDE_TRITON_LOAD) {
-            access(of, step, true);
-        }
+        access_memory(of, step);
         *to = read_value(of, step);
         break;
     case TIDE_TRITON_FOR:
