@@ -16,8 +16,8 @@
 #define AT(member) offsetof(tide_plan_command, member)
 
 enum {
-    STEPS = 2,  /* the second is the first with optimizer state, and is timed */
-    RUNS = 16,  /* the default */
+    STEPS = 2, /* the second is the first with optimizer state, and is timed */
+    RUNS = 16, /* the default */
     JOBS = 2
 };
 
@@ -65,12 +65,10 @@ static const tide_option_table TABLE = {
 
 /* ---- the command line ---- */
 
-static tide_status check_range(const char *name, uint64_t value, uint64_t most,
-                               tide_error *error) {
-    return value >= 1 && value <= most
-               ? TIDE_OK
-               : tide_fail(error, TIDE_INVALID, "--%s must be 1 to %llu", name,
-                           (unsigned long long)most);
+static tide_status check_range(const char *name, uint64_t value, uint64_t most, tide_error *error) {
+    return value >= 1 && value <= most ? TIDE_OK
+                                       : tide_fail(error, TIDE_INVALID, "--%s must be 1 to %llu",
+                                                   name, (unsigned long long)most);
 }
 
 static tide_status check_allowed(const char *words, tide_error *error) {
@@ -179,14 +177,14 @@ static tide_status make(const tide_plan_command *command, char *const *arguments
     tide_status status = tide_plan_init(&plan, &options, error);
     tide_progress_end(&progress);
     if (status == TIDE_OK && !plan.runs.is_stopped) {
-        const tide_plan_report_input input = {
-            .plan = &plan,
-            .card = grid->cards[0],
-            .program = name_of(arguments),
-            .allow = command->allow,
-            .seconds = (double)(tide_clock_now_ns() - began_ns) * 1e-9,
-            .keeps_files = !folder->is_own,
-            .folder = folder->path};
+        const tide_plan_report_input input = {.plan = &plan,
+                                              .card = grid->cards[0],
+                                              .program = name_of(arguments),
+                                              .allow = command->allow,
+                                              .seconds =
+                                                  (double)(tide_clock_now_ns() - began_ns) * 1e-9,
+                                              .keeps_files = !folder->is_own,
+                                              .folder = folder->path};
         status = print(&input, command, error);
         *ret_exit = anything_fits(&plan) ? TIDE_EXIT_SUCCESS : TIDE_EXIT_DEVICE_OOM;
     }

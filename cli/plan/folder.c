@@ -41,8 +41,7 @@ static tide_status take_named(tide_plan_folder *folder, const char *output, tide
                            "-o %s: it is there and not an empty folder; name a new one", output);
 }
 
-tide_status tide_plan_folder_init(tide_plan_folder *folder, const char *output,
-                                  tide_error *error) {
+tide_status tide_plan_folder_init(tide_plan_folder *folder, const char *output, tide_error *error) {
     const char *under = getenv("TMPDIR");
     *folder = (tide_plan_folder){.is_own = output == NULL};
     if (output != NULL) {

@@ -49,7 +49,8 @@ static void say_runs(const tide_plan_report_input *input, tide_report *report) {
     }
     bool is_search = plan->options->allowed.n_names == 0;
     bool has_all = titles_of(plan, TIDE_PLAN_NOT_RUN, false, report)[0] == '\0';
-    bool is_whole = plan->safe.is_whole && (plan->all.n_tried == 0 || plan->all.is_whole) && has_all;
+    bool is_whole =
+        plan->safe.is_whole && (plan->all.n_tried == 0 || plan->all.is_whole) && has_all;
     const char *search = !is_search ? ""
                          : is_whole ? "; no other combination is expected to fit and to be faster"
                                     : "; the search is not complete: a larger --runs goes on";

@@ -24,10 +24,10 @@ static const char *time_words(const tide_plan *plan, const tide_plan_run *run,
     const char *change = "";
     if (run != base_of(plan) && base_ms > 0.0) {
         double percent = 100.0 * (run->gpu_ms / base_ms - 1.0);
-        change = fabs(percent) < 0.5 ? ", as long as unchanged"
-                                     : tide_report_text(report, ", %.0f %% %s than unchanged",
-                                                        fabs(percent),
-                                                        percent > 0.0 ? "longer" : "shorter");
+        change = fabs(percent) < 0.5
+                     ? ", as long as unchanged"
+                     : tide_report_text(report, ", %.0f %% %s than unchanged", fabs(percent),
+                                        percent > 0.0 ? "longer" : "shorter");
     }
     return tide_report_text(report, "; the card works %s ms a step (%s to %s)%s",
                             tide_ms_format(run->gpu_ms, texts[0]),
@@ -92,8 +92,7 @@ static void say_lines(const tide_snapshot *snapshot, const char *name, tide_repo
     }
 }
 
-static void say_paste(const tide_plan *plan, const tide_plan_answer *answer,
-                      tide_report *report) {
+static void say_paste(const tide_plan *plan, const tide_plan_answer *answer, tide_report *report) {
     tide_snapshot *snapshot = NULL;
     const char *path = plan->runs.rows[answer->row].snapshot_path;
     if (tide_snapshot_load(path, NULL, &snapshot, NULL) != TIDE_OK) {
@@ -136,10 +135,12 @@ static void say_best(const tide_plan_report_input *input, const char *key, const
     const tide_plan *plan = input->plan;
     const tide_plan_run *run = &plan->runs.rows[answer->row];
     bool needs_setting = run->memory.reserved_peak_bytes > plan->room_bytes;
-    int64_t reserved = needs_setting ? run->fitting_reserved_bytes : run->memory.reserved_peak_bytes;
-    const char *setting = needs_setting ? tide_report_text(report, " with PYTORCH_CUDA_ALLOC_CONF=%s",
-                                                           run->fitting_setting)
-                                        : "";
+    int64_t reserved =
+        needs_setting ? run->fitting_reserved_bytes : run->memory.reserved_peak_bytes;
+    const char *setting =
+        needs_setting
+            ? tide_report_text(report, " with PYTORCH_CUDA_ALLOC_CONF=%s", run->fitting_setting)
+            : "";
     tide_report_say(report, key, "%s: %s%s: %s allocated, %s reserved%s%s", lead,
                     set_words(plan, answer->set, report), setting,
                     tide_report_bytes(report, run->memory.allocated_peak_bytes),
@@ -213,13 +214,14 @@ static void say_smallest(const tide_plan *plan, tide_report *report) {
     const tide_plan_run *least = base_of(plan);
     for (size_t i = 0; i < plan->runs.n; i++) {
         const tide_plan_run *run = &plan->runs.rows[i];
-        bool is_lower =
-            run->memory.reserved_peak_bytes < least->memory.reserved_peak_bytes;
-        least = run->is_done && run->is_complete && run->limit == TIDE_PLAN_WITHOUT_LIMIT && is_lower
-                    ? run
-                    : least;
+        bool is_lower = run->memory.reserved_peak_bytes < least->memory.reserved_peak_bytes;
+        least =
+            run->is_done && run->is_complete && run->limit == TIDE_PLAN_WITHOUT_LIMIT && is_lower
+                ? run
+                : least;
     }
-    tide_report_say(report, "best", "nothing that was tried fits; the least is %s reserved, with %s",
+    tide_report_say(report, "best",
+                    "nothing that was tried fits; the least is %s reserved, with %s",
                     tide_report_bytes(report, least->memory.reserved_peak_bytes),
                     least->changes[0] != '\0' ? least->changes : "the unchanged program");
 }

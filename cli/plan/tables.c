@@ -41,17 +41,18 @@ static void add_runs(const tide_plan *plan, tide_report *report) {
     TIDE_COLUMNS(table, TIDE_TEXT("changes", "changes"), TIDE_TEXT("limit", "limit"),
                  TIDE_TEXT("settings", "allocator settings"), TIDE_TEXT("outcome", "outcome"),
                  TIDE_NUMBER("allocated_peak_bytes", "allocated"),
-                 TIDE_NUMBER("reserved_peak_bytes", "reserved"), TIDE_NUMBER("gpu_ms", "card a step"),
-                 TIDE_NUMBER("gpu_low_ms", "at least"), TIDE_NUMBER("gpu_high_ms", "at most"),
-                 TIDE_NUMBER("launches", "launches"), TIDE_TEXT("fits", "fits"),
-                 TIDE_TEXT("fitting_settings", "fits with"), TIDE_TEXT("snapshot", "snapshot"),
-                 TIDE_TEXT("reason", "reason"));
+                 TIDE_NUMBER("reserved_peak_bytes", "reserved"),
+                 TIDE_NUMBER("gpu_ms", "card a step"), TIDE_NUMBER("gpu_low_ms", "at least"),
+                 TIDE_NUMBER("gpu_high_ms", "at most"), TIDE_NUMBER("launches", "launches"),
+                 TIDE_TEXT("fits", "fits"), TIDE_TEXT("fitting_settings", "fits with"),
+                 TIDE_TEXT("snapshot", "snapshot"), TIDE_TEXT("reason", "reason"));
     for (size_t i = 0; i < plan->runs.n; i++) {
         const tide_plan_run *run = &plan->runs.rows[i];
         if (!run->is_done) {
             continue;
         }
-        bool fits = run->limit == TIDE_PLAN_WITH_LIMIT ? run->is_complete : tide_plan_fits(plan, run);
+        bool fits =
+            run->limit == TIDE_PLAN_WITH_LIMIT ? run->is_complete : tide_plan_fits(plan, run);
         TIDE_ROW(table, tide_as_text(run->changes[0] != '\0' ? run->changes : "unchanged"),
                  tide_as_text(run->limit == TIDE_PLAN_WITH_LIMIT ? "card" : "none"),
                  tide_as_words(run->setting), tide_as_text(tide_outcome_name((int)run->outcome)),
@@ -81,10 +82,9 @@ static void add_figures(const tide_plan_report_input *input, tide_report *report
                                  run->memory.allocated_peak_bytes);
         tide_report_figure_bytes(report, "best_reserved_peak_bytes",
                                  run->memory.reserved_peak_bytes);
-        tide_report_figure_text(report, "best_settings",
-                                run->memory.reserved_peak_bytes > plan->room_bytes
-                                    ? run->fitting_setting
-                                    : "");
+        tide_report_figure_text(
+            report, "best_settings",
+            run->memory.reserved_peak_bytes > plan->room_bytes ? run->fitting_setting : "");
     }
 }
 

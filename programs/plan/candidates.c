@@ -49,8 +49,7 @@ static bool is_in_any(const char *layer, const char *paths) {
     return false;
 }
 
-static int64_t activations_at(const tide_plan_timeline *timeline, size_t place,
-                              const char *paths) {
+static int64_t activations_at(const tide_plan_timeline *timeline, size_t place, const char *paths) {
     int64_t bytes = 0;
     for (size_t i = 0; i < timeline->n_blocks; i++) {
         const tide_plan_block *block = &timeline->blocks[i];
@@ -265,8 +264,7 @@ tide_status tide_plan_candidates_init(tide_plan_candidates *candidates,
     for (size_t i = 0; i < snapshot->n_plan; i++) {
         const char *name = tide_plan_fact_name(snapshot, i, "can");
         if (name != NULL && is_chosen(name, classes, n_classes, allowed)) {
-            TIDE_TRY(
-                add_possible(candidates, timeline, allowed, name, snapshot->plan[i].text));
+            TIDE_TRY(add_possible(candidates, timeline, allowed, name, snapshot->plan[i].text));
         }
     }
     for (size_t i = 0; i < snapshot->n_plan; i++) {

@@ -44,8 +44,8 @@ typedef struct tide_plan_candidate {
     tide_plan_state state;
     tide_plan_risk risk; /* the change's, or a greater one that the program gives it */
     char reason[TIDE_PLAN_REASON_BYTES];
-    char *detail;        /* owned: what the observed run said; NULL unless possible */
-    int64_t lowest_bytes; /* peak that it could reach alone, of the first run */
+    char *detail;            /* owned: what the observed run said; NULL unless possible */
+    int64_t lowest_bytes;    /* peak that it could reach alone, of the first run */
     tide_plan_shares shares; /* of that run's blocks */
     size_t row;              /* of the run alone; SIZE_MAX: none */
     double worth;            /* part of what it could save that it saved, 0 to 1; 1 until run */

@@ -43,8 +43,8 @@ typedef struct tide_plan_change {
     const char *allow;  /* the word of --allow that it needs; NULL: none */
     tide_plan_group group;
     tide_plan_risk risk;
-    size_t n_classes;   /* of modules for which it is tried, by the bytes they hold; 0: it is not made
-                           class by class */
+    size_t n_classes; /* of modules for which it is tried, by the bytes they hold; 0: it is not made
+                         class by class */
     bool may_save_time; /* worth a run even if it cannot lower the peak */
     /* Sets what the change leaves of each block. `argument` is the part after the colon of
      * "checkpoint:Block", `detail` what the observed run said of the change. */

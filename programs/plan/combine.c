@@ -55,8 +55,9 @@ static void choose_combined(tide_plan *plan) {
         size_t best = SIZE_MAX;
         for (size_t i = 0; i < plan->candidates.n; i++) {
             const tide_plan_candidate *row = &plan->candidates.rows[i];
-            bool is_better = best == SIZE_MAX || saved_bytes(plan, row) >
-                                                     saved_bytes(plan, &plan->candidates.rows[best]);
+            bool is_better =
+                best == SIZE_MAX ||
+                saved_bytes(plan, row) > saved_bytes(plan, &plan->candidates.rows[best]);
             best = !is_taken[i] && is_useful(plan, row) && is_better ? i : best;
         }
         if (best == SIZE_MAX) {
@@ -77,8 +78,7 @@ static bool may_run(void *ctx, tide_plan_set set) {
            tide_plan_runs_may_add(&plan->runs, 1 + RUNS_OF_PROOF);
 }
 
-static tide_status run_set(tide_plan *plan, tide_plan_set set, size_t *ret_row,
-                           tide_error *error) {
+static tide_status run_set(tide_plan *plan, tide_plan_set set, size_t *ret_row, tide_error *error) {
     char words[TIDE_PLAN_LIST_BYTES];
     tide_plan_set_words(plan, set, words);
     *ret_row = tide_plan_runs_add(&plan->runs, words, "", TIDE_PLAN_WITHOUT_LIMIT);
@@ -111,7 +111,8 @@ static void predict(void *ctx, tide_plan_set set, int64_t *ret_lowest, int64_t *
         }
     }
     *ret_lowest = tide_plan_peak(&plan->timeline, shares, whole, n, NULL);
-    *ret_expected = tide_plan_peak(&plan->timeline, shares, worth, n, NULL);
+    int64_t expected = tide_plan_peak(&plan->timeline, shares, worth, n, NULL);
+    *ret_expected = expected > *ret_lowest ? expected : *ret_lowest; /* sums are rounded */
 }
 
 static tide_plan_problem problem_of(const tide_plan *plan, bool keeps_numbers) {
@@ -154,8 +155,8 @@ static size_t next_start(const tide_plan *plan, const tide_plan_answer *answer) 
     size_t best = plan->base_row;
     for (size_t i = 0; i < plan->runs.n && !answer->has_best; i++) {
         const tide_plan_run *row = &plan->runs.rows[i];
-        bool is_lower = row->memory.reserved_peak_bytes <
-                        plan->runs.rows[best].memory.reserved_peak_bytes;
+        bool is_lower =
+            row->memory.reserved_peak_bytes < plan->runs.rows[best].memory.reserved_peak_bytes;
         bool is_plain = row->limit == TIDE_PLAN_WITHOUT_LIMIT && row->setting[0] == '\0';
         best = row->is_done && row->is_complete && is_plain && is_lower ? i : best;
     }

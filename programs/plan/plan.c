@@ -25,8 +25,7 @@ void tide_plan_set_words(const tide_plan *plan, tide_plan_set set,
     for (size_t i = 0; i < plan->n_combined; i++) {
         if (tide_plan_has(set, i)) {
             int n = snprintf(ret_words + n_used, TIDE_PLAN_LIST_BYTES - n_used, "%s%s",
-                             n_used > 0 ? "," : "",
-                             plan->candidates.rows[plan->combined[i]].name);
+                             n_used > 0 ? "," : "", plan->candidates.rows[plan->combined[i]].name);
             n_used += n > 0 ? (size_t)n : 0;
         }
     }
@@ -63,8 +62,7 @@ static tide_status limit_of(const tide_plan_options *options, int64_t *ret_bytes
     return TIDE_OK;
 }
 
-static tide_status check_first(const tide_plan *plan, const tide_plan_run *run,
-                               tide_error *error) {
+static tide_status check_first(const tide_plan *plan, const tide_plan_run *run, tide_error *error) {
     if (plan->runs.is_stopped || !run->is_done) {
         return TIDE_OK;
     }
@@ -110,9 +108,10 @@ static tide_status look_at_unchanged(tide_plan *plan, tide_error *error) {
     const tide_plan_run *base = &plan->runs.rows[plan->base_row];
     TIDE_TRY(tide_snapshot_load(base->snapshot_path, NULL, &plan->snapshot, error));
     if (plan->snapshot->n_plan == 0) {
-        return tide_fail(error, TIDE_INVALID,
-                         "the program makes no optimizer of PyTorch, so there is nothing to change; "
-                         "python -E, -I and -S cannot be observed either");
+        return tide_fail(
+            error, TIDE_INVALID,
+            "the program makes no optimizer of PyTorch, so there is nothing to change; "
+            "python -E, -I and -S cannot be observed either");
     }
     TIDE_TRY(tide_plan_timeline_init(&plan->timeline, plan->snapshot, error));
     return tide_plan_candidates_init(&plan->candidates, &plan->timeline, &plan->options->allowed,
@@ -134,7 +133,8 @@ void tide_plan_learn(tide_plan *plan, tide_plan_candidate *candidate) {
         return;
     }
     candidate->state = TIDE_PLAN_RAN;
-    candidate->gpu_ms = run->gpu_ms >= 0.0 && base->gpu_ms >= 0.0 ? run->gpu_ms - base->gpu_ms : 0.0;
+    candidate->gpu_ms =
+        run->gpu_ms >= 0.0 && base->gpu_ms >= 0.0 ? run->gpu_ms - base->gpu_ms : 0.0;
     double could = (double)(plan->candidates.peak_bytes - candidate->lowest_bytes);
     double did = (double)(base->memory.allocated_peak_bytes - run->memory.allocated_peak_bytes);
     double worth = could > 0.0 ? did / could : 0.0;
@@ -173,8 +173,8 @@ tide_status tide_plan_run_singles(tide_plan *plan, tide_error *error) {
     for (size_t i = 0; i < n; i++) {
         if (open[i]->row != SIZE_MAX) {
             tide_plan_learn(plan, open[i]);
-            TIDE_TRY(tide_plan_find_setting(&plan->runs.rows[open[i]->row], plan->room_bytes,
-                                            error));
+            TIDE_TRY(
+                tide_plan_find_setting(&plan->runs.rows[open[i]->row], plan->room_bytes, error));
         }
     }
     return TIDE_OK;

@@ -50,11 +50,11 @@ typedef struct tide_plan {
     const tide_plan_options *options; /* borrowed */
     tide_plan_runs runs;
     tide_plan_candidates candidates;
-    tide_snapshot *snapshot;      /* owned: of the unchanged program */
-    tide_plan_timeline timeline;  /* of that */
-    size_t base_row;              /* the unchanged program without a limit */
-    size_t limited_row;           /* with it; SIZE_MAX: it certainly fits */
-    int64_t room_bytes;           /* for PyTorch: without the context and libraries */
+    tide_snapshot *snapshot;     /* owned: of the unchanged program */
+    tide_plan_timeline timeline; /* of that */
+    size_t base_row;             /* the unchanged program without a limit */
+    size_t limited_row;          /* with it; SIZE_MAX: it certainly fits */
+    int64_t room_bytes;          /* for PyTorch: without the context and libraries */
     bool fits_unchanged;
     size_t combined[TIDE_PLAN_CHANGES]; /* candidates that are combined: bit i of a set */
     size_t n_combined;
@@ -62,9 +62,9 @@ typedef struct tide_plan {
     tide_plan_answer all;  /* of all allowed changes; without a best if none changes numbers */
 } tide_plan;
 
-/* Makes the plan. A program that does not fit with any change is an answer, too. TIDE_INVALID if the
- * unchanged program fails for another reason than memory, or was not observed; the message has the
- * reason. If the caller stops it, plan->runs.is_stopped. The caller calls fini, also after a
+/* Makes the plan. A program that does not fit with any change is an answer, too. TIDE_INVALID if
+ * the unchanged program fails for another reason than memory, or was not observed; the message has
+ * the reason. If the caller stops it, plan->runs.is_stopped. The caller calls fini, also after a
  * failure. */
 TIDE_NODISCARD tide_status tide_plan_init(tide_plan *plan, const tide_plan_options *options,
                                           tide_error *error);

@@ -16,9 +16,6 @@ enum { TICK_MS = 100, CONF_BYTES = 512 };
 #define OBSERVE "observe"
 #define CONF_NAME "PYTORCH_CUDA_ALLOC_CONF"
 
-
-
-
 /* A run on its way. */
 typedef struct job {
     tide_plan_run *row;        /* NULL: the place is free */
@@ -220,8 +217,8 @@ static void attend(jobs *all) {
     size_t n_jobs = all->runs->n_jobs;
     for (size_t i = 0; i < n_jobs; i++) {
         bool is_running = all->at[i].process != NULL;
-        waits[i] = (struct pollfd){
-            .fd = is_running ? tide_run_process_fd(all->at[i].process) : -1, .events = POLLIN};
+        waits[i] = (struct pollfd){.fd = is_running ? tide_run_process_fd(all->at[i].process) : -1,
+                                   .events = POLLIN};
         if (is_running && waits[i].fd < 0) { /* could not be started */
             finish(all, &all->at[i]);
         }
@@ -230,7 +227,8 @@ static void attend(jobs *all) {
     look_for_stop(all);
     for (size_t i = 0; i < n_jobs; i++) {
         job *one = &all->at[i];
-        if (one->process != NULL && waits[i].revents != 0 && !tide_run_process_attend(one->process)) {
+        if (one->process != NULL && waits[i].revents != 0 &&
+            !tide_run_process_attend(one->process)) {
             finish(all, one);
         }
     }

@@ -37,8 +37,8 @@ typedef struct tide_plan_run {
     char changes[TIDE_PLAN_LIST_BYTES];    /* "checkpoint:Block,fused"; "": the unchanged program */
     char setting[TIDE_PLAN_SETTING_BYTES]; /* of the allocator in this run; "": the program's own */
     tide_plan_limit limit;
-    bool is_done;     /* false: the other members are meaningless */
-    bool is_complete; /* ran to its end, and made all changes */
+    bool is_done;                       /* false: the other members are meaningless */
+    bool is_complete;                   /* ran to its end, and made all changes */
     char reason[TIDE_RUN_REASON_BYTES]; /* otherwise: why not */
     tide_outcome outcome;
     tide_run_memory memory; /* peaks of its fullest process and card */
@@ -51,7 +51,7 @@ typedef struct tide_plan_run {
      * is; "": none, or not asked. */
     char fitting_setting[TIDE_PLAN_SETTING_BYTES];
     int64_t fitting_reserved_bytes; /* the reserved peak with it */
-    bool is_refuted; /* expected to fit, and ran out of memory under the limit */
+    bool is_refuted;                /* expected to fit, and ran out of memory under the limit */
 } tide_plan_run;
 
 /* What the caller sees of the runs. Each may be NULL. */
@@ -65,13 +65,13 @@ typedef struct tide_plan_hooks {
 typedef struct tide_plan_runs {
     const tide_run_config *config; /* borrowed: the unchanged program on its card */
     tide_plan_hooks hooks;
-    const char *folder;    /* borrowed: exists; snapshots are written there */
-    int64_t room_bytes;    /* a limit below the card's; -1: none */
-    size_t n_jobs;         /* at a time; 1 to TIDE_PLAN_JOBS */
-    size_t n_most;         /* the budget of runs */
-    tide_plan_run *rows;   /* owned; TIDE_PLAN_ROWS of them */
+    const char *folder;  /* borrowed: exists; snapshots are written there */
+    int64_t room_bytes;  /* a limit below the card's; -1: none */
+    size_t n_jobs;       /* at a time; 1 to TIDE_PLAN_JOBS */
+    size_t n_most;       /* the budget of runs */
+    tide_plan_run *rows; /* owned; TIDE_PLAN_ROWS of them */
     size_t n;
-    bool is_stopped;       /* the caller stopped them; no run is made any more */
+    bool is_stopped; /* the caller stopped them; no run is made any more */
 } tide_plan_runs;
 
 TIDE_NODISCARD tide_status tide_plan_runs_init(tide_plan_runs *runs);

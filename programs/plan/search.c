@@ -65,7 +65,8 @@ static int by_promise(const void *a, const void *b) {
     }
     size_t n = size_of(one->set);
     size_t n_other = size_of(other->set);
-    return n != n_other ? (n < n_other ? -1 : 1) : (one->set > other->set) - (one->set < other->set);
+    return n != n_other ? (n < n_other ? -1 : 1)
+                        : (one->set > other->set) - (one->set < other->set);
 }
 
 /* All combinations whose bound fits, in the order in which they are tried. */

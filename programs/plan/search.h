@@ -64,8 +64,8 @@ typedef struct tide_plan_found {
     bool has_best;
     tide_plan_set best;
     tide_plan_tried of_best;
-    size_t n_tried;  /* combinations that the search asked for */
-    bool is_whole;   /* no untried combination is expected to fit and to be faster */
+    size_t n_tried; /* combinations that the search asked for */
+    bool is_whole;  /* no untried combination is expected to fit and to be faster */
 } tide_plan_found;
 
 TIDE_NODISCARD tide_status tide_plan_search(const tide_plan_problem *problem,

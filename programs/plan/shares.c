@@ -44,8 +44,8 @@ static int64_t instance_of(const instances *of, const tide_plan_block *block) {
 /* Of an instance in a step. */
 typedef struct recomputed {
     int64_t step, instance;
-    uint32_t last;        /* the activation of its forward pass that was born last: its output */
-    int64_t bytes;        /* of the others: they are alive again in its backward pass */
+    uint32_t last; /* the activation of its forward pass that was born last: its output */
+    int64_t bytes; /* of the others: they are alive again in its backward pass */
     uint32_t first_place, last_place; /* of its backward pass in the walk */
     bool has_backward;
 } recomputed;
@@ -257,9 +257,9 @@ static tide_status leave_loss(const tide_plan_timeline *timeline, const char *de
     for (size_t i = 0; logits_bytes > 0 && i < timeline->n_blocks; i++) {
         const tide_plan_block *block = &timeline->blocks[i];
         bool is_large = block->requested_bytes >= least_bytes;
-        bool may_be_logits = has_head && (block->category == TIDE_ACTIVATION ||
-                                          block->category == TIDE_TEMPORARY ||
-                                          block->category == TIDE_UNKNOWN);
+        bool may_be_logits =
+            has_head && (block->category == TIDE_ACTIVATION || block->category == TIDE_TEMPORARY ||
+                         block->category == TIDE_UNKNOWN);
         if (is_large && (may_be_logits || is_of_loss(timeline, block))) {
             leave(shares, i, 0.0F);
         }

@@ -25,9 +25,9 @@ extern "C" {
 
 /* Texts are borrowed from the snapshot. */
 typedef struct tide_plan_block {
-    int64_t bytes;                        /* of the whole block */
-    int64_t requested_bytes;              /* what was asked for */
-    int64_t step;                         /* index of its step; -1: outside */
+    int64_t bytes;                         /* of the whole block */
+    int64_t requested_bytes;               /* what was asked for */
+    int64_t step;                          /* index of its step; -1: outside */
     const char *phase, *layer, *operation; /* innermost scope of each kind; "" outside */
     uint32_t born, died; /* places in the walk; `died` is the number of places if it lives on */
     uint32_t stack;      /* of its allocation; TIDE_NONE */

@@ -155,8 +155,8 @@ typedef struct tide_run_of_program {
      * virtual card also has it. */
     double step_ms, step_low_ms, step_high_ms;
     double gpu_ms, gpu_low_ms, gpu_high_ms; /* of that step: while the card is busy */
-    int64_t n_launches, n_guessed;         /* in the forecast step */
-    char step_bound[TIDE_RUN_BOUND_BYTES]; /* "the GPU", "the host" or either; "": no forecast */
+    int64_t n_launches, n_guessed;          /* in the forecast step */
+    char step_bound[TIDE_RUN_BOUND_BYTES];  /* "the GPU", "the host" or either; "": no forecast */
     char host[TIDE_RUN_HOST_BYTES]; /* a sentence on the basis of the host's time; "": no time was
                                        forecast */
 } tide_run_of_program;
