@@ -1,5 +1,6 @@
 /* tidemark plan: what would make a user's command fit its card, and fastest, by runs of it with
  * changes. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,6 +33,14 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION(TEXTS, "try", "CHANGES", AT(named),
                 "run only these changes, together if separated by commas, and search nothing; may "
                 "be given several times (docs/guide/plan.md lists them)"),
+    TIDE_OPTION(TEXT, "vary", "NAME=LOW..HIGH", AT(varied),
+                "the batch is {NAME} in the arguments: HIGH unchanged, and smaller ones are tried "
+                "with --accumulate"),
+    TIDE_OPTION(TEXT, "accumulate", "NAME", AT(accumulate),
+                "the number of batches for a step is {NAME} in the arguments: 1 unchanged"),
+    TIDE_OPTION(TEXT, "patch", "FILE", AT(patch),
+                "also try this patch (diff -u, applied with patch -p1 in the current folder); your "
+                "files stay as they are"),
     TIDE_OPTION(COUNT, "runs", "N", AT(n_runs), "most runs of the command; default 16"),
     TIDE_OPTION(COUNT, "jobs", "N", AT(n_jobs), "runs at a time, 1 to 8; default 2"),
     TIDE_OPTION(COUNT, "steps", "N", AT(n_steps), "number of steps of each run; default 2"),
@@ -97,8 +106,36 @@ static tide_status check(const tide_plan_command *command, tide_error *error) {
     return check_allowed(command->allow, error);
 }
 
+/* The batch and the accumulation by the program's own options. */
+static tide_status read_batch(const tide_plan_command *command, tide_program_grid *grid,
+                              tide_plan_own *ret_own, tide_error *error) {
+    char set[TIDE_PROGRAM_NAME_BYTES + 4];
+    if ((command->varied == NULL) != (command->accumulate == NULL)) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--vary and --accumulate belong together: --vary batch=1..64 --accumulate "
+                         "accum, with {batch} and {accum} in the arguments");
+    }
+    if (command->varied == NULL) {
+        return TIDE_OK;
+    }
+    TIDE_TRY(tide_program_add_range(grid, command->varied, &ret_own->least_batch, &ret_own->batch,
+                                    error));
+    (void)snprintf(set, sizeof(set), "%.*s=1", TIDE_PROGRAM_NAME_BYTES, command->accumulate);
+    TIDE_TRY(tide_program_add_set(grid, set, error));
+    grid->sets[0].values.n = 1; /* the runs have values of their own */
+    (void)snprintf(grid->sets[0].values.texts[0], TIDE_OPTION_ITEM_BYTES, "%" PRIu64,
+                   ret_own->batch);
+    (void)snprintf(ret_own->batch_name, sizeof(ret_own->batch_name), "%s", grid->sets[0].name);
+    (void)snprintf(ret_own->accumulate_name, sizeof(ret_own->accumulate_name), "%s",
+                   grid->sets[1].name);
+    return ret_own->batch >= 1
+               ? TIDE_OK
+               : tide_fail(error, TIDE_INVALID, "--vary %s: a batch is at least 1",
+                           command->varied);
+}
+
 static tide_status read_grid(const tide_plan_command *command, char *const *arguments,
-                             tide_program_grid *grid, tide_error *error) {
+                             tide_program_grid *grid, tide_plan_own *ret_own, tide_error *error) {
     TIDE_TRY(check(command, error));
     TIDE_TRY(tide_program_add_cards(grid, command->device, error));
     if (grid->n_cards > 1) {
@@ -108,7 +145,22 @@ static tide_status read_grid(const tide_plan_command *command, char *const *argu
     tide_program_options program = command->program;
     program.wants_time = true;
     TIDE_TRY(tide_program_take_options(grid, "plan", &program, true, command->n_steps, error));
+    TIDE_TRY(read_batch(command, grid, ret_own, error));
     return tide_program_take_command(grid, arguments, "vary", error);
+}
+
+/* The path must hold in the run's shell, whose folder is the same. */
+static tide_status read_patch(const tide_plan_command *command, char *const *arguments,
+                              tide_plan_own *ret_own, tide_error *error) {
+    if (command->patch == NULL) {
+        return TIDE_OK;
+    }
+    if (strcmp(command->program.writes, "allow") == 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--patch with --writes allow would patch your files: leave one of them "
+                         "out");
+    }
+    return tide_plan_own_take_patch(ret_own, command->patch, arguments, error);
 }
 
 /* ---- the plan ---- */
@@ -156,8 +208,8 @@ static bool anything_fits(const tide_plan *plan) {
 }
 
 static tide_status make(const tide_plan_command *command, char *const *arguments,
-                        const tide_program_grid *grid, const tide_plan_folder *folder,
-                        int *ret_exit, tide_error *error) {
+                        const tide_program_grid *grid, const tide_plan_own *own,
+                        const tide_plan_folder *folder, int *ret_exit, tide_error *error) {
     tide_run_config config;
     tide_progress progress;
     tide_plan plan;
@@ -166,7 +218,9 @@ static tide_status make(const tide_plan_command *command, char *const *arguments
     tide_progress_begin(&progress, "plan");
     const tide_plan_options options = {
         .config = &config,
-        .allowed = {.words = command->allow,
+        .own = own,
+        .allowed = {.own = own,
+                    .words = command->allow,
                     .names = command->named.texts,
                     .n_names = command->named.n},
         .room_bytes = command->room_bytes != TIDE_RUN_UNLIMITED ? (int64_t)command->room_bytes : -1,
@@ -195,17 +249,22 @@ static tide_status make(const tide_plan_command *command, char *const *arguments
 static int run(const tide_plan_command *command, char *const *arguments) {
     tide_program_grid grid = {.n_cards = 0};
     tide_plan_folder folder = {.path = ""};
+    tide_plan_own own = {.patch_path = NULL};
     tide_error error = {""};
     int exit_status = TIDE_EXIT_SUCCESS;
     tide_interrupt_begin("tidemark plan: stopping; Ctrl-C again ends at once\n");
-    tide_status status = read_grid(command, arguments, &grid, &error);
+    tide_status status = read_grid(command, arguments, &grid, &own, &error);
+    if (status == TIDE_OK) {
+        status = read_patch(command, arguments, &own, &error);
+    }
     if (status == TIDE_OK) {
         status = tide_plan_folder_init(&folder, command->output, &error);
     }
     if (status == TIDE_OK) {
-        status = make(command, arguments, &grid, &folder, &exit_status, &error);
+        status = make(command, arguments, &grid, &own, &folder, &exit_status, &error);
     }
     tide_plan_folder_fini(&folder);
+    tide_plan_own_fini(&own);
     tide_program_grid_fini(&grid);
     if (tide_interrupt_signal() != 0) {
         return TIDE_EXIT_SIGNAL + tide_interrupt_signal();

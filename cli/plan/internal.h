@@ -15,6 +15,9 @@ typedef struct tide_plan_command {
     uint64_t room_bytes;     /* TIDE_RUN_UNLIMITED: all of the card */
     const char *allow;       /* words, separated by commas; NULL: none */
     tide_option_texts named; /* of --try */
+    const char *varied;      /* "batch=1..64"; NULL: not given, as the next two */
+    const char *accumulate;  /* "accum" */
+    const char *patch;       /* path */
     uint64_t n_runs, n_jobs, n_steps;
     const char *output; /* a folder; NULL: none */
     tide_program_options program;

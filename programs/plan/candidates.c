@@ -14,7 +14,7 @@
 /* A second class of blocks holds at least this part of the first. */
 #define LEAST_OF_FIRST 0.5
 
-enum { RANK_TEXT = 24, ALL_CLASSES = 64 };
+enum { RANK_TEXT = 24, ALL_CLASSES = 64, MOST_PARTS = 8 };
 
 bool tide_plan_may_matter(int64_t lowest_bytes, int64_t peak_bytes) {
     return (double)(peak_bytes - lowest_bytes) >= TIDE_PLAN_LEAST_SHARE * (double)peak_bytes;
@@ -218,15 +218,38 @@ static bool is_chosen(const char *name, const block_class *classes, size_t n,
     return false;
 }
 
-static void add_impossible(tide_plan_candidates *all, const tide_snapshot *snapshot, size_t i) {
+/* Smaller batches by the program's own options take the place of those of a DataLoader. */
+static bool is_replaced(const char *name, const tide_plan_own *own) {
+    return own->batch_name[0] != '\0' && strncmp(name, "micro_batch", strlen("micro_batch")) == 0;
+}
+
+static void add_impossible(tide_plan_candidates *all, const tide_snapshot *snapshot, size_t i,
+                           const tide_plan_own *own) {
     const char *argument = "";
     const char *name = tide_plan_fact_name(snapshot, i, "cannot");
+    name = name != NULL && is_replaced(name, own) ? NULL : name;
     const tide_plan_change *change = name != NULL ? tide_plan_change_of(name, &argument) : NULL;
     tide_plan_candidate *row = change != NULL ? add(all, change, argument) : NULL;
     if (row != NULL) {
         row->state = TIDE_PLAN_IMPOSSIBLE;
         (void)snprintf(row->reason, sizeof(row->reason), "%s", snapshot->plan[i].text);
     }
+}
+
+/* The user's patch, and 1/2, 1/4 and 1/8 of the batch. */
+static tide_status add_own(tide_plan_candidates *all, const tide_plan_timeline *timeline,
+                           const tide_plan_allowed *allowed) {
+    char name[TIDE_PLAN_NAME_BYTES];
+    if (allowed->own->patched_command != NULL) {
+        TIDE_TRY(add_possible(all, timeline, allowed, TIDE_PLAN_PATCH, ""));
+    }
+    for (unsigned part = 2; part <= MOST_PARTS; part *= 2) {
+        if (tide_plan_own_has_part(allowed->own, part)) {
+            (void)snprintf(name, sizeof(name), TIDE_PLAN_BATCH ":%u", part);
+            TIDE_TRY(add_possible(all, timeline, allowed, name, ""));
+        }
+    }
+    return TIDE_OK;
 }
 
 /* Each name of --try must be one of the table. */
@@ -263,14 +286,14 @@ tide_status tide_plan_candidates_init(tide_plan_candidates *candidates,
     size_t n_classes = choose_classes(timeline, classes);
     for (size_t i = 0; i < snapshot->n_plan; i++) {
         const char *name = tide_plan_fact_name(snapshot, i, "can");
-        if (name != NULL && is_chosen(name, classes, n_classes, allowed)) {
+        if (name != NULL && !is_replaced(name, allowed->own) && is_chosen(name, classes, n_classes, allowed)) {
             TIDE_TRY(add_possible(candidates, timeline, allowed, name, snapshot->plan[i].text));
         }
     }
     for (size_t i = 0; i < snapshot->n_plan; i++) {
-        add_impossible(candidates, snapshot, i);
+        add_impossible(candidates, snapshot, i, allowed->own);
     }
-    return TIDE_OK;
+    return add_own(candidates, timeline, allowed);
 }
 
 void tide_plan_candidates_fini(tide_plan_candidates *candidates) {

@@ -10,6 +10,7 @@
 
 #include "common/status.h"
 #include "programs/plan/changes.h"
+#include "programs/plan/own.h"
 #include "programs/plan/timeline.h"
 
 #ifdef __cplusplus
@@ -60,6 +61,7 @@ typedef struct tide_plan_candidates {
 
 /* What the user restricts. */
 typedef struct tide_plan_allowed {
+    const tide_plan_own *own; /* changes of the command itself */
     const char *words;        /* of --allow, separated by commas; NULL: none */
     const char *const *names; /* of --try: only these; none: all */
     size_t n_names;

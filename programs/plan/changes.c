@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "programs/plan/own.h"
+
 static const tide_plan_change CHANGES[] = {
     {"checkpoint", "checkpoint each %s", "the forward pass of each block runs twice", NULL,
      TIDE_PLAN_GROUP_ACTIVATIONS, TIDE_PLAN_SAME, 2, false, tide_plan_leave_recomputed},
@@ -20,7 +22,7 @@ static const tide_plan_change CHANGES[] = {
     {"fused", "optimizer with fused=True", "", NULL, TIDE_PLAN_GROUP_OPTIMIZER, TIDE_PLAN_ROUNDING,
      0, true, tide_plan_leave_optimizer_temporaries},
     {"no_foreach", "optimizer with foreach=False", "a launch for each parameter", NULL,
-     TIDE_PLAN_GROUP_OPTIMIZER, TIDE_PLAN_SAME, 0, false, tide_plan_leave_optimizer_temporaries},
+     TIDE_PLAN_GROUP_OPTIMIZER, TIDE_PLAN_ROUNDING, 0, false, tide_plan_leave_optimizer_temporaries},
     {"optimizer_in_backward", "the optimizer steps in the backward pass",
      "no gradient may be clipped, scaled or accumulated", NULL, TIDE_PLAN_GROUP_NONE,
      TIDE_PLAN_SAME, 0, false, tide_plan_leave_gradients},
@@ -41,11 +43,15 @@ static const tide_plan_change CHANGES[] = {
      "the logits are computed twice and never exist as a whole", NULL, TIDE_PLAN_GROUP_LOSS,
      TIDE_PLAN_ROUNDING, 0, false, tide_plan_leave_head_and_loss},
     {"micro_batch", "1/%s of the batch at a time, with accumulation", "more launches", NULL,
-     TIDE_PLAN_GROUP_NONE, TIDE_PLAN_ROUNDING, 0, false, tide_plan_leave_part_of_batch},
+     TIDE_PLAN_GROUP_BATCH, TIDE_PLAN_ROUNDING, 0, false, tide_plan_leave_part_of_batch},
+    {TIDE_PLAN_BATCH, "1/%s of the batch at a time, by the program's own options", "more launches",
+     NULL, TIDE_PLAN_GROUP_BATCH, TIDE_PLAN_ROUNDING, 0, false, tide_plan_leave_part_of_batch},
+    {TIDE_PLAN_PATCH, "your patch", "", NULL, TIDE_PLAN_GROUP_NONE,
+     TIDE_PLAN_YOURS, 0, true, tide_plan_leave_nothing},
     {"bucket_view", "DDP with gradient_as_bucket_view=True", "", NULL, TIDE_PLAN_GROUP_NONE,
      TIDE_PLAN_SAME, 0, false, tide_plan_leave_gradients},
     {"fully_shard", "fully_shard of each %s and of the root",
-     "parameters are gathered for each block", NULL, TIDE_PLAN_GROUP_NONE, TIDE_PLAN_SAME, 1, false,
+     "parameters are gathered for each block", NULL, TIDE_PLAN_GROUP_NONE, TIDE_PLAN_ROUNDING, 1, false,
      tide_plan_leave_part_of_state},
     {"no_grad_eval", "no_grad while the model evaluates", "", NULL, TIDE_PLAN_GROUP_NONE,
      TIDE_PLAN_SAME, 0, true, tide_plan_leave_evaluation},
@@ -55,7 +61,7 @@ static const tide_plan_change CHANGES[] = {
 
 const char *tide_plan_risk_name(tide_plan_risk risk) {
     static const char *const NAMES[TIDE_PLAN_N_RISKS] = {"same numbers", "same up to rounding",
-                                                         "changes the numbers"};
+                                                         "your patch", "changes the numbers"};
     return NAMES[risk];
 }
 

@@ -20,11 +20,12 @@ extern "C" {
 typedef enum tide_plan_risk {
     TIDE_PLAN_SAME = 0, /* nothing */
     TIDE_PLAN_ROUNDING, /* the order of sums changes, and with it the rounding */
+    TIDE_PLAN_YOURS,    /* what the user's own patch does, which is not looked at */
     TIDE_PLAN_NUMBERS,  /* the training itself: other precision, optimizer or statistics */
     TIDE_PLAN_N_RISKS
 } tide_plan_risk;
 
-/* "same numbers", "same up to rounding", "changes the numbers". */
+/* "same numbers", "same up to rounding", "your patch", "changes the numbers". */
 const char *tide_plan_risk_name(tide_plan_risk risk);
 
 /* Changes of one group exclude each other. */
@@ -33,7 +34,8 @@ typedef enum tide_plan_group {
     TIDE_PLAN_GROUP_ACTIVATIONS = 0, /* which activations are recomputed */
     TIDE_PLAN_GROUP_OPTIMIZER,       /* which optimizer, and how it loops */
     TIDE_PLAN_GROUP_LOSS,            /* how head and loss are computed */
-    TIDE_PLAN_GROUP_PRECISION        /* in which type it computes */
+    TIDE_PLAN_GROUP_PRECISION,       /* in which type it computes */
+    TIDE_PLAN_GROUP_BATCH            /* how much of the batch at a time */
 } tide_plan_group;
 
 typedef struct tide_plan_change {
@@ -77,6 +79,7 @@ TIDE_PLAN_LEAVE(head_and_loss);
 TIDE_PLAN_LEAVE(part_of_batch);
 TIDE_PLAN_LEAVE(part_of_state);
 TIDE_PLAN_LEAVE(evaluation);
+TIDE_PLAN_LEAVE(nothing);
 
 #ifdef __cplusplus
 }

@@ -198,6 +198,7 @@ static tide_status run_named(tide_plan *plan, tide_error *error) {
 tide_status tide_plan_init(tide_plan *plan, const tide_plan_options *options, tide_error *error) {
     *plan = (tide_plan){.options = options,
                         .runs = {.config = options->config,
+                                 .own = options->own,
                                  .hooks = options->hooks,
                                  .folder = options->folder,
                                  .room_bytes = options->room_bytes,

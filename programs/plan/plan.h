@@ -27,6 +27,7 @@ extern "C" {
 
 typedef struct tide_plan_options {
     const tide_run_config *config; /* borrowed, as all below: the unchanged program on its card */
+    const tide_plan_own *own;      /* changes of the command itself */
     tide_plan_allowed allowed;
     int64_t room_bytes; /* memory of the card that the program may use; -1: all */
     const char *folder; /* exists; the snapshots are written there */

@@ -114,11 +114,12 @@ static tide_status begin(jobs *all, job *place) {
     tide_plan_runs *runs = all->runs;
     tide_run_config config = *runs->config;
     char path[TIDE_RUN_PATH_BYTES];
+    char others[TIDE_PLAN_LIST_BYTES];
     char changes[TIDE_PLAN_LIST_BYTES + sizeof(OBSERVE) + 1];
     tide_plan_run *row = &runs->rows[all->next];
     (void)snprintf(path, sizeof(path), "%s/%03zu.json.gz", runs->folder, all->next);
-    (void)snprintf(changes, sizeof(changes), OBSERVE "%s%s", row->changes[0] != '\0' ? "," : "",
-                   row->changes);
+    tide_plan_own_apply(runs->own, row->changes, &config, others);
+    (void)snprintf(changes, sizeof(changes), OBSERVE "%s%s", others[0] != '\0' ? "," : "", others);
     config.workload.of.program.changes = changes;
     config.recording.is_on = true;
     config.recording.snapshot_path = path;
@@ -143,7 +144,7 @@ static void check_changes(tide_plan_run *row, const tide_snapshot *snapshot) {
     for (const char *at = row->changes; *at != '\0';) {
         size_t n = strcspn(at, ",");
         (void)snprintf(name, sizeof(name), "%.*s", (int)n, at);
-        if (tide_plan_fact(snapshot, "did", name) == NULL) {
+        if (!tide_plan_is_own(name, n) && tide_plan_fact(snapshot, "did", name) == NULL) {
             const char *why = tide_plan_fact(snapshot, "cannot", name);
             row->is_complete = false;
             (void)snprintf(row->reason, sizeof(row->reason), "%s",

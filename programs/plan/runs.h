@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "common/status.h"
+#include "programs/plan/own.h"
 #include "programs/runs/run.h"
 
 #ifdef __cplusplus
@@ -64,6 +65,7 @@ typedef struct tide_plan_hooks {
 
 typedef struct tide_plan_runs {
     const tide_run_config *config; /* borrowed: the unchanged program on its card */
+    const tide_plan_own *own;      /* borrowed: changes of the command itself */
     tide_plan_hooks hooks;
     const char *folder;  /* borrowed: exists; snapshots are written there */
     int64_t room_bytes;  /* a limit below the card's; -1: none */

@@ -209,6 +209,17 @@ LEAVE_PARTS(half_of_all, {TIDE_PARAMETER, NULL, 0.5F}, {TIDE_GRADIENT, NULL, 0.5
             {TIDE_WEIGHT_COPY, NULL, 0.0F})
 LEAVE_PARTS(evaluation, {TIDE_ACTIVATION, NULL, 0.0F}, {TIDE_TEMPORARY, NULL, 0.0F})
 
+/* Of a patch anything may be expected. */
+tide_status tide_plan_leave_nothing(const tide_plan_timeline *timeline, const char *argument,
+                                    const char *detail, tide_plan_shares *shares) {
+    (void)argument;
+    (void)detail;
+    for (size_t i = 0; i < timeline->n_blocks; i++) {
+        leave(shares, i, 0.0F);
+    }
+    return TIDE_OK;
+}
+
 /* ---- parts of a whole ---- */
 
 static tide_status leave_one_in(const tide_plan_timeline *timeline, const char *argument,

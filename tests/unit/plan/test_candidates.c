@@ -30,11 +30,14 @@ typedef struct made {
     tide_plan_candidates candidates;
 } made;
 
-static made make(const tide_plan_allowed *allowed, tide_status expected) {
+static made make(const tide_plan_allowed *restricted, tide_status expected) {
+    static const tide_plan_own NONE = {.patch_path = NULL};
+    tide_plan_allowed allowed = *restricted;
+    allowed.own = allowed.own != NULL ? allowed.own : &NONE;
     made of = {.snapshot = made_training(FACTS, N_FACTS)};
     tide_error error = {""};
     assert_int_equal(tide_plan_timeline_init(&of.timeline, of.snapshot, &error), TIDE_OK);
-    assert_int_equal(tide_plan_candidates_init(&of.candidates, &of.timeline, allowed, &error),
+    assert_int_equal(tide_plan_candidates_init(&of.candidates, &of.timeline, &allowed, &error),
                      expected);
     return of;
 }
@@ -123,6 +126,38 @@ static void test_sharding_needs_ranks(void **state) {
     destroy(&of);
 }
 
+static void test_own_options_replace_those_of_a_loader(void **state) {
+    (void)state;
+    const tide_plan_own own = {
+        .batch_name = "batch", .accumulate_name = "accum", .least_batch = 2, .batch = 12};
+    const tide_plan_allowed allowed = {.own = &own};
+    made of = make(&allowed, TIDE_OK);
+    assert_null(find(&of, "micro_batch"));
+    assert_non_null(find(&of, "smaller_batch:2"));
+    assert_non_null(find(&of, "smaller_batch:4"));
+    assert_null(find(&of, "smaller_batch:8")); /* 12 / 8 is no whole number */
+    destroy(&of);
+}
+
+static void test_own_changes_are_made_in_the_command(void **state) {
+    (void)state;
+    char others[64];
+    tide_run_config config;
+    tide_plan_own own = {.batch_name = "batch",
+                         .accumulate_name = "accum",
+                         .least_batch = 1,
+                         .batch = 8,
+                         .patched_command = (char[]){"[\"sh\"]"}};
+    tide_run_config_init(&config);
+    tide_plan_own_apply(&own, "fused,smaller_batch:2,bf16", &config, others);
+    assert_string_equal(others, "fused,bf16");
+    assert_string_equal(config.workload.of.program.values, "batch=4,accum=2");
+    tide_plan_own_apply(&own, "patch", &config, others);
+    assert_string_equal(others, "");
+    assert_string_equal(config.workload.of.program.values, "batch=8,accum=1");
+    assert_string_equal(config.workload.of.program.command, "[\"sh\"]");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_states_follow_from_bounds_and_permission),
@@ -130,6 +165,8 @@ int main(void) {
         cmocka_unit_test(test_bound_of_another_run_may_matter),
         cmocka_unit_test(test_names_restrict_and_are_checked),
         cmocka_unit_test(test_sharding_needs_ranks),
+        cmocka_unit_test(test_own_options_replace_those_of_a_loader),
+        cmocka_unit_test(test_own_changes_are_made_in_the_command),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
