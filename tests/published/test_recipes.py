@@ -57,6 +57,8 @@ CASES = [
      ("virtual:rtxa6000", "--clock", "virtual", "--stacks", "none"), "2.8"),
     (LIGER, "rms_norm liger", 'H=1024 {"M": 2048} 2024-09-03', "a100-80", "speed full", "liger-triton",
      ("virtual:a100-80", "--clock", "virtual", "--stacks", "none"), "2.14"),
+    (LIGER, "softmax liger", 'N=256 {"M": 2048} 2025-04-30', "rtx3090-24", "speed full", "liger-renamed",
+     ("virtual:rtx3090-24", "--clock", "virtual", "--stacks", "none"), "2.14"),
     (LIGER, "rms_norm liger", 'H=1024 {"M": 2048} 2024-09-03', "a100-80", "memory full", "liger-kernel",
      ("virtual:a100-80", "--clock", "virtual", "--stacks", "none"), "2.14"),
 ]

@@ -1,0 +1,10 @@
+"""liger.py for kernels whose modules the newest package no longer exports: renamed_liger.py ROWS"""
+import liger_kernel.transformers as package
+from liger_kernel.transformers.group_norm import LigerGroupNorm
+from liger_kernel.transformers.softmax import LigerSoftmax
+
+import liger
+
+package.LigerGroupNorm, package.LigerKernelSoftmax = LigerGroupNorm, LigerSoftmax
+if __name__ == "__main__":
+    liger.main()
