@@ -99,9 +99,12 @@ beside models "lines and names of what fills the peak of five models" \
     python3 -B "$here/names/check_models.py" "${both[@]}"
 beside plain "the staff model beside closed forms and the forecast" \
     "$here/plain.sh" "$tidemark" "$python" "$library" "$shared" $full
-# Some hundred seconds of processor time, for constants that change seldom.
+# Some hundred seconds of processor time each, for constants that change seldom.
 [ -z "$full" ] || beside times "forecasts of steps, beside published times" \
     bash "$here/time/check_times.sh" "$tidemark" "$python" "$root/build/dev/tests/step_time/fit_step_time" "$shared"
+[ -z "$full" ] || beside kernel_times "the table of comparisons, beside published times of kernels" \
+    bash "$here/time/check_kernel_times.sh" "$tidemark" "$(dirname "$(dirname "$(dirname "$python")")")" \
+    "$root/build/dev/tests/step_time/fit_kernels" "$shared"
 beside command "tidemark run" \
     python3 -B "$tests/virtual_cuda/command.py" "$tidemark" "$python"
 beside sweep "tidemark fit and sweep with programs" \
