@@ -9,7 +9,7 @@ LAYERS = {"rms_norm", "fused_add_rms_norm", "layer_norm", "group_norm", "megatro
 REASONS = {"fused_neighborhood_attention": "other rows came before, and a reused block may be up to 1 MiB larger than asked",
            "multi_token_attention": "cuDNN's work areas", "sparse_multi_token_attention": "cuDNN's work areas"}
 UNWRITTEN = {"megatron_rms_norm", "megatron_swiglu", "fused_moe", "fused_linear_jsd"}  # of Liger's, these have no program here
-RENAMED = {"group_norm", "softmax"}  # these are no names of the newest package
+RENAMED = {"group_norm", "softmax", "fused_neighborhood_attention"}  # these are no names of the newest package
 REWRITTEN = ("embedding", "cross_entropy", "softmax")  # gathers and softmax of later PyTorch read and write less
 HOST_MS = 0.15  # shorter ones are as long as the host takes for their launches
 PLAIN = ("huggingface", "torch", "deepspeed_tiled")
