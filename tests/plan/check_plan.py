@@ -64,7 +64,7 @@ def small_room(own, folder, report):
     check(figures.get("fits") == ("changed" if status == 0 else "no"), f"status {status}, and fits is {figures.get('fits')}")
     check(figures.get("room_bytes", room) < room, "the room has no context")
     rows = runs_of(made)
-    check(("unchanged", "card") in rows and rows["unchanged", "card"]["outcome"] == "oom", "the unchanged program did not run out of memory under the limit")
+    check(("unchanged", "card") in rows and rows["unchanged", "card"]["outcome"] == "out of memory", "the unchanged program did not run out of memory under the limit")
     if status == 0:
         best = rows.get((figures["best"], "card"))
         check(best is not None and best["outcome"] == "completed", f"the best, {figures['best']}, did not run under the limit")
