@@ -52,8 +52,10 @@ static const tide_option OPTIONS[] = {
     {.kind = TIDE_OPTION_TEXT,
      .name = "output",
      .letter = "o",
-     .value = "FOLDER",
-     .help = "keep the snapshot of each run in this folder, for compare and view",
+     .value = "FOLDER|FILE.diff",
+     .help =
+         "keep the snapshot of each run in this folder, for compare and view; or write the best "
+         "as a patch, and run the patched program",
      .offset = AT(output)},
     TIDE_REPORT_ROWS(AT(report)),
 };
@@ -128,10 +130,9 @@ static tide_status read_batch(const tide_plan_command *command, tide_program_gri
     (void)snprintf(ret_own->batch_name, sizeof(ret_own->batch_name), "%s", grid->sets[0].name);
     (void)snprintf(ret_own->accumulate_name, sizeof(ret_own->accumulate_name), "%s",
                    grid->sets[1].name);
-    return ret_own->batch >= 1
-               ? TIDE_OK
-               : tide_fail(error, TIDE_INVALID, "--vary %s: a batch is at least 1",
-                           command->varied);
+    return ret_own->batch >= 1 ? TIDE_OK
+                               : tide_fail(error, TIDE_INVALID, "--vary %s: a batch is at least 1",
+                                           command->varied);
 }
 
 static tide_status read_grid(const tide_plan_command *command, char *const *arguments,
@@ -207,8 +208,14 @@ static bool anything_fits(const tide_plan *plan) {
     return plan->fits_unchanged || plan->safe.has_best || plan->all.has_best;
 }
 
+/* Whether -o names a patch instead of a folder. */
+static bool wants_diff(const tide_plan_command *command) {
+    size_t n = command->output != NULL ? strlen(command->output) : 0;
+    return n > strlen(".diff") && strcmp(command->output + n - strlen(".diff"), ".diff") == 0;
+}
+
 static tide_status make(const tide_plan_command *command, char *const *arguments,
-                        const tide_program_grid *grid, const tide_plan_own *own,
+                        const tide_program_grid *grid, tide_plan_own *own,
                         const tide_plan_folder *folder, int *ret_exit, tide_error *error) {
     tide_run_config config;
     tide_progress progress;
@@ -219,6 +226,7 @@ static tide_status make(const tide_plan_command *command, char *const *arguments
     const tide_plan_options options = {
         .config = &config,
         .own = own,
+        .diff_path = wants_diff(command) ? command->output : NULL,
         .allowed = {.own = own,
                     .words = command->allow,
                     .names = command->named.texts,
@@ -258,7 +266,8 @@ static int run(const tide_plan_command *command, char *const *arguments) {
         status = read_patch(command, arguments, &own, &error);
     }
     if (status == TIDE_OK) {
-        status = tide_plan_folder_init(&folder, command->output, &error);
+        status =
+            tide_plan_folder_init(&folder, wants_diff(command) ? NULL : command->output, &error);
     }
     if (status == TIDE_OK) {
         status = make(command, arguments, &grid, &own, &folder, &exit_status, &error);

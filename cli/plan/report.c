@@ -162,6 +162,35 @@ static void say_unneeded(const tide_plan *plan, const tide_plan_answer *answer,
     }
 }
 
+/* The patch of the best, which was run, too. */
+static void say_diff(const tide_plan *plan, const tide_plan_answer *answer, tide_report *report) {
+    const char *path = plan->options->diff_path;
+    if (answer->no_diff[0] != '\0') {
+        tide_report_say(report, "patch", "    no patch in %s: %s", path, answer->no_diff);
+    }
+    if (answer->diff_row == SIZE_MAX) {
+        return;
+    }
+    const tide_plan_run *patched = &plan->runs.rows[answer->diff_row];
+    const tide_plan_run *best = &plan->runs.rows[answer->row];
+    int64_t more = patched->memory.allocated_peak_bytes - best->memory.allocated_peak_bytes;
+    if (!patched->is_complete) {
+        tide_report_say(report, "patch", "    %s is not the change: the patched program fails: %s",
+                        path, patched->reason);
+    } else if (more == 0 &&
+               patched->memory.reserved_peak_bytes == best->memory.reserved_peak_bytes) {
+        tide_report_say(report, "patch",
+                        "    %s is the change: the patched program has the same peaks, to the byte",
+                        path);
+    } else {
+        tide_report_say(report, "patch",
+                        "    %s is not quite the change: the patched program allocates %s and "
+                        "reserves %s",
+                        path, tide_report_bytes(report, patched->memory.allocated_peak_bytes),
+                        tide_report_bytes(report, patched->memory.reserved_peak_bytes));
+    }
+}
+
 /* ---- other ways ---- */
 
 static bool is_in_best(const tide_plan *plan, size_t candidate) {
@@ -236,6 +265,7 @@ void tide_plan_report_answer(const tide_plan_report_input *input, tide_report *r
     if (plan->safe.has_best && !(plan->fits_unchanged && plan->safe.set == 0)) {
         say_best(input, "best", lead, &plan->safe, report);
         say_unneeded(plan, &plan->safe, report);
+        say_diff(plan, &plan->safe, report);
     }
     say_other(plan, report);
     bool is_other = plan->all.has_best && (!plan->safe.has_best || plan->all.set != plan->safe.set);
@@ -243,6 +273,7 @@ void tide_plan_report_answer(const tide_plan_report_input *input, tide_report *r
         say_best(input, "allowed", tide_report_text(report, "with --allow %s", input->allow),
                  &plan->all, report);
         say_unneeded(plan, &plan->all, report);
+        say_diff(plan, &plan->all, report);
     }
     if (!plan->safe.has_best && !plan->all.has_best && !plan->fits_unchanged) {
         say_smallest(plan, report);

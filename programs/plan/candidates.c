@@ -286,7 +286,8 @@ tide_status tide_plan_candidates_init(tide_plan_candidates *candidates,
     size_t n_classes = choose_classes(timeline, classes);
     for (size_t i = 0; i < snapshot->n_plan; i++) {
         const char *name = tide_plan_fact_name(snapshot, i, "can");
-        if (name != NULL && !is_replaced(name, allowed->own) && is_chosen(name, classes, n_classes, allowed)) {
+        if (name != NULL && !is_replaced(name, allowed->own) &&
+            is_chosen(name, classes, n_classes, allowed)) {
             TIDE_TRY(add_possible(candidates, timeline, allowed, name, snapshot->plan[i].text));
         }
     }

@@ -139,6 +139,7 @@ static tide_status search(tide_plan *plan, bool keeps_numbers, tide_plan_answer 
     *ret = (tide_plan_answer){.has_best = found.has_best,
                               .set = found.best,
                               .verified_row = SIZE_MAX,
+                              .diff_row = SIZE_MAX,
                               .is_whole = found.is_whole,
                               .n_tried = ret->n_tried + found.n_tried};
     if (found.has_best) {

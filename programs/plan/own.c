@@ -17,15 +17,11 @@
 
 enum { N_WORDS = 4 }; /* before the command: sh, -c, the text, the patch */
 
-tide_status tide_plan_own_take_patch(tide_plan_own *own, const char *path, char *const *arguments,
-                                     tide_error *error) {
+static tide_status patched(const char *path, char *const *arguments, char **ret_command) {
     const tide_hostmem *mem = tide_hostmem_default();
     size_t n = 0;
     while (arguments[n] != NULL) {
         n++;
-    }
-    if (access(path, R_OK) != 0) {
-        return tide_fail(error, TIDE_INVALID, "--patch %s: %s", path, strerror(errno));
     }
     char **words = tide_hostmem_array(mem, n + N_WORDS + 1, sizeof(*words));
     if (words == NULL) {
@@ -35,15 +31,34 @@ tide_status tide_plan_own_take_patch(tide_plan_own *own, const char *path, char 
                                    (char *)(uintptr_t)path};
     memcpy(words, before, sizeof(before));
     memcpy(words + N_WORDS, arguments, (n + 1) * sizeof(*words));
-    own->patch_path = path;
-    own->patched_command = tide_run_program_command(words);
+    *ret_command = tide_run_program_command(words);
     mem->release(mem->ctx, words);
-    return own->patched_command != NULL ? TIDE_OK : TIDE_NO_MEMORY;
+    return *ret_command != NULL ? TIDE_OK : TIDE_NO_MEMORY;
+}
+
+tide_status tide_plan_own_take_patch(tide_plan_own *own, const char *path, char *const *arguments,
+                                     tide_error *error) {
+    if (access(path, R_OK) != 0) {
+        return tide_fail(error, TIDE_INVALID, "--patch %s: %s", path, strerror(errno));
+    }
+    own->patch_path = path;
+    return patched(path, arguments, &own->patched_command);
+}
+
+tide_status tide_plan_own_take_diff(tide_plan_own *own, const char *path, const char *command,
+                                    tide_error *error) {
+    const tide_run_program program = {.command = command};
+    char **arguments = NULL;
+    TIDE_TRY(tide_run_program_arguments(&program, &arguments, error));
+    tide_status status = patched(path, arguments, &own->diff_command);
+    tide_run_program_release(arguments);
+    return status;
 }
 
 void tide_plan_own_fini(tide_plan_own *own) {
     cJSON_free(own->patched_command);
-    own->patched_command = NULL;
+    cJSON_free(own->diff_command);
+    own->patched_command = own->diff_command = NULL;
 }
 
 bool tide_plan_own_has_part(const tide_plan_own *own, uint64_t part) {
@@ -54,8 +69,8 @@ bool tide_plan_own_has_part(const tide_plan_own *own, uint64_t part) {
 void tide_plan_own_values(const tide_plan_own *own, uint64_t part,
                           char ret_values[TIDE_RUN_VALUES_BYTES]) {
     TIDE_ASSERT(part > 0 && own->batch % part == 0);
-    (void)snprintf(ret_values, TIDE_RUN_VALUES_BYTES, "%s=%" PRIu64 ",%s=%" PRIu64,
-                   own->batch_name, own->batch / part, own->accumulate_name, part);
+    (void)snprintf(ret_values, TIDE_RUN_VALUES_BYTES, "%s=%" PRIu64 ",%s=%" PRIu64, own->batch_name,
+                   own->batch / part, own->accumulate_name, part);
 }
 
 static bool is_word(const char *name, size_t n_name, const char *word) {
@@ -64,7 +79,8 @@ static bool is_word(const char *name, size_t n_name, const char *word) {
 }
 
 bool tide_plan_is_own(const char *name, size_t n_name) {
-    return is_word(name, n_name, TIDE_PLAN_PATCH) || is_word(name, n_name, TIDE_PLAN_BATCH);
+    return is_word(name, n_name, TIDE_PLAN_PATCH) || is_word(name, n_name, TIDE_PLAN_DIFF) ||
+           is_word(name, n_name, TIDE_PLAN_BATCH);
 }
 
 static void apply_one(const tide_plan_own *own, const char *name, size_t n_name,
@@ -73,6 +89,9 @@ static void apply_one(const tide_plan_own *own, const char *name, size_t n_name,
     if (is_word(name, n_name, TIDE_PLAN_PATCH)) {
         TIDE_ASSERT(own->patched_command != NULL);
         program->command = own->patched_command;
+    } else if (is_word(name, n_name, TIDE_PLAN_DIFF)) {
+        TIDE_ASSERT(own->diff_command != NULL);
+        program->command = own->diff_command;
     } else {
         uint64_t part = strtoull(name + strlen(TIDE_PLAN_BATCH ":"), NULL, 10);
         tide_plan_own_values(own, part, program->values);

@@ -20,23 +20,28 @@
 extern "C" {
 #endif
 
-#define TIDE_PLAN_PATCH "patch"          /* the name of the user's patch in a list of changes */
+#define TIDE_PLAN_PATCH "patch"         /* the name of the user's patch in a list of changes */
+#define TIDE_PLAN_DIFF "plan.diff"      /* of the patch that the plan made */
 #define TIDE_PLAN_BATCH "smaller_batch" /* of a smaller batch, "smaller_batch:2" */
 
 /* What the user gives for them. */
 typedef struct tide_plan_own {
-    const char *patch_path;    /* borrowed: absolute; NULL: none */
-    char *patched_command;     /* owned: the command with the patch, in the form of
-                                  tide_run_program.command */
-    char batch_name[64];       /* of {batch}; "": none */
-    char accumulate_name[64];  /* of {accum} */
+    const char *patch_path;      /* borrowed: absolute; NULL: none */
+    char *patched_command;       /* owned: the command with the patch, in the form of
+                                    tide_run_program.command */
+    char *diff_command;          /* owned: the same with the patch that the plan made */
+    char batch_name[64];         /* of {batch}; "": none */
+    char accumulate_name[64];    /* of {accum} */
     uint64_t least_batch, batch; /* the smallest that is tried, and that of the unchanged command */
 } tide_plan_own;
 
-/* Takes the patch. TIDE_INVALID if it cannot be read. The caller calls fini, also after a
+/* Takes the user's patch. TIDE_INVALID if it cannot be read. The caller calls fini, also after a
  * failure. */
 TIDE_NODISCARD tide_status tide_plan_own_take_patch(tide_plan_own *own, const char *path,
                                                     char *const *arguments, tide_error *error);
+/* Takes the patch that the plan made, for a command in the form of tide_run_program.command. */
+TIDE_NODISCARD tide_status tide_plan_own_take_diff(tide_plan_own *own, const char *path,
+                                                   const char *command, tide_error *error);
 void tide_plan_own_fini(tide_plan_own *own);
 
 /* "batch=16,accum=2" of 1/`part` of the batch. `part` divides it. */

@@ -205,8 +205,8 @@ tide_status tide_plan_init(tide_plan *plan, const tide_plan_options *options, ti
                                  .n_jobs = options->n_jobs,
                                  .n_most = options->n_most_runs},
                         .limited_row = SIZE_MAX,
-                        .safe = {.verified_row = SIZE_MAX},
-                        .all = {.verified_row = SIZE_MAX}};
+                        .safe = {.verified_row = SIZE_MAX, .diff_row = SIZE_MAX},
+                        .all = {.verified_row = SIZE_MAX, .diff_row = SIZE_MAX}};
     TIDE_TRY(tide_plan_runs_init(&plan->runs));
     TIDE_TRY(run_unchanged(plan, error));
     if (plan->runs.is_stopped) {
@@ -218,7 +218,10 @@ tide_status tide_plan_init(tide_plan *plan, const tide_plan_options *options, ti
         return run_named(plan, error);
     }
     TIDE_TRY(tide_plan_run_singles(plan, error));
-    return plan->runs.is_stopped ? TIDE_OK : tide_plan_combine(plan, error);
+    if (!plan->runs.is_stopped) {
+        TIDE_TRY(tide_plan_combine(plan, error));
+    }
+    return plan->runs.is_stopped ? TIDE_OK : tide_plan_write_diff(plan, error);
 }
 
 void tide_plan_fini(tide_plan *plan) {

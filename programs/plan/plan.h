@@ -27,7 +27,8 @@ extern "C" {
 
 typedef struct tide_plan_options {
     const tide_run_config *config; /* borrowed, as all below: the unchanged program on its card */
-    const tide_plan_own *own;      /* changes of the command itself */
+    tide_plan_own *own;            /* changes of the command itself */
+    const char *diff_path;         /* where a patch of the best is written; NULL: nowhere */
     tide_plan_allowed allowed;
     int64_t room_bytes; /* memory of the card that the program may use; -1: all */
     const char *folder; /* exists; the snapshots are written there */
@@ -45,6 +46,10 @@ typedef struct tide_plan_answer {
     size_t n_tried;      /* combinations */
     /* Changes of the set without which it does not fit, and those for which this is known. */
     tide_plan_set needed, known;
+    /* The patch of the best: the run of the patched program, SIZE_MAX if there is none, and then
+     * why; "" if none was wanted. */
+    size_t diff_row;
+    char no_diff[TIDE_PLAN_REASON_BYTES];
 } tide_plan_answer;
 
 typedef struct tide_plan {

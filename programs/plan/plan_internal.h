@@ -18,4 +18,7 @@ TIDE_NODISCARD tide_status tide_plan_run_singles(tide_plan *plan, tide_error *er
 /* combine.c: steps 4 to 6. */
 TIDE_NODISCARD tide_status tide_plan_combine(tide_plan *plan, tide_error *error);
 
+/* patched.c: writes the patch of the best, if one is wanted, and runs the patched program. */
+TIDE_NODISCARD tide_status tide_plan_write_diff(tide_plan *plan, tide_error *error);
+
 #endif

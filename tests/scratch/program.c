@@ -108,7 +108,8 @@ static void folders(void) {
 /* The same by syscall(), as GNU patch renames. */
 static void calls(void) {
     put("called", "w", "called");
-    need(syscall(SYS_renameat2, AT_FDCWD, "called", AT_FDCWD, "kept/file", 0) == 0, "SYS_renameat2");
+    need(syscall(SYS_renameat2, AT_FDCWD, "called", AT_FDCWD, "kept/file", 0) == 0,
+         "SYS_renameat2");
     need(has_text("kept/file", "called") && access("called", F_OK) != 0, "SYS_renameat2's file");
     need(syscall(SYS_rename, "kept/file", "kept/renamed") == 0, "SYS_rename");
     need(syscall(SYS_renameat, AT_FDCWD, "kept/renamed", AT_FDCWD, "kept/file") == 0,

@@ -44,8 +44,8 @@ static bool change_name(long number, const long *of, long *ret_result) {
         *ret_result = renameat((int)of[0], path_of(of[1]), (int)of[2], path_of(of[3]));
         return true;
     case SYS_renameat2:
-        *ret_result = renameat2((int)of[0], path_of(of[1]), (int)of[2], path_of(of[3]),
-                                (unsigned)of[4]);
+        *ret_result =
+            renameat2((int)of[0], path_of(of[1]), (int)of[2], path_of(of[3]), (unsigned)of[4]);
         return true;
     case SYS_unlink:
         *ret_result = unlink(path_of(of[0]));

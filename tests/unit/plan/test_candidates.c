@@ -69,7 +69,8 @@ static void test_states_follow_from_bounds_and_permission(void **state) {
     made of = make(&nothing, TIDE_OK);
     assert_int_equal(state_of(&of, "fused"), TIDE_PLAN_OPEN);
     assert_int_equal(state_of(&of, "optimizer_in_backward"), TIDE_PLAN_OPEN);
-    assert_int_equal(state_of(&of, "chunked_loss"), TIDE_PLAN_POINTLESS); /* freed before the peak */
+    assert_int_equal(state_of(&of, "chunked_loss"),
+                     TIDE_PLAN_POINTLESS); /* freed before the peak */
     assert_int_equal(state_of(&of, "adafactor"), TIDE_PLAN_NOT_ALLOWED);
     assert_int_equal(state_of(&of, "micro_batch"), TIDE_PLAN_IMPOSSIBLE);
     assert_string_equal(find(&of, "micro_batch")->reason, "train.py:18 makes its batches itself");
@@ -95,8 +96,8 @@ static void test_bound_of_another_run_may_matter(void **state) {
     const tide_plan_allowed nothing = {.words = NULL};
     made of = make(&nothing, TIDE_OK);
     int64_t bytes = 0;
-    assert_int_equal(
-        tide_plan_could_reach(find(&of, "chunked_loss"), &of.timeline, &bytes), TIDE_OK);
+    assert_int_equal(tide_plan_could_reach(find(&of, "chunked_loss"), &of.timeline, &bytes),
+                     TIDE_OK);
     assert_int_equal(bytes, TRAINING_PEAK_MIB * MIB);
     assert_false(tide_plan_may_matter(bytes, of.candidates.peak_bytes));
     assert_true(tide_plan_may_matter(99, 100));

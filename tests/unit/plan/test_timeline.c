@@ -56,7 +56,8 @@ static void test_walk_without_changes_gives_the_peak(void **state) {
 static void test_peak_moves_when_blocks_shrink(void **state) {
     (void)state;
     made of = make();
-    /* The peak is the optimizer's without its temporary, then the backward pass without the state. */
+    /* The peak is the optimizer's without its temporary, then the backward pass without the state.
+     */
     assert_int_equal(lowest(&of, "fused", "", 1.0), TRAINING_PEAK_MIB - 50);
     assert_int_equal(lowest(&of, "adafactor", "", 1.0), 100 + 28 + 30 + 40);
     assert_int_equal(lowest(&of, "optimizer_in_backward", "", 1.0), 100 + 200 + 50);

@@ -9,10 +9,20 @@
 
 #include "support/made_snapshot.h"
 
-enum { STEP = 0, FORWARD, BACKWARD, OPTIMIZER, FORWARD_0, FORWARD_1, BACKWARD_1, BACKWARD_0, N_SCOPES };
+enum {
+    STEP = 0,
+    FORWARD,
+    BACKWARD,
+    OPTIMIZER,
+    FORWARD_0,
+    FORWARD_1,
+    BACKWARD_1,
+    BACKWARD_0,
+    N_SCOPES
+};
 
-static const char *const STRINGS[] = {"step", "forward", "backward", "optimizer", "h.0", "h.1",
-                                      "cross_entropy", "train.py"};
+static const char *const STRINGS[] = {"step", "forward", "backward",      "optimizer",
+                                      "h.0",  "h.1",     "cross_entropy", "train.py"};
 
 static tide_scope_row scope(uint32_t parent, uint32_t name, tide_scope_kind kind) {
     return (tide_scope_row){.duration_ns = TIDE_SCOPE_OPEN,
@@ -52,29 +62,29 @@ tide_snapshot *made_training(const tide_snapshot_setting *facts, size_t n_facts)
     scopes[BACKWARD_1] = scope(BACKWARD, 5, TIDE_SCOPE_LAYER);
     scopes[BACKWARD_0] = scope(BACKWARD, 4, TIDE_SCOPE_LAYER);
     tide_event events[] = {
-        get(1, 100, TIDE_NONE, TIDE_PARAMETER),      get(2, 10, FORWARD_0, TIDE_ACTIVATION),
-        get(3, 4, FORWARD_0, TIDE_ACTIVATION),       get(4, 10, FORWARD_1, TIDE_ACTIVATION),
-        get(5, 4, FORWARD_1, TIDE_ACTIVATION),       get(6, 30, FORWARD, TIDE_ACTIVATION),
-        get(7, 40, BACKWARD_1, TIDE_GRADIENT),       drop(6, 30, BACKWARD, TIDE_ACTIVATION),
-        drop(5, 4, BACKWARD_1, TIDE_ACTIVATION),     drop(4, 10, BACKWARD_1, TIDE_ACTIVATION),
-        get(8, 40, BACKWARD_0, TIDE_GRADIENT),       drop(3, 4, BACKWARD_0, TIDE_ACTIVATION),
-        drop(2, 10, BACKWARD_0, TIDE_ACTIVATION),    get(9, 200, OPTIMIZER, TIDE_OPTIMIZER_STATE),
-        get(10, 50, OPTIMIZER, TIDE_TEMPORARY),      drop(10, 50, OPTIMIZER, TIDE_TEMPORARY),
-        drop(7, 40, OPTIMIZER, TIDE_GRADIENT),       drop(8, 40, OPTIMIZER, TIDE_GRADIENT),
+        get(1, 100, TIDE_NONE, TIDE_PARAMETER),   get(2, 10, FORWARD_0, TIDE_ACTIVATION),
+        get(3, 4, FORWARD_0, TIDE_ACTIVATION),    get(4, 10, FORWARD_1, TIDE_ACTIVATION),
+        get(5, 4, FORWARD_1, TIDE_ACTIVATION),    get(6, 30, FORWARD, TIDE_ACTIVATION),
+        get(7, 40, BACKWARD_1, TIDE_GRADIENT),    drop(6, 30, BACKWARD, TIDE_ACTIVATION),
+        drop(5, 4, BACKWARD_1, TIDE_ACTIVATION),  drop(4, 10, BACKWARD_1, TIDE_ACTIVATION),
+        get(8, 40, BACKWARD_0, TIDE_GRADIENT),    drop(3, 4, BACKWARD_0, TIDE_ACTIVATION),
+        drop(2, 10, BACKWARD_0, TIDE_ACTIVATION), get(9, 200, OPTIMIZER, TIDE_OPTIMIZER_STATE),
+        get(10, 50, OPTIMIZER, TIDE_TEMPORARY),   drop(10, 50, OPTIMIZER, TIDE_TEMPORARY),
+        drop(7, 40, OPTIMIZER, TIDE_GRADIENT),    drop(8, 40, OPTIMIZER, TIDE_GRADIENT),
     };
     events[5].stack = 0; /* the logits' cross-entropy */
-    tide_snapshot *made = made_snapshot(
-        NULL,
-        &(made_tables){.strings = STRINGS,
-                       .n_strings = sizeof(STRINGS) / sizeof(STRINGS[0]),
-                       .scopes = scopes,
-                       .n_scopes = N_SCOPES,
-                       .frames = FRAMES,
-                       .n_frames = 1,
-                       .stacks = STACKS,
-                       .n_stacks = 1,
-                       .n_devices = 1},
-        events, sizeof(events) / sizeof(events[0]));
+    tide_snapshot *made =
+        made_snapshot(NULL,
+                      &(made_tables){.strings = STRINGS,
+                                     .n_strings = sizeof(STRINGS) / sizeof(STRINGS[0]),
+                                     .scopes = scopes,
+                                     .n_scopes = N_SCOPES,
+                                     .frames = FRAMES,
+                                     .n_frames = 1,
+                                     .stacks = STACKS,
+                                     .n_stacks = 1,
+                                     .n_devices = 1},
+                      events, sizeof(events) / sizeof(events[0]));
     made->plan = facts;
     made->n_plan = n_facts;
     return made;
