@@ -47,7 +47,9 @@ PRINTED = [
     ("engine", "", (), "optimizer_in_backward"),
     ("engine", "", (), "chunked_loss"),
     ("engine", "", (), "bf16,adafactor"),
+    ("closes", "", (), "fused"),
     ("evaluates", "", (), "no_grad_eval"),
+    ("evaluates", "", (), "no_foreach"),
     ("evaluates", "", (), "set_to_none"),
     ("library", "OfTransformers", (), "checkpoint_library"),
     ("library", "OfDiffusers", (), "checkpoint_library"),
@@ -65,6 +67,7 @@ FULL = [
 LINES = "lines"  # the printed lines, with the call of the function of head and loss
 IMPORTS = "from torch.nn import functional as F\n"
 BY_HAND = [
+    ("closes", "", (), "fused", [("lr=1e-3", "lr=1e-3, fused=True")]),
     ("gpt", "", (), "fused", [("lr=3e-4", "lr=3e-4, fused=True")]),
     ("gpt", "", (), "no_foreach", [("lr=3e-4", "lr=3e-4, foreach=False")]),
     ("gpt", "", (), "adafactor", [("AdamW(model.parameters(), lr=3e-4", "Adafactor(model.parameters(), lr=3e-4, weight_decay=0.01")]),
