@@ -119,6 +119,13 @@ for _ in range(3):
                   "schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)\n"
                   + LOOP.replace("for _ in range(3)", "for x in data").replace("batch()", "x.cuda()") + "    schedule.step()\n",
                   {"cannot.micro_batch": "a scheduler steps with each batch (scheduled.py:32)", "can.optimizer_in_backward": "AdamW"}),
+    "late_loader": ("from torch.utils.data import DataLoader\n" + PLAIN + "data = DataLoader(torch.randn(64, 64), batch_size=16)\n"
+                    + LOOP.replace("for _ in range(3)", "for x in data").replace("batch()", "x.cuda()"), {"can.micro_batch:2": "16 late_loader.py:26"}),
+    "routes": ("class Routed(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.part = Part()\n\n"
+               "    def forward(self, x):\n        rows = torch.where(self.part(x)[:, 0] > 0)[0]\n"
+               "        return torch.zeros_like(x).index_add_(0, rows, self.part(x[rows]))\n\n"
+               "model = nn.Sequential(Routed(), Routed()).cuda()\noptimizer = torch.optim.AdamW(model.parameters())\n"
+               + LOOP.replace("batch()", "torch.randn(4096, 64, device='cuda')"), {"can.checkpoint:Routed": "0 1"}),
     "odd": ("from torch.utils.data import DataLoader\n" + PLAIN + "data = DataLoader(torch.randn(63, 64), batch_size=9)\n"
             + LOOP.replace("for _ in range(3)", "for x in data").replace("batch()", "x.cuda()"), {"cannot.micro_batch": "even batch"}),
     "normalises": ("from torch.utils.data import DataLoader\n" + PLAIN.replace("make()", "nn.Sequential(make(), nn.BatchNorm1d(64).cuda())")
@@ -137,16 +144,21 @@ REFUSED = [
     ("clips", "optimizer_in_backward", {"cannot.optimizer_in_backward": "clips gradients", "did.optimizer_in_backward": None}),
     ("compiled", "bogus,checkpoint", {"cannot.bogus": "no change has this name", "cannot.checkpoint": "needs a class"}),
     ("lbfgs", "fused,adafactor", {"cannot.fused": "has no option", "cannot.adafactor": "is LBFGS", "did.fused": None}),
-    ("plain", "micro_batch:2,checkpoint:Part", {"cannot.micro_batch": "makes its batches itself", "did.checkpoint:Part": "3 modules Part",
+    ("plain", "micro_batch:2,checkpoint:Part", {"cannot.micro_batch": "makes its batches itself", "did.micro_batch:2": None, "did.checkpoint:Part": "3 modules Part",
                                                 "lines.micro_batch:2": None}),
     ("two", "optimizer_in_backward,fused", {"cannot.optimizer_in_backward": "2 optimizers", "did.fused": "Adam"}),
+    ("plain", "checkpoint:Part,checkpoint_half:Part", {"did.checkpoint:Part": "3 modules Part", "cannot.checkpoint_half": "another change checkpoints Part"}),
+    ("plain", "checkpoint_selective:Part,no_foreach", {"did.checkpoint_selective:Part": "3 modules, selectively, Part", "did.no_foreach": "parameter by parameter"}),
+    ("late_loader", "micro_batch:2", {"did.micro_batch:2": "batches of 8 instead of 16"}),
+    ("two", "checkpoint:Part", {"did.checkpoint:Part": "3 modules Part, 2 times"}),
+    ("routes", "checkpoint:Routed", {"cannot.checkpoint": "depend on values that the card does not compute", "did.checkpoint:Routed": None}),
     ("plain", "fully_shard:Part", {"cannot.fully_shard": "needs ranks"}),
     ("plain", "adafactor,fused", {"did.adafactor": "Adafactor in place of AdamW", "cannot.fused": "another optimizer"}),
 ]
 
 
 def facts_of(folder, options, commands, tidemark, python, starter):
-    out = os.path.join(folder, "o")
+    out = os.path.join(folder, "snapshot-of")
     for old in glob.glob(out + "*"):
         os.remove(old)
     done = subprocess.run([tidemark, "run", "--device", "virtual:h100-80", "-o", out + ".json.gz", "--html", out + ".html", *options, "--",
@@ -172,6 +184,43 @@ def check(name, facts, expected, failures):
             failures.append(f"{name}: {key} is {text!r}, not {part!r}")
 
 
+UNCHANGED = """
+import sys
+assert not any("tidemark" in name and ".changes" in name for name in sys.modules)
+for function in (nn.Module.__init__, F.cross_entropy, F.softmax, torch.optim.Optimizer.zero_grad, torch.optim.AdamW.__new__):
+    code = getattr(function, "__code__", None)
+    assert code is None or "/torch/" in code.co_filename, code
+print("nothing is replaced")
+"""
+
+
+def check_unchanged(folder, options, failures):
+    """Without --apply, nothing of the package's changes is imported, and no function is replaced."""
+    with open(os.path.join(folder, "unchanged.py"), "w", encoding="utf-8") as file:
+        file.write(BEGIN + PLAIN + LOOP + UNCHANGED)
+    for more, is_expected in (([], True), (["--apply", "observe"], False)):
+        _, output = facts_of(folder, more, ["unchanged.py"], options.tidemark, options.python, [])
+        if ("nothing is replaced" in output) != is_expected:
+            failures.append(f"unchanged.py with {more}: {output[-1500:]}")
+
+
+def check_sentences(folder, options, failures):
+    """What `tidemark run --apply` prints itself."""
+    for changes, starter, wanted in [
+        ("bogus,fused,bf16", [], ["with changes: bf16 (parameters and buffers of Sequential), fused (AdamW steps in one kernel)",
+                                  "not applied: bogus: no change has this name"]),
+        ("fused", ["-I"], ["no change was applied: no process of the program made an optimizer"]),
+        ("observe", [], []),
+    ]:
+        _, output = facts_of(folder, ["--apply", changes], ["plain.py"], options.tidemark, options.python, starter)
+        said = [line for line in output.split("\n") if "change" in line or "not applied" in line]
+        for text in wanted:
+            if not any(line.startswith("tidemark run: " + text) for line in said):
+                failures.append(f"run --apply {changes} does not print {text!r}: {said}")
+        if not wanted and said:
+            failures.append(f"run --apply {changes} prints {said}")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tidemark", required=True)
@@ -195,6 +244,9 @@ def main():
             output += more
             for _, changes, expected in (row for row in REFUSED if row[0] == name):
                 check(f"{name} with {changes}", found.get(changes), expected, failures)
+            if name == "plain":
+                check_sentences(folder, options, failures)
+                check_unchanged(folder, options, failures)
     for failure in failures:
         print("FAILED " + failure)
     if failures:

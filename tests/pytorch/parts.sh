@@ -103,7 +103,9 @@ beside plain "the staff model beside closed forms and the forecast" \
 [ -z "$full" ] || beside times "forecasts of steps, beside published times" \
     bash "$here/time/check_times.sh" "$tidemark" "$python" "$root/build/dev/tests/step_time/fit_step_time" "$shared"
 beside plan "changes of tidemark plan, beside the same changes made by hand" \
-    bash "$tests/plan/run.sh" "$tidemark" "$python" $full
+    bash "$tests/plan/run.sh" pairs "$tidemark" "$python" $full
+beside refusals "what tidemark plan can change, what it refuses, and that numbers stay the same" \
+    bash "$tests/plan/run.sh" refusals "$tidemark" "$python"
 beside command "tidemark run" \
     python3 -B "$tests/virtual_cuda/command.py" "$tidemark" "$python"
 beside sweep "tidemark fit and sweep with programs" \
