@@ -11,6 +11,13 @@
  * that a text alone is an input. */
 enum { LAUNCH_BYTES = 16 };
 
+/* Values of the card, as anything. */
+static bool read_value(uint64_t address, size_t n_bytes, void *to) {
+    uint64_t made = address * UINT64_C(0x9e3779b97f4a7c15);
+    memcpy(to, &made, n_bytes);
+    return (address & 1) == 0;
+}
+
 static void follow(const tide_triton_program *program, const uint8_t *data, size_t n_bytes) {
     uint64_t numbers[TIDE_TRITON_ARGUMENTS] = {0};
     void *addresses[TIDE_TRITON_ARGUMENTS];
@@ -24,11 +31,19 @@ static void follow(const tide_triton_program *program, const uint8_t *data, size
                sizeof(numbers[i]));
         addresses[i] = &numbers[i];
     }
-    tide_vc_launched_kernel launched = {.call = &call, .n_threads = 1};
+    tide_vc_launched_kernel launched = {.call = &call, .n_threads = 1, .read_value = read_value};
     tide_vc_arguments_find(addresses, (unsigned)program->n_arguments, &launched.arguments);
     tide_run_launch row = {.kind = TIDE_RUN_KERNEL};
-    bool is_followed = tide_triton_follow(&launched, program, &row);
+    tide_triton_needs needs;
+    tide_triton_key key;
+    tide_triton_kept kept;
+    bool is_followed = tide_triton_follow(&launched, program, &row, &needs);
     if (!is_followed && (row.bytes != 0 || row.elements != 0)) {
+        abort();
+    }
+    if (is_followed && tide_triton_key_of(&launched, program, &key) &&
+        tide_triton_keep(&launched, &key, &needs, &row, &kept) &&
+        !tide_triton_holds(&kept, &launched)) {
         abort();
     }
 }

@@ -63,7 +63,7 @@ def strip(judged: list, family) -> tuple:
     for one in judged:
         if one.difference:
             groups.setdefault((one.kind in ("time", "rate"), family(one)), []).append(one)
-    top, left = TOP + PANEL + 90, 330
+    top, left = TOP + PANEL + 90, 370
     wide = WIDTH - left - 30
     out = [text(LEFT - 50, top - 34, "difference by family (forecast less published)", "title")]
 

@@ -1,12 +1,13 @@
 """Runs published programs on virtual cards and compares what they print with what was published.
 
-  run.py --tidemark TIDEMARK --caches FOLDER [--rows FILE...] [--list] [--again] [--older] [--sample] [--limit N] [--write FOLDER] [NAME...]
+  run.py --tidemark TIDEMARK --caches FOLDER [--rows FILE...] [--list] [--again] [--older] [--sample] [--versions] [--limit N] [--write FOLDER] [NAME...]
 
 FILE is a TSV of published values (rows.py); without one, every file of $TIDEMARK_SHARED/published. NAME is a part of a row's
 source, program, config, card or what; a row runs if it has all of them. The recipes (recipes/) say which program answers a row. Answers are kept in
 FOLDER/published, so a run that was interrupted continues. A row runs again if tidemark, its recipe or its program has changed,
 or with --again; --older accepts the answers of older builds. --sample: the fixed sample of ./dev pytorch. --limit: at most N
 rows of each group. --write: the table, the page and the picture. TIDEMARK_PUBLISHED_TORCH: the version of PyTorch, for every row.
+--versions: runs nothing, and compares the answers that rows have from several versions of PyTorch.
 """
 import argparse
 import os
@@ -25,6 +26,7 @@ from environments import Missing, digest_of_tidemark, install, last_line, once, 
 from judge import judge  # noqa: E402
 from recipe import PROGRAMS  # noqa: E402
 from recipes import all_recipes  # noqa: E402
+from versions import compared  # noqa: E402
 
 RESULTS = HERE.parent.parent / "docs/results/published.tsv"
 GRACE_SECONDS = 600  # tidemark writes its answer after the program has closed its output
@@ -204,7 +206,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--rows", type=Path, action="append")
     parser.add_argument("--write", type=Path, metavar="FOLDER")
     parser.add_argument("--limit", type=int)
-    for name in ("--list", "--again", "--older", "--sample"):
+    for name in ("--list", "--again", "--older", "--sample", "--versions"):
         parser.add_argument(name, action="store_true")
     parser.add_argument("names", nargs="*", metavar="NAME")
     return parser.parse_args()
@@ -222,6 +224,9 @@ def main() -> None:
             print(f"{recipe.name:12} PyTorch {torch_of(recipe, row):5} {row.name}")
         return
     answers = Answers(chosen.caches / "published/answers.jsonl", digest_of_tidemark(chosen.tidemark), {row: recipe for recipe, row in pairs}, chosen.older)
+    if chosen.versions:
+        print("\n".join(compared(pairs, answers, list(VERSIONS))) or "no row has answers of two versions")
+        return
     for (recipe, version, _), group in groups_of(pairs).items():
         group = group[:chosen.limit]
         answer_group(recipe, [row for row in group if chosen.again or not answers.has(row, version)], version, chosen, answers)

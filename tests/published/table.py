@@ -24,7 +24,8 @@ def family(one: Judged) -> str:
     """What a row is grouped by: an operator, or a source and what of it was run."""
     name = source_of(one)
     if name == "Liger":
-        return f"{name} {one.program.split()[0]}"
+        kernel, _, provider = one.program.partition(" ")
+        return f"{name} {'Triton ' if provider.startswith('liger') and one.kind == 'time' else ''}{kernel}"
     part = next((word for key, word in SETS.items() if key in one.source), "")
     return f"{name} {part} {one.card}".strip() if part else name
 

@@ -8,6 +8,7 @@ import rows  # noqa: E402
 from recipes import all_recipes  # noqa: E402
 
 FMS = "foundation-model-stack/fms-acceleration scripts/benchmarks/refs/fms_a100_80gb"
+LIGER = "linkedin/Liger-Kernel benchmark/data"
 # source, program, config, card, what; the recipe; the words after --device; the version of PyTorch
 CASES = [
     (FMS + ".csv", "mistralai/Mistral-7B-v0.1", "framework_config=none num_gpus=1", "a100-80", "mem_peak_torch_mem_alloc_in_bytes", "fms",
@@ -37,6 +38,10 @@ CASES = [
      ("virtual:a100-40x2", "--clock", "virtual", "--stacks", "none", "--world", "2", "--ranks", "0"), "2.8"),
     ("pytorch/torchtitan@1:benchmarks/llama3.md", "torch", "Llama-3.1 70B FSDP2 TP8", "256x H100 96GB HBM2e", "max reserved, worst rank", "torchtitan",
      ("virtual:h100-80x8", "--clock", "virtual", "--stacks", "none", "--memory-limit", "95GiB", "--world", "256", "--ranks", "0"), "2.8"),
+    ("pytorch/torchtitan@1:benchmarks/llama3.md", "torch", "Llama-3.1 8B FSDP1 CP8 full AC compile+float8", "8x H100", "max reserved, worst rank",
+     "torchtitan-float8", ("virtual:h100-80x8", "--clock", "virtual", "--stacks", "none", "--world", "8", "--ranks", "0"), "2.8"),
+    ("pytorch/ao@1:prototype/float8nocompile/README.md", "torchtitan, 2025", "Llama-3 8B full AC float8nocompile", "8x H100", "peak memory",
+     "torchtitan", ("virtual:h100-80x8", "--clock", "virtual", "--stacks", "none", "--world", "8", "--ranks", "0"), "2.8"),
     ("pytorch/ao@1:workflows/training.md", "torchao docs", "same bf16", "8x H100", "median tokens/s/GPU", "torchtitan",
      ("virtual:h100-80x8", "--clock", "virtual", "--stacks", "none", "--world", "8", "--ranks", "0"), "2.8"),
     ("huggingface/peft README.md", "bigscience/bloomz-7b1", "PEFT-LoRA PyTorch", "a100-80", "peak memory", "peft",
@@ -46,6 +51,16 @@ CASES = [
      "torchao", ("virtual:rtx4070", "--clock", "virtual", "--stacks", "none", "--memory-limit", "15.6GiB"), "2.8"),
     ("pytorch/ao@1:torchao/optim/README.md", "torchtune 52d1b838, PyTorch 2.4", "Llama-2 7B full BF16 finetune Alpaca ao 8-bit", "1x A100", "peak allocated",
      "torchtune", ("virtual:a100-80", "--clock", "virtual", "--stacks", "none"), "2.8"),
+    ("PrimeIntellect-ai/prime-rl@b798a90d:benchmarks/results/BENCHMARKS.md", "Qwen3-4B-Instruct-2507", "RL LoRA(r=16) 16384 Recompute FA3", "8xH100 HBM3",
+     "Peak Mem", "prime-rl", ("virtual:h100-80x8", "--clock", "virtual", "--stacks", "none", "--world", "8", "--ranks", "0"), "2.11"),
+    ("PrimeIntellect-ai/prime-rl benchmarks", "Qwen3-0.6B", "SFT Full seq 8192", "1xA6000", "step time", "prime-rl",
+     ("virtual:rtxa6000", "--clock", "virtual", "--stacks", "none"), "2.11"),
+    (LIGER, "rms_norm liger", 'H=1024 {"M": 2048} 2024-09-03', "a100-80", "speed full", "liger-triton",
+     ("virtual:a100-80", "--clock", "virtual", "--stacks", "none"), "2.14"),
+    (LIGER, "softmax liger", 'N=256 {"M": 2048} 2025-04-30', "rtx3090-24", "speed full", "liger-renamed",
+     ("virtual:rtx3090-24", "--clock", "virtual", "--stacks", "none"), "2.14"),
+    (LIGER, "rms_norm liger", 'H=1024 {"M": 2048} 2024-09-03', "a100-80", "memory full", "liger-kernel",
+     ("virtual:a100-80", "--clock", "virtual", "--stacks", "none"), "2.14"),
 ]
 # Of the recipe "absent": source, card and the reason.
 REASONS = [("pytorch/ao@1:docs", "8x MI300X", "no virtual card of AMD"), ("huggingface/peft", "a100-80", "not written yet")]
@@ -80,11 +95,34 @@ def check_verdicts_of_fms() -> None:
     need(recipe.same_program(mixtral) is not True, "a model of experts counts as the same program")
     ranks = rows.Row(FMS + ".csv", "mistralai/Mistral-7B", "framework_config=accelerated-peft-bnb-foak num_gpus=2", "a100-80",
                      "mem_peak_torch_mem_alloc_in_bytes", "1", "B")
+    need([file.name for file in recipe.texts()] == ["fms_train.py", "flash_attn_of_torch.py", "fms_models.py"], "texts", recipe.texts())
+    moe = next(recipe for recipe in all_recipes() if recipe.name == "fms-moe")
+    need(moe.same_program(ranks) is not True and {"fms_moe.py", "fms_train.py"} <= {file.name for file in moe.texts()}, "texts", moe.texts())
     need("2.4.1" in recipe.reason(ranks, {}), "the reason for adapters that FSDP ignores is", recipe.reason(ranks, {}))
     need(recipe.kind(mixtral) == "allocated", "the kind of a peak is", recipe.kind(mixtral))
 
 
+def check_rows_of_prime_rl() -> None:
+    """What a row says, in the words of the table or of a file's name."""
+    sys.path.insert(0, str(HERE / "programs"))
+    from prime_rl_rows import answer_of, chosen_of, not_here
+    table = chosen_of("Qwen3-4B-Instruct-2507", "RL LoRA(r=16) seq 65536 Offload FA3 ep1 cp1", 8)
+    name = chosen_of("benchmark-1xa6000-Qwen--Qwen3-0.6B-rl-16-1gpu-Recompute-flash_attention_2-16384-cp1-ep1.json", "", 1)
+    plain = chosen_of("Qwen3-0.6B", "SFT Full 8192 Recompute FA2", 1)
+    need([(one["model"], one["kind"], one["rank"], one["length"], one["offload"]) for one in (table, name, plain)] ==
+         [("Qwen3-4B", "rl", 16, 65536, True), ("Qwen3-0.6B", "rl", 16, 16384, False), ("Qwen3-0.6B", "sft", 0, 8192, False)], table, name, plain)
+    need(not_here(table) == "" and "experts" in not_here(chosen_of("Qwen3-30B-A3B-Instruct-2507", "RL Full 16384", 8)) and
+         "ring" in not_here(chosen_of("Qwen3-4B", "RL Full seq 16384 cp2", 8)), "what is not written")
+    recipe = next(recipe for recipe in all_recipes() if recipe.name == "prime-rl")
+    kinds = [recipe.kind(rows.Row("prime-rl", "p", "c", "1xH100", what, "1", "x")) for what in ("Peak Mem", "peak memory", "TPS", "tokens/s", "Step Time")]
+    need(kinds == ["reserved", "reserved", "rate", "rate", "time"], "kinds of prime-rl's figures", kinds)
+    found = {"memory": ("1", "GiB"), "rate": ("2", "tok/s"), "step": ("4", "s"), "micro": ("3", "s")}
+    need([answer_of("BENCHMARKS.md|x", what, found)[0] for what in ("Peak Mem", "TPS", "Step Time")] == ["1", "2", "3"] and
+         all(answer_of(f"{key}|x", "step time", found)[0] == "4" for key in ("benchmarks/baselines", "a.json")) and answer_of("a|x", "MFU", found) is None, "answers")
+
+
 check_rows()
+check_rows_of_prime_rl()
 check_reasons()
 check_verdicts_of_fms()
 print("as expected")

@@ -17,6 +17,7 @@ from recipe import Recipe  # noqa: E402
 from recipes import all_recipes  # noqa: E402
 from environments import Missing  # noqa: E402
 from run import answer_group, answer_of, changed, clone_of, groups_of, words_of  # noqa: E402
+from versions import compared  # noqa: E402
 
 
 def need(condition, *what):
@@ -89,6 +90,19 @@ def check_lines():
     need(answer_of("ROW\tb 1\tpeak\tFAILED\tImportError: x") == ("b 1", "peak", {"failed": "ImportError: x"}), "failure")
     need(answer_of("NOTE\tb 1\tpeak\tnear the limit: 3 MiB left")[2]["near"] is True, "note")
     need(answer_of("loss 3.2") is None and answer_of("ROW of something") is None, "other output")
+
+
+def check_versions():
+    """Of two versions, only rows of memory that ran with both are compared."""
+    one, two, alone = (row(config=config) for config in ("a", "b", "c"))
+    timed, recipe = row("step time", "3", "ms"), Made()
+    with tempfile.TemporaryDirectory() as name:
+        answers = Answers(Path(name) / "answers.jsonl", "build 1", {each: recipe for each in (one, two, alone, timed)})
+        for each, version, value in ((one, "2.6", "7"), (one, "2.14", "7"), (two, "2.6", "8"), (two, "2.14", "9"), (alone, "2.6", "1"),
+                                     (timed, "2.6", "1"), (timed, "2.14", "2")):
+            answers.add(each, version, {"value": value, "unit": "MiB"})
+        lines = compared([(recipe, each) for each in (one, two, alone, timed)], answers, ["2.6", "2.8", "2.14"])
+    need(lines == ["PyTorch 2.6 and 2.14: 2 rows ran with both, 1 are equal", "  net b a100-80 peak allocated: 8 and 9 MiB"], lines)
 
 
 def check_groups():
@@ -179,5 +193,5 @@ def check_messages():
         need(done.returncode == 1 and "no published row is chosen" in done.stderr, done)
 
 
-for check in (check_kinds, check_units, check_verdicts, check_lines, check_groups, check_clones, check_sample, check_recipes, check_messages):
+for check in (check_kinds, check_units, check_verdicts, check_lines, check_versions, check_groups, check_clones, check_sample, check_recipes, check_messages):
     check()

@@ -18,8 +18,6 @@ def why(row: rows.Row) -> str:
         return "the card's rate of floating point operations has no source, so no time is forecast"
     if "Liger-Kernel" in row.source and kernel == "fused_neighborhood_attention" and provider == "torch":
         return "a time of thousands of launches that set an element of a mask: the host's alone"
-    if "Liger-Kernel" in row.source and row.what.startswith("speed") and provider.startswith("liger"):
-        return "times of Triton kernels: not run yet"
     return "not written yet"
 
 

@@ -99,9 +99,12 @@ beside models "lines and names of what fills the peak of five models" \
     python3 -B "$here/names/check_models.py" "${both[@]}"
 beside plain "the staff model beside closed forms and the forecast" \
     "$here/plain.sh" "$tidemark" "$python" "$library" "$shared" $full
-# Some hundred seconds of processor time, for constants that change seldom.
+# Some hundred seconds of processor time each, for constants that change seldom.
 [ -z "$full" ] || beside times "forecasts of steps, beside published times" \
     bash "$here/time/check_times.sh" "$tidemark" "$python" "$root/build/dev/tests/step_time/fit_step_time" "$shared"
+[ -z "$full" ] || beside kernel_times "the table of comparisons, beside published times of kernels" \
+    bash "$here/time/check_kernel_times.sh" "$tidemark" "$(dirname "$(dirname "$(dirname "$python")")")" \
+    "$root/build/dev/tests/step_time/fit_kernels" "$shared"
 beside plan "changes of tidemark plan, beside the same changes made by hand" \
     bash "$tests/plan/run.sh" pairs "$tidemark" "$python" $full
 beside refusals "what tidemark plan can change, what it refuses, and that numbers stay the same" \
@@ -127,6 +130,8 @@ beside bytes "what launch logs say that kernels move, beside the sizes of tensor
     python3 -B "$here/time/check_bytes.py" "$tidemark" "$python"
 beside guessed "how much of three models is guessed" \
     python3 -B "$here/time/check_guessed.py" "$tidemark" "$python"
+beside counts "loops of Triton's kernels up to numbers on the card" \
+    python3 -B "$here/time/check_counts.py" "${both[@]}"
 beside shapes "launch logs of operations whose shapes are given" \
     python3 -B "$here/time/check_shapes.py" "${both[@]}"
 beside lines "the line of the program that holds the most, and retries at the card's limit" \

@@ -1,11 +1,12 @@
-/* fit_kernels CASES.tsv [--cases | --fit | --fit-folds | --fit-all | --table]: compares forecasts
- * of kernels with published times, with the constants of the program (--cases: time by time), or
- * with constants that are fitted here. --fit-folds also leaves a fifth of the configurations out in
- * turn, and
+/* fit_kernels CASES.tsv [--cases | --fit | --fit-folds | --fit-all | --table | --check]: compares
+ * forecasts of kernels with published times, with the constants of the program (--cases: time by
+ * time), or with constants that are fitted here. --fit-folds also leaves a fifth of the
+ * configurations out in turn, and
  * --fit-all each card, each source and each program, and fits the others from the start of before
  * any of these times was seen; it prints the errors of what was left out, and how much of it the
  * other groups' intervals hold. --table prints programs/step_time/compared_table.c from a fifth
- * left out. */
+ * left out. --check fails if that table, or how many times its intervals hold, is not what the
+ * program has. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -246,24 +247,43 @@ static void fit_ways(kernel_cases *cases, kernel_results *results, way last,
     }
 }
 
+/* The results are of a fifth left out. */
+static bool held_agrees(const kernel_results *results, const tide_time_comparison *never) {
+    static intervals within;
+    static errors of;
+    find_intervals(results, never, &within);
+    for (size_t i = 0; i < results->cases->n; i++) {
+        if (results->cases->cases[i].weight > 0.0) {
+            add(&of, results, i, &within);
+        }
+    }
+    double percent = of.n > 0 ? 100.0 * (double)of.n_inside / (double)of.n : 0.0;
+    (void)printf("%zu of %zu times inside their intervals: %.1f %%; the program has %d\n",
+                 of.n_inside, of.n, percent, (int)TIDE_TIME_HELD_PERCENT);
+    return fabs(percent - TIDE_TIME_HELD_PERCENT) < 1.0;
+}
+
 int main(int argc, char **argv) {
     static kernel_cases cases;
     static kernel_results results = {.cases = &cases};
     static tide_time_comparison table[TIDE_TIME_N_SLOTS];
     const char *wanted = argc == 3 ? argv[2] : "";
     if (argc < 2 || argc > 3 || !kernel_cases_read(argv[1], &cases)) {
-        (void)fprintf(
-            stderr,
-            "usage: fit_kernels CASES.tsv [--cases | --fit | --fit-folds | --fit-all | --table]\n");
+        (void)fprintf(stderr, "usage: fit_kernels CASES.tsv "
+                              "[--cases | --fit | --fit-folds | --fit-all | --table | --check]\n");
         return 2;
     }
     predict_all(&results, &KERNEL_START);
     tide_time_comparison never = kernel_comparison_of_all(&results);
-    if (strcmp(wanted, "--table") == 0) {
+    if (strcmp(wanted, "--table") == 0 || strcmp(wanted, "--check") == 0) {
         leave_out(&cases, BY_FOLD, &results);
         kernel_table_make(&results, KERNEL_NO_GROUP, table);
-        kernel_table_say(table, &never);
-        return 0;
+        if (strcmp(wanted, "--table") == 0) {
+            kernel_table_say(table, &never);
+            return 0;
+        }
+        bool is_table = kernel_table_agrees(table, &never);
+        return held_agrees(&results, &never) && is_table ? 0 : 1;
     }
     say_parts(&results, "the start", NULL);
     kernel_parameters at = kernel_parameters_of_program();

@@ -2,8 +2,8 @@
  *
  * The table has a line for each time: launch log, number of the pair of events, how it was
  * measured, program, card, published microseconds. The launches between the two events of the pair
- * are those of the measured program, run on a virtual card. The table is made by hand: the programs
- * of tests/published/programs print no launches.
+ * are those of the measured program, run on a virtual card. make_kernel_logs.py makes the logs and
+ * this table from cases.tsv, which names the published rows.
  */
 #ifndef TESTS_STEP_TIME_KERNEL_CASES_H
 #define TESTS_STEP_TIME_KERNEL_CASES_H

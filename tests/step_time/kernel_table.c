@@ -243,8 +243,8 @@ const char *kernel_family_name(size_t family) {
 }
 
 static void say_row(const tide_time_comparison *of) {
-    (void)printf("{\"%s\", %u, %u, %.1f, %.2f, %.2f}", of->family, of->n_comparisons, of->n_cards,
-                 of->median_percent, of->least, of->most);
+    (void)printf("{\"%s\", %u, %u, %.1f, %.2f, %.2f}", of->family != NULL ? of->family : "",
+                 of->n_comparisons, of->n_cards, of->median_percent, of->least, of->most);
 }
 
 void kernel_table_say(const tide_time_comparison *table, const tide_time_comparison *never) {
@@ -263,4 +263,35 @@ void kernel_table_say(const tide_time_comparison *table, const tide_time_compari
     (void)printf("};\n\nconst tide_time_comparison TIDE_TIME_NEVER_COMPARED = ");
     say_row(never);
     (void)printf(";\n");
+}
+
+/* ---- beside the program's ---- */
+
+/* Of numbers that are printed with one and with two digits; the search of another build may end at
+ * a slightly different place. */
+#define NEAR_PERCENT 0.11
+#define NEAR_RATIO 0.011
+
+static bool agrees(const tide_time_comparison *made, const tide_time_comparison *programs) {
+    bool is_near = made->n_comparisons == programs->n_comparisons &&
+                   made->n_cards == programs->n_cards &&
+                   fabs(made->median_percent - programs->median_percent) < NEAR_PERCENT &&
+                   fabs(made->least - programs->least) < NEAR_RATIO &&
+                   fabs(made->most - programs->most) < NEAR_RATIO;
+    if (!is_near) {
+        (void)printf("made here:       ");
+        say_row(made);
+        (void)printf("\nthe program has: ");
+        say_row(programs);
+        (void)printf("\n");
+    }
+    return is_near;
+}
+
+bool kernel_table_agrees(const tide_time_comparison *table, const tide_time_comparison *never) {
+    bool all = agrees(never, &TIDE_TIME_NEVER_COMPARED);
+    for (size_t slot = 0; slot < TIDE_TIME_N_SLOTS; slot++) {
+        all = agrees(&table[slot], &TIDE_TIME_COMPARISONS[slot]) && all;
+    }
+    return all;
 }

@@ -35,6 +35,10 @@ const char *kernel_family_name(size_t family);
 /* Prints compared_table.c. */
 void kernel_table_say(const tide_time_comparison *table, const tide_time_comparison *never);
 
+/* Whether the table is that of the program, compared_table.c, whose numbers are rounded. Prints
+ * each difference. */
+bool kernel_table_agrees(const tide_time_comparison *table, const tide_time_comparison *never);
+
 /* The value at that share of the way through n sorted ones. */
 double kernel_quantile(const double *sorted, size_t n, double at);
 void kernel_sort(double *values, size_t n);

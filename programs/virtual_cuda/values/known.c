@@ -301,22 +301,27 @@ static bool carry(uint64_t to, uint64_t from, uint64_t n_bytes) {
     return true;
 }
 
+/* The first promise of the range that is not kept; NULL: all are. The lock is held. */
+static tide_vc_promise *open_promise(uint64_t address, uint64_t n_bytes) {
+    for (size_t i = first_above(address);
+         i < known.n_records && known.records[i].address < address + n_bytes; i++) {
+        if (known.records[i].promise != NULL &&
+            !tide_vc_promise_is_kept(known.records[i].promise)) {
+            return known.records[i].promise;
+        }
+    }
+    return NULL;
+}
+
 /* Returns with the lock held and all promises of the range kept. Waits without the lock, because
  * other threads may need it first. */
 static void lock_with_promises_kept(uint64_t address, uint64_t n_bytes) {
     tide_vc_promise *open = NULL;
     do {
         tide_vc_promise_drop(open);
-        open = NULL;
         pthread_mutex_lock(&lock);
-        for (size_t i = first_above(address);
-             open == NULL && i < known.n_records && known.records[i].address < address + n_bytes;
-             i++) {
-            if (known.records[i].promise != NULL &&
-                !tide_vc_promise_is_kept(known.records[i].promise)) {
-                open = tide_vc_promise_hold(known.records[i].promise);
-            }
-        }
+        open = open_promise(address, n_bytes);
+        open = open != NULL ? tide_vc_promise_hold(open) : NULL;
         if (open != NULL) {
             pthread_mutex_unlock(&lock);
             (void)tide_vc_promise_bytes(open);
@@ -369,6 +374,16 @@ bool tide_vc_known_read(void *to, const void *from, size_t n_bytes) {
     }
     if (!is_known) {
         memset(to, 0, n_bytes);
+    }
+    return is_known;
+}
+
+bool tide_vc_known_peek(void *to, const void *from, size_t n_bytes) {
+    bool is_known = false;
+    if (may_know(at(from), n_bytes)) {
+        pthread_mutex_lock(&lock);
+        is_known = open_promise(at(from), n_bytes) == NULL && read_whole(to, at(from), n_bytes);
+        pthread_mutex_unlock(&lock);
     }
     return is_known;
 }

@@ -60,6 +60,10 @@ void tide_vc_known_copy(void *to, const void *from, size_t n_bytes);
  * and false. Waits for promises. */
 bool tide_vc_known_read(void *to, const void *from, size_t n_bytes);
 
+/* The same without waiting: bytes of a promise that is not kept yet are unknown. False: `to` may be
+ * written in part. */
+bool tide_vc_known_peek(void *to, const void *from, size_t n_bytes);
+
 /* Whether the calling thread sends objects to other ranks. They travel as bytes on the card, so
  * larger copies become known meanwhile. */
 void tide_vc_known_objects(bool is_sending);

@@ -59,6 +59,7 @@ class Engine:
         failed = self.ops.replace([p.full for p in own], [_flags(p) for p in own], [draws.DRAWS.get(p.name, "") for p in own])
         if failed:
             raise RuntimeError(f"these kernels cannot be replaced: {failed}")
+        self.ops.answer_card()
         sites.rows, sites.n_inputs = Watched(self.ops), self.ops.n_inputs
         mine = set(map(id, own))
         return [plan for plan in plans if id(plan) not in mine and plan.name != "zero_"]  # its kernel calls fill_

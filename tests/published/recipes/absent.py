@@ -8,7 +8,7 @@ WHY = (
     ("pytorch/ao", "not written yet: torchao of a commit, with torchtune or timm"),
     ("", "not written yet"),
 )
-SOURCES = ("peft", "prime-rl")
+SOURCES = ("peft",)
 
 
 def why(row: Row) -> str:

@@ -20,6 +20,7 @@ class FineTuning(Recipe):
 
     def __init__(self, name: str, file: str, packages: tuple):
         self.name, self.file, self.packages, self.seconds = name, file, COMMON + packages, 1200
+        self.program, self.shared = ("fms_moe.py", ("fms_train.py",)) if name == "fms-moe" else ("fms_train.py", ())
 
     def matches(self, row: Row) -> bool:
         return SOURCE in row.source and row.source.endswith(self.file)
@@ -37,16 +38,17 @@ class FineTuning(Recipe):
         return "2.8"
 
     def command(self, group: list) -> list:
-        return ["fms_train.py", "{rows}"]
+        return [self.program, "{rows}"]
 
     def key(self, row: Row) -> str:
         return f"{row.program} {row.config}"
 
     def texts(self) -> list:
-        return [*super().texts(), *(one.with_name(name) for one in super().texts() for name in ("flash_attn_of_torch.py", "fms_models.py"))]
+        texts = super().texts()
+        return [*texts, *(texts[0].with_name(name) for name in ("flash_attn_of_torch.py", "fms_models.py"))]
 
     def same_program(self, row: Row):
-        return EXPERTS if "Mixtral" in row.program else True
+        return EXPERTS if "Mixtral" in row.program or self.name == "fms-moe" else True
 
     def reason(self, row: Row, answer: dict) -> str:
         if row.what == "mem_nvidia_mem_reserved" and "failed" not in answer:

@@ -9,6 +9,7 @@ LAYERS = {"rms_norm", "fused_add_rms_norm", "layer_norm", "group_norm", "megatro
 REASONS = {"fused_neighborhood_attention": "other rows came before, and a reused block may be up to 1 MiB larger than asked",
            "multi_token_attention": "cuDNN's work areas", "sparse_multi_token_attention": "cuDNN's work areas"}
 UNWRITTEN = {"megatron_rms_norm", "megatron_swiglu", "fused_moe", "fused_linear_jsd"}  # of Liger's, these have no program here
+RENAMED = {"group_norm", "softmax", "fused_neighborhood_attention"}  # these are no names of the newest package
 REWRITTEN = ("embedding", "cross_entropy", "softmax")  # gathers and softmax of later PyTorch read and write less
 HOST_MS = 0.15  # shorter ones are as long as the host takes for their launches
 PLAIN = ("huggingface", "torch", "deepspeed_tiled")
@@ -66,7 +67,7 @@ class Kernels(Operators):
 
     def matches(self, row: Row) -> bool:
         kernel, _, provider = row.program.partition(" ")
-        if kernel not in (LOSSES | LAYERS) - UNWRITTEN or row.what.startswith("speed"):
+        if kernel not in (LOSSES | LAYERS) - UNWRITTEN - RENAMED or row.what.startswith("speed"):
             return False
         return "Liger-Kernel" in row.source and provider.startswith("liger")
 
@@ -79,4 +80,33 @@ class Kernels(Operators):
         return False
 
 
-RECIPES = [Operators(), Kernels()]
+class KernelTimes(Kernels):
+    """Their times: a family of its own, because the text of a Triton kernel gives its bytes and FLOP, and no published time was used for its speed."""
+    name = "liger-triton"
+
+    def matches(self, row: Row) -> bool:
+        kernel, _, provider = row.program.partition(" ")
+        return ("Liger-Kernel" in row.source and row.what.startswith("speed") and provider.startswith("liger") and
+                kernel in (LOSSES | LAYERS) - UNWRITTEN - RENAMED)
+
+    def reason(self, row: Row, answer: dict) -> str:
+        return "as short as the host's part" if float(row.value) < HOST_MS else "the speed of Triton kernels was never fitted; an older one was measured"
+
+
+class Renamed(Kernels):
+    """Memory and times of those whose modules are no names of the package any more."""
+    name, shared = "liger-renamed", ("liger.py",)
+
+    def matches(self, row: Row) -> bool:
+        kernel, _, provider = row.program.partition(" ")
+        return "Liger-Kernel" in row.source and provider.startswith("liger") and kernel in RENAMED
+
+    def command(self, group: list) -> list:
+        return ["renamed_liger.py", "{rows}"]
+
+    def reason(self, row: Row, answer: dict) -> str:
+        return (TIMES if row.what.startswith("speed") else super()).reason(row, answer)
+
+
+TIMES = KernelTimes()
+RECIPES = [Operators(), Kernels(), TIMES, Renamed()]

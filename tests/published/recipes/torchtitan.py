@@ -7,6 +7,7 @@ from rows import Row
 
 CARDS = (("H100", "h100-80"), ("H200", "h200"), ("B200", "b200"), ("A100", "a100-80"))
 MADE_WITH = ("workflows/training.md", "float8nocompile")
+FLOAT8 = re.compile(r"float8(?!nocompile)|rowwise|\b4D\b|H200|NGC", re.I)  # rows whose products are of float8
 SPEED = "kernels that torch.compile makes, and collectives, are guessed"
 
 
@@ -15,9 +16,10 @@ class Training(Recipe):
     clone = "pytorch/torchtitan"
     packages, environment, shared = Torchtune.packages, Torchtune.name, ("unused.py",)
     seconds = 2400
+    float8 = False
 
     def matches(self, row: Row) -> bool:
-        if "MI300X" in row.card:
+        if "MI300X" in row.card or bool(FLOAT8.search(f"{row.source} {row.program} {row.config}")) != self.float8:
             return False
         return "pytorch/torchtitan" in row.source or "pytorch/ao" in row.source and any(word in row.source for word in MADE_WITH)
 
@@ -50,4 +52,12 @@ class Training(Recipe):
         return SPEED if self.kind(row) == "rate" else "" if same is True else same
 
 
-RECIPES = [Training()]
+class Float8(Training):
+    name = "torchtitan-float8"
+    float8, shared = True, ("unused.py", "torchtitan_train.py")
+
+    def command(self, group: list) -> list:
+        return ["torchtitan_float8.py", "{clone}", "{rows}"]
+
+
+RECIPES = [Training(), Float8()]

@@ -145,6 +145,27 @@ static void an_answers_interval_adds_those_of_its_kernels(void **state) {
     is_near(most, 700.0 * 1.2 + 400.0 + 100.0);
 }
 
+static void a_table_beside_the_programs(void **state) {
+    (void)state;
+    static tide_time_comparison other[TIDE_TIME_N_SLOTS];
+    (void)memcpy(other, TIDE_TIME_COMPARISONS, sizeof(other));
+    tide_time_comparison never = TIDE_TIME_NEVER_COMPARED;
+    assert_true(kernel_table_agrees(other, &never));
+    other[NORM].most += 0.004; /* which rounding hides */
+    assert_true(kernel_table_agrees(other, &never));
+    other[NORM].most += 0.02;
+    assert_false(kernel_table_agrees(other, &never));
+    other[NORM] = TIDE_TIME_COMPARISONS[NORM];
+    other[COPIES].n_comparisons++;
+    assert_false(kernel_table_agrees(other, &never));
+    other[COPIES] = TIDE_TIME_COMPARISONS[COPIES];
+    other[SOFTMAX].median_percent += 0.2;
+    assert_false(kernel_table_agrees(other, &never));
+    other[SOFTMAX] = TIDE_TIME_COMPARISONS[SOFTMAX];
+    never.least -= 0.02;
+    assert_false(kernel_table_agrees(other, &never));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(many_values_have_an_interval_of_places, begin, end),
@@ -155,6 +176,7 @@ int main(void) {
                                         end),
         cmocka_unit_test_setup_teardown(times_that_a_host_may_bound_do_not_count, begin, end),
         cmocka_unit_test_setup_teardown(an_answers_interval_adds_those_of_its_kernels, begin, end),
+        cmocka_unit_test(a_table_beside_the_programs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,6 +54,8 @@ typedef struct tide_vc_launched_kernel {
     tide_vc_arguments arguments;
     uint64_t n_threads;
     uint64_t (*bytes_from)(uint64_t address); /* to the end of its allocation; 0: none. Or NULL */
+    /* The card's value; false: it is unknown. Or NULL. */
+    bool (*read_value)(uint64_t address, size_t n_bytes, void *to);
 } tide_vc_launched_kernel;
 
 typedef struct tide_vc_work_family {

@@ -13,15 +13,19 @@
 #include "programs/virtual_cuda/launches/launch_log.h"
 #include "programs/virtual_cuda/launches/stores.h"
 #include "programs/virtual_cuda/launches/kernels/triton_internal.h"
+#include "programs/virtual_cuda/values/computed.h"
 
 /* ---- the kernels ---- */
+
+enum { GUESSED_BYTES = 8, MOST_KEPT = 16 };
 
 typedef struct made_kernel {
     const tide_triton_program *program; /* NULL: unknown */
     struct made_kernel *former; /* of a reused handle; kept, because a launch may still read it */
+    /* Rows of the latest launches, from malloc; never released. The lock guards them. */
+    tide_triton_kept *kept[MOST_KEPT];
+    unsigned next; /* the place of the next one */
 } made_kernel;
-
-enum { GUESSED_BYTES = 8 };
 
 static struct triton_kernels {
     /* From a handle to its latest kernel, from malloc; never released, because kernels are not. The
@@ -94,9 +98,9 @@ void tidemark_launches_kernel(const void *kernel, const char *machine_code) {
     tide_vc_stores_add(kernel, machine_code);
 }
 
-static const made_kernel *find(const void *kernel) {
+static made_kernel *find(const void *kernel) {
     pthread_mutex_lock(&lock);
-    const made_kernel *of = latest_of(kernel);
+    made_kernel *of = latest_of(kernel);
     pthread_mutex_unlock(&lock);
     return of;
 }
@@ -106,14 +110,82 @@ static uint64_t bytes_from(uint64_t address) {
     return tide_vc_block_find(address, &block) ? block.address + block.n_bytes - address : 0;
 }
 
+/* ---- rows of former launches ---- */
+
+/* The place of the key; NULL: it has none. The caller holds the lock. */
+static tide_triton_kept *place_of(const made_kernel *of, const tide_triton_key *key) {
+    for (size_t i = 0; i < MOST_KEPT && of->kept[i] != NULL; i++) {
+        if (memcmp(&of->kept[i]->key, key, sizeof(*key)) == 0) {
+            return of->kept[i];
+        }
+    }
+    return NULL;
+}
+
+/* What the row needs is read without the lock: other modules have locks of their own. */
+static bool find_kept(const made_kernel *of, const tide_vc_launched_kernel *launched,
+                      const tide_triton_key *key, tide_run_launch *ret_row) {
+    tide_triton_kept kept;
+    pthread_mutex_lock(&lock);
+    const tide_triton_kept *found = place_of(of, key);
+    if (found != NULL) {
+        kept = *found;
+    }
+    pthread_mutex_unlock(&lock);
+    if (found == NULL || !tide_triton_holds(&kept, launched)) {
+        return false;
+    }
+    *ret_row = kept.row;
+    return true;
+}
+
+static void keep(made_kernel *of, const tide_triton_kept *kept) {
+    tide_triton_kept *spare = malloc(sizeof(*spare));
+    pthread_mutex_lock(&lock);
+    tide_triton_kept *to = place_of(of, &kept->key);
+    if (to == NULL) {
+        tide_triton_kept **place = &of->kept[of->next % MOST_KEPT];
+        if (*place == NULL) {
+            *place = spare;
+            spare = NULL;
+        }
+        to = *place;
+        of->next += to != NULL;
+    }
+    if (to != NULL) {
+        *to = *kept;
+    }
+    pthread_mutex_unlock(&lock);
+    free(spare);
+}
+
+/* False: the text cannot be followed. */
+static bool follow(made_kernel *of, const tide_vc_launched_kernel *launched, tide_run_launch *row) {
+    tide_triton_key key;
+    tide_triton_needs needs;
+    tide_triton_kept kept;
+    bool has_key = tide_triton_key_of(launched, of->program, &key);
+    if (has_key && find_kept(of, launched, &key, row)) {
+        return true;
+    }
+    bool is_followed = tide_triton_follow(launched, of->program, row, &needs);
+    if (is_followed && has_key && tide_triton_keep(launched, &key, &needs, row, &kept)) {
+        keep(of, &kept);
+    }
+    return is_followed;
+}
+
 bool tide_vc_triton_work(const tide_vc_kernel_call *call, tide_run_launch *ret_row) {
-    const made_kernel *of = atomic_load_explicit(&made_kernels.has_any, memory_order_relaxed)
-                                ? find(call->kernel)
-                                : NULL;
+    made_kernel *of = atomic_load_explicit(&made_kernels.has_any, memory_order_relaxed)
+                          ? find(call->kernel)
+                          : NULL;
     if (of == NULL) {
         return false;
     }
-    tide_vc_launched_kernel launched = {.call = call, .n_threads = 1, .bytes_from = bytes_from};
+    tide_vc_launched_kernel launched = {.call = call,
+                                        .n_threads = 1,
+                                        .bytes_from = bytes_from,
+                                        .read_value = tide_vc_computed_read};
     tide_run_launch row = {
         .kind = TIDE_RUN_KERNEL, .family = TIDE_RUN_GENERATED, .flags = TIDE_RUN_ESTIMATED};
     for (size_t i = 0; i < 3; i++) {
@@ -123,7 +195,7 @@ bool tide_vc_triton_work(const tide_vc_kernel_call *call, tide_run_launch *ret_r
         tide_vc_arguments_find(call->arguments, (unsigned)of->program->n_arguments,
                                &launched.arguments);
     }
-    if (of->program == NULL || !tide_triton_follow(&launched, of->program, &row)) {
+    if (of->program == NULL || !follow(of, &launched, &row)) {
         row.elements = launched.n_threads;
         row.bytes = GUESSED_BYTES * launched.n_threads;
         row.flags = TIDE_RUN_GUESSED;

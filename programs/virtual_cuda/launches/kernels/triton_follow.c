@@ -29,6 +29,7 @@ static tide_triton_value of_product(tide_triton_value a, tide_triton_value b) {
 static tide_triton_value hull(tide_triton_value a, tide_triton_value b) {
     tide_triton_value of = range(a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high);
     of.pointer = a.pointer == b.pointer ? a.pointer : 0;
+    of.is_estimate = a.is_estimate || b.is_estimate;
     return of;
 }
 
@@ -95,8 +96,11 @@ static tide_triton_value estimated(tide_triton_code code, tide_triton_value a,
                                    tide_triton_value b) {
     tide_triton_value known = a.is_known ? a : b;
     bool is_bound = code == TIDE_TRITON_LEAST || code == TIDE_TRITON_AND;
-    return is_bound && known.is_known && known.high >= 0 ? range(0, known.high)
-                                                         : (tide_triton_value){.is_known = false};
+    tide_triton_value of = is_bound && known.is_known && known.high >= 0
+                               ? range(0, known.high)
+                               : (tide_triton_value){.is_known = false};
+    of.is_estimate = of.is_known;
+    return of;
 }
 
 static tide_triton_value result_of(const tide_triton_step *step, tide_triton_value a,
@@ -107,7 +111,17 @@ static tide_triton_value result_of(const tide_triton_step *step, tide_triton_val
         of = range(step->low, step->high);
     }
     of.pointer = a.pointer != 0 ? a.pointer : b.pointer;
+    of.is_estimate = of.is_estimate || a.is_estimate || b.is_estimate;
     return of;
+}
+
+static tide_triton_value compared(const tide_triton_machine *of, size_t i) {
+    const tide_triton_step *step = &of->program->steps[i];
+    double share = tide_triton_share((tide_triton_comparison)step->low,
+                                     of->values[step->operands[0]], of->values[step->operands[1]]);
+    tide_triton_value made = range(share == 1.0, share != 0.0);
+    made.compared = (uint32_t)i + 1;
+    return made;
 }
 
 /* How often the current step runs in all programs. */
@@ -122,10 +136,21 @@ static double runs_of(const tide_triton_machine *of) {
     return n;
 }
 
+/* Whether no program runs the current step. */
+static bool is_in_untaken_branch(const tide_triton_machine *of) {
+    for (size_t i = 0; i < of->n_frames; i++) {
+        bool is_if = of->program->steps[of->frames[i].step].code == TIDE_TRITON_IF;
+        if (is_if && of->frames[i].turns == 0.0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void access(tide_triton_machine *of, const tide_triton_step *step, bool is_store) {
     tide_triton_value place = of->values[step->operands[0]];
     double n = runs_of(of) * (double)step->n_values;
-    if (of->n_probes > 0) {
+    if (of->n_probes > 0 || is_in_untaken_branch(of)) {
         return;
     }
     if (place.pointer == 0) {
@@ -144,6 +169,54 @@ static void access(tide_triton_machine *of, const tide_triton_step *step, bool i
     to->is_used = true;
 }
 
+static void access_memory(tide_triton_machine *of, const tide_triton_step *step) {
+    if (step->code == TIDE_TRITON_ATOMIC && of->n_probes == 0) {
+        of->atomics += runs_of(of) * (double)step->n_values;
+    }
+    if (step->code != TIDE_TRITON_STORE) {
+        access(of, step, false);
+    }
+    if (step->code != TIDE_TRITON_LOAD) {
+        access(of, step, true);
+    }
+}
+
+/* The value of a number that decides what a program does, as the card has it. */
+static tide_triton_value read_value(const tide_triton_machine *of, const tide_triton_step *step) {
+    tide_triton_value unknown = result_of(step, (tide_triton_value){.is_known = false},
+                                          (tide_triton_value){.is_known = false});
+    tide_triton_value place = of->values[step->operands[0]];
+    uint64_t address = 0;
+    if (of->reads == NULL || !step->decides || step->n_values != 1 || of->n_probes > 0 ||
+        is_in_untaken_branch(of) || !place.is_known || place.low != place.high ||
+        place.pointer == 0 ||
+        !tide_vc_argument(of->launched, place.pointer - 1, 0, &address, sizeof(address))) {
+        return unknown;
+    }
+    uint64_t at = (uint64_t)(place.low * step->value_bytes);
+    tide_triton_read made = {.address = address + at,
+                             .at = at,
+                             .argument = place.pointer - 1,
+                             .n_bytes = step->value_bytes};
+    made.is_known = tide_triton_read_value(of->launched, &made);
+    if (of->reads->n < TIDE_TRITON_READS) {
+        of->reads->of[of->reads->n] = made;
+    }
+    of->reads->n++;
+    return made.is_known ? range(made.value, made.value) : unknown;
+}
+
+bool tide_triton_read_value(const tide_vc_launched_kernel *launched, tide_triton_read *of) {
+    int32_t word = 0;
+    int64_t value = 0;
+    bool is_long = of->n_bytes == sizeof(value);
+    void *to = is_long ? (void *)&value : (void *)&word;
+    bool is_read = launched->read_value != NULL && (is_long || of->n_bytes == sizeof(word)) &&
+                   launched->read_value(of->address, of->n_bytes, to);
+    of->value = is_read ? (is_long ? value : word) : 0;
+    return is_read;
+}
+
 /* ---- loops ---- */
 
 /* The place of a range's middle; programs and their rows spread evenly over it. */
@@ -158,10 +231,13 @@ static void count_turns(tide_triton_machine *of, const tide_triton_step *step,
     tide_triton_value high = of->values[step->operands[1]];
     tide_triton_value by = of->values[step->operands[2]];
     if (!low.is_known || !high.is_known || !by.is_known || by.low <= 0) {
-        of->is_guess = true;
+        of->is_guess = of->is_guess || !is_in_untaken_branch(of);
+        of->is_uneven = true;
         of->values[step->result] = (tide_triton_value){.is_known = false};
         return;
     }
+    bool is_estimate = low.is_estimate || high.is_estimate;
+    of->is_guess = of->is_guess || (is_estimate && !is_in_untaken_branch(of));
     bool is_exact = low.low == low.high && high.low == high.high;
     bool is_empty = high.high <= low.low;
     int64_t n_further = is_empty ? 0 : (high.high - 1 - low.low) / by.low;
@@ -170,6 +246,18 @@ static void count_turns(tide_triton_machine *of, const tide_triton_step *step,
     to->most_turns = is_empty ? 0.0 : (double)n_further + 1.0;
     to->turns = is_empty || is_exact ? to->most_turns : mean > 0.0 ? mean : 0.0;
     of->is_uneven = of->is_uneven || !is_exact;
+}
+
+/* Values of a block that its threads have no registers for go to memory and back with each
+ * operation: one of them alone takes more than a thread can have. */
+static double spilled(const tide_triton_machine *of, const tide_triton_step *step) {
+    enum { REGISTERS = 255 }; /* of a thread, since compute capability 3.5 */
+    double n_threads = 1.0;
+    for (size_t i = 0; i < 3; i++) {
+        n_threads *= of->launched->call->block[i];
+    }
+    bool has_room = (double)step->n_values <= REGISTERS * n_threads;
+    return has_room ? 0.0 : runs_of(of) * (double)step->n_values * step->value_bytes;
 }
 
 static bool is_in_loop(const tide_triton_machine *of) {
@@ -184,7 +272,7 @@ static bool is_in_loop(const tide_triton_machine *of) {
 /* False: the loops nest too deep. */
 static bool begin_loop(tide_triton_machine *of, size_t i, const tide_triton_step *step) {
     enum { MOST_PROBES = 3 }; /* each doubles the work */
-    bool is_loop = step->result != 0;
+    bool is_loop = step->code == TIDE_TRITON_FOR && step->result != 0;
     if (of->n_frames == sizeof(of->frames) / sizeof(of->frames[0])) {
         return false;
     }
@@ -192,6 +280,9 @@ static bool begin_loop(tide_triton_machine *of, size_t i, const tide_triton_step
     *made = (tide_triton_frame){.step = i, .turns = 1.0, .most_turns = 1.0};
     of->reduces_in_loop = of->reduces_in_loop || (step->n_values == 1 && is_in_loop(of));
     of->has_loops = of->has_loops || is_loop;
+    if (step->code == TIDE_TRITON_IF) {
+        tide_triton_enter_if(of, step, made);
+    }
     if (is_loop) {
         count_turns(of, step, made);
     }
@@ -225,11 +316,14 @@ static void end_loop(tide_triton_machine *of) {
         return;
     }
     tide_triton_frame *top = &of->frames[of->n_frames - 1];
+    const tide_triton_step *step = &of->program->steps[top->step];
     if (!top->is_probe) {
         of->n_frames--;
+        if (step->code == TIDE_TRITON_IF) {
+            tide_triton_leave_if(of, top);
+        }
         return;
     }
-    const tide_triton_step *step = &of->program->steps[top->step];
     for (int64_t j = step->low; j < step->high; j++) {
         const tide_triton_link *link = &of->program->links[j];
         tide_triton_value next =
@@ -274,23 +368,27 @@ static bool do_step(tide_triton_machine *of, size_t i) {
         of->products += of->n_probes > 0 ? 0.0 : runs_of(of) * (double)step->n_values;
         of->product_type = step->type;
         break;
+    case TIDE_TRITON_COMPARE:
+        *to = compared(of, i);
+        break;
+    case TIDE_TRITON_COMPUTE:
+        of->spilled_bytes += of->n_probes == 0 ? spilled(of, step) : 0.0;
+        break;
     case TIDE_TRITON_LOAD:
     case TIDE_TRITON_STORE:
     case TIDE_TRITON_ATOMIC:
-        of->atomics += step->code == TIDE_TRITON_ATOMIC && of->n_probes == 0
-                           ? runs_of(of) * (double)step->n_values
-                           : 0.0;
-        if (step->code != TIDE_TRITON_STORE) {
-            access(of, step, false);
-        }
-        if (step->code != TIDE_TRITON_LOAD) {
-            access(of, step, true);
-        }
-        *to = result_of(step, (tide_triton_value){.is_known = false},
-                        (tide_triton_value){.is_known = false});
+        access_memory(of, step);
+        *to = read_value(of, step);
         break;
     case TIDE_TRITON_FOR:
+    case TIDE_TRITON_IF:
         return begin_loop(of, i, step);
+    case TIDE_TRITON_ELSE:
+        if (of->n_frames > 0 &&
+            of->program->steps[of->frames[of->n_frames - 1].step].code == TIDE_TRITON_IF) {
+            tide_triton_enter_else(of, &of->frames[of->n_frames - 1]);
+        }
+        break;
     case TIDE_TRITON_END:
         end_loop(of);
         break;

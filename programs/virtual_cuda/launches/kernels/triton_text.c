@@ -18,7 +18,11 @@ enum { MOST_VALUES = 8192, MOST_STEPS = 8192, MOST_LINKS = 1024, MOST_DEPTH = 64
 typedef struct name {
     const char *at;
     size_t n;
+    bool is_uniform; /* all values of a block are the same: they take no registers */
 } name;
+
+/* Blocks with fewer values fit the registers of a warp, 255 for each of 32 threads. */
+enum { FEWEST_SPILLED = 255 * 32, REGISTER_BYTES = 4 };
 
 /* An open loop, if, reduction or function. */
 typedef struct block {
@@ -33,6 +37,7 @@ typedef struct reader {
     name *names; /* owned; value i + 1 has name i */
     block blocks[MOST_DEPTH];
     size_t n_blocks;
+    size_t compute; /* of the open block: its step of arithmetic, from 1 on; 0: it has none */
 } reader;
 
 static const struct {
@@ -67,6 +72,7 @@ static const struct {
                   {"tt.make_tensor_ptr", TIDE_TRITON_MOVED},
                   {"tt.advance", TIDE_TRITON_MOVED},
                   {"tt.addptr", TIDE_TRITON_ADD},
+                  {"arith.cmpi", TIDE_TRITON_COMPARE},
                   {"tt.load", TIDE_TRITON_LOAD},
                   {"tt.store", TIDE_TRITON_STORE},
                   {"tt.atomic_rmw", TIDE_TRITON_ATOMIC},
@@ -75,7 +81,8 @@ static const struct {
                   {"tt.make_range", TIDE_TRITON_RANGE},
                   {"tt.get_program_id", TIDE_TRITON_PROGRAM},
                   {"tt.get_num_programs", TIDE_TRITON_PROGRAMS},
-                  {"scf.for", TIDE_TRITON_FOR}};
+                  {"scf.for", TIDE_TRITON_FOR},
+                  {"scf.if", TIDE_TRITON_IF}};
 
 /* ---- values ---- */
 
@@ -97,7 +104,7 @@ static uint32_t new_value(reader *from, const char *at) {
     if (from->to->n_values == MOST_VALUES) {
         return 0;
     }
-    from->names[from->to->n_values++] = (name){at, name_length(at)};
+    from->names[from->to->n_values++] = (name){.at = at, .n = name_length(at)};
     return (uint32_t)from->to->n_values;
 }
 
@@ -234,6 +241,11 @@ static void read_operation(const reader *from, const char *operation, const char
     step->value_bytes = tide_triton_value_bytes(types, end);
     if (step->code == TIDE_TRITON_DOT) {
         tide_triton_read_dot(operation, types, end, step);
+    } else if (step->code == TIDE_TRITON_COMPARE) {
+        step->low = tide_triton_comparison_of(rest);
+    } else if (step->code == TIDE_TRITON_LOAD && tide_triton_is_integer(types, end)) {
+        step->is_integer = true;
+        tide_triton_bound_result(operation, end, step);
     } else if (step->low == 0 && step->high == 0 && step->code != TIDE_TRITON_CONSTANT &&
                step->code != TIDE_TRITON_PROGRAM && step->code != TIDE_TRITON_PROGRAMS) {
         tide_triton_bound_result(operation, end, step);
@@ -242,6 +254,33 @@ static void read_operation(const reader *from, const char *operation, const char
 
 static bool is_word(const char *at, size_t n, const char *word) {
     return n == strlen(word) && memcmp(at, word, n) == 0;
+}
+
+/* Arithmetic without another meaning here. */
+static bool is_arithmetic(const char *operation, const tide_triton_step *step) {
+    return step->code == TIDE_TRITON_UNKNOWN && step->n_values >= FEWEST_SPILLED &&
+           (strncmp(operation, "arith.", strlen("arith.")) == 0 ||
+            strncmp(operation, "math.", strlen("math.")) == 0) &&
+           strncmp(operation, "arith.constant", strlen("arith.constant")) != 0;
+}
+
+/* The bytes that arithmetic moves if its operands and its result are not in registers. It is added
+ * to the last step of arithmetic of the block, because a text may have thousands of operations. */
+static void add_arithmetic(reader *from, const tide_triton_step *step) {
+    tide_triton_program *to = from->to;
+    uint32_t n_bytes = REGISTER_BYTES; /* of the result */
+    for (size_t i = 0; i < TIDE_TRITON_OPERANDS; i++) {
+        uint32_t value = step->operands[i];
+        n_bytes += value != 0 && !from->names[value - 1].is_uniform ? REGISTER_BYTES : 0;
+    }
+    bool has_step = from->compute > 0 && to->steps[from->compute - 1].n_values == step->n_values;
+    if (has_step) {
+        to->steps[from->compute - 1].value_bytes += n_bytes;
+    } else if (to->n_steps < MOST_STEPS) {
+        to->steps[to->n_steps++] = (tide_triton_step){
+            .code = TIDE_TRITON_COMPUTE, .n_values = step->n_values, .value_bytes = n_bytes};
+        from->compute = to->n_steps;
+    }
 }
 
 /* False: it closes the function. */
@@ -258,15 +297,21 @@ static bool read_line(reader *from, const char *at, const char *end) {
     bool opens = end[-1] == '{';
     bool closes = *at == '}';
     bool is_loop = step.code == TIDE_TRITON_FOR;
-    if (closes && (opens || from->n_blocks == 0)) { /* "} else {" */
-        return opens;
+    bool is_else = closes && opens; /* "} else {" */
+    if (closes && !opens && from->n_blocks == 0) {
+        return false;
     }
-    if (closes) {
+    from->compute = opens || closes ? 0 : from->compute;
+    if (is_else) {
+        step = (tide_triton_step){.code = TIDE_TRITON_ELSE};
+    } else if (closes) {
         step.code = TIDE_TRITON_END;
         from->n_blocks--;
     } else if (is_loop) {
         read_loop(from, rest, end, &step);
-    } else if (opens) { /* an if or a reduction: it runs no more often than the code around it */
+    } else if (step.code == TIDE_TRITON_IF) {
+        read_operands(from, rest, end, &step);
+    } else if (opens) { /* a reduction: it runs no more often than the code around it */
         step.code = TIDE_TRITON_FOR;
         step.n_values = is_word(operation, n, "tt.reduce");
     } else if (is_word(operation, n, "scf.yield")) {
@@ -274,8 +319,17 @@ static bool read_line(reader *from, const char *at, const char *end) {
     } else {
         read_operation(from, operation, rest, end, &step);
     }
+    if (!opens && is_arithmetic(operation, &step)) {
+        add_arithmetic(from, &step);
+    }
     uint32_t value = result != NULL ? new_value(from, result) : 0;
-    if (opens) {
+    if (value != 0) {
+        from->names[value - 1].is_uniform =
+            is_word(operation, n, "tt.splat") || is_word(operation, n, "arith.constant");
+    }
+    if (is_else) {
+        value = 0;
+    } else if (opens) {
         open_block(from, &step, value);
     } else if (value != 0) {
         step.result = value;
@@ -366,6 +420,7 @@ tide_triton_program *tide_triton_parse(const char *text) {
     }
     free(from->names);
     free(from);
+    tide_triton_find_what_matters(made);
     tide_triton_step *fitting = realloc(made->steps, (made->n_steps + 1) * sizeof(*fitting));
     made->steps = fitting != NULL ? fitting : made->steps;
     return made;

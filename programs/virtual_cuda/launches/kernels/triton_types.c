@@ -82,6 +82,10 @@ uint32_t tide_triton_value_bytes(const char *type, const char *end) {
     return tide_triton_bits_of(element(type, end)) / 8;
 }
 
+bool tide_triton_is_integer(const char *type, const char *end) {
+    return begins(element(type, end), end, "i");
+}
+
 /* The last type of a line: "A -> B", "A to B" and "A, B" end with that of the result. */
 static const char *result_type(const char *types, const char *end) {
     static const char *const BEFORE[] = {"-> ", " to ", ", ", " : "};
@@ -109,6 +113,24 @@ void tide_triton_bound_result(const char *operation, const char *end, tide_trito
         step->low = LEAST_BYTE;
         step->high = MOST_BYTE;
     }
+}
+
+tide_triton_comparison tide_triton_comparison_of(const char *at) {
+    static const struct {
+        const char *name;
+        tide_triton_comparison comparison;
+    } NAMES[] = {{"eq", TIDE_TRITON_EQUAL},     {"ne", TIDE_TRITON_UNEQUAL},
+                 {"slt", TIDE_TRITON_LESS},     {"ult", TIDE_TRITON_LESS},
+                 {"sle", TIDE_TRITON_AT_MOST},  {"ule", TIDE_TRITON_AT_MOST},
+                 {"sgt", TIDE_TRITON_GREATER},  {"ugt", TIDE_TRITON_GREATER},
+                 {"sge", TIDE_TRITON_AT_LEAST}, {"uge", TIDE_TRITON_AT_LEAST}};
+    at += strspn(at, " ");
+    for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
+        if (strncmp(at, NAMES[i].name, strlen(NAMES[i].name)) == 0) {
+            return NAMES[i].comparison;
+        }
+    }
+    return TIDE_TRITON_EQUAL;
 }
 
 static tide_run_type factor_type(const char *operation, const char *types, const char *element) {

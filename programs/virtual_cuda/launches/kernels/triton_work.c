@@ -11,7 +11,7 @@
 
 /* ---- single programs ---- */
 
-enum { N_SAMPLES = 5 };
+enum { N_SAMPLES = 16 };
 
 /* Programs spread over the grid, at other shares of each axis. */
 static void sample_of(const tide_triton_machine *of, size_t i, int64_t *ret_program) {
@@ -23,11 +23,13 @@ static void sample_of(const tide_triton_machine *of, size_t i, int64_t *ret_prog
     }
 }
 
-/* Replaces the counts of accesses and products by those of some programs, which are exact where
- * their loops differ. */
-static bool sample(tide_triton_machine *of) {
-    double products = 0.0;
+/* Replaces all counts by those of some programs, which are exact where
+ * their loops differ. Places that follow from values of the card count as unknown ones, as in the
+ * ranges of all programs. */
+static bool sample(tide_triton_machine *of, tide_triton_reads *reads) {
     tide_triton_machine one = *of;
+    of->other_bytes = of->atomics = of->spilled_bytes = of->products = 0.0;
+    of->is_guess = false;
     double counts[TIDE_TRITON_ARGUMENTS][2][2] = {{{0.0}}};
     for (size_t i = 0; i < N_SAMPLES; i++) {
         int64_t program[3];
@@ -35,11 +37,16 @@ static bool sample(tide_triton_machine *of) {
         one = (tide_triton_machine){.launched = of->launched,
                                     .program = of->program,
                                     .values = of->values,
-                                    .only = program};
+                                    .only = program,
+                                    .reads = reads};
         if (!tide_triton_run(&one)) {
             return false;
         }
-        products += one.products / N_SAMPLES;
+        of->is_guess = of->is_guess || one.is_guess;
+        of->other_bytes += one.other_bytes / N_SAMPLES;
+        of->atomics += one.atomics / N_SAMPLES;
+        of->spilled_bytes += one.spilled_bytes / N_SAMPLES;
+        of->products += one.products / N_SAMPLES;
         for (size_t j = 0; j < TIDE_TRITON_ARGUMENTS; j++) {
             for (size_t k = 0; k < 2; k++) {
                 counts[j][k][0] += one.reaches[j][k].n_known / N_SAMPLES;
@@ -47,11 +54,11 @@ static bool sample(tide_triton_machine *of) {
             }
         }
     }
-    of->products = products;
     for (size_t j = 0; j < TIDE_TRITON_ARGUMENTS; j++) {
         for (size_t k = 0; k < 2; k++) {
-            of->reaches[j][k].n_known = counts[j][k][0];
-            of->reaches[j][k].n_unknown = counts[j][k][1];
+            tide_triton_reach *to = &of->reaches[j][k];
+            to->n_known = to->is_used ? counts[j][k][0] : 0.0;
+            to->n_unknown = counts[j][k][1] + (to->is_used ? 0.0 : counts[j][k][0]);
         }
     }
     return true;
@@ -107,9 +114,10 @@ static double most_of(const tide_triton_machine *of, size_t i) {
 
 /* The bytes of all pointers, each in both directions. A kernel that multiplies tiles loads each of
  * them for several results; those at places that the card computes are mostly in the L2 cache. */
-static void add_up(const tide_triton_machine *of, tide_run_launch *row) {
+static void add_up(const tide_triton_machine *of, tide_run_launch *row,
+                   tide_triton_needs *ret_needs) {
     double of_unknown = of->products > 0.0 ? CACHED_TILES : 1.0;
-    double bytes = of->other_bytes;
+    double bytes = of->other_bytes + of->spilled_bytes;
     double most = 0.0;
     for (size_t i = 0; i < of->program->n_arguments; i++) {
         for (size_t j = 0; j < 2; j++) {
@@ -117,6 +125,8 @@ static void add_up(const tide_triton_machine *of, tide_run_launch *row) {
             double extent = one->is_used ? (double)one->high - (double)one->low + 1.0 : 0.0;
             double unknown = one->n_unknown * of_unknown;
             double most_unknown = unknown > 0.0 ? most_of(of, i) / one->value_bytes : 0.0;
+            ret_needs->unknown_bytes[i] =
+                fmax(ret_needs->unknown_bytes[i], unknown * one->value_bytes);
             double n = fmin(extent, one->n_known) + fmin(unknown, most_unknown);
             bytes += n * one->value_bytes;
             most = n > most ? n : most;
@@ -154,12 +164,14 @@ static void set_variant(const tide_triton_machine *of, tide_run_launch *row) {
 }
 
 bool tide_triton_follow(const tide_vc_launched_kernel *launched, const tide_triton_program *program,
-                        tide_run_launch *row) {
+                        tide_run_launch *row, tide_triton_needs *ret_needs) {
     tide_triton_machine of = {.launched = launched, .program = program};
+    *ret_needs = (tide_triton_needs){.reads = {.n = 0}};
     of.values = calloc(program->n_values + 1, sizeof(*of.values));
-    bool is_followed = of.values != NULL && tide_triton_run(&of) && (!of.is_uneven || sample(&of));
+    bool is_followed = of.values != NULL && tide_triton_run(&of) &&
+                       (!of.is_uneven || sample(&of, &ret_needs->reads));
     if (is_followed) {
-        add_up(&of, row);
+        add_up(&of, row, ret_needs);
         set_variant(&of, row);
     }
     free(of.values);

@@ -427,4 +427,31 @@ at::Tensor read(const at::Tensor &t, bool &ret_is_assumed) {
     return made;
 }
 
+bool read_bytes(void *to, uint64_t address, size_t n_bytes) {
+    if (is_evaluating() || !evaluating().try_lock())
+        return false; // another thread may wait for this one
+    std::lock_guard<std::mutex> evaluation_lock(evaluating(), std::adopt_lock);
+    const Marked marked;
+    const Below below;
+    std::unique_lock<std::mutex> lock(table().lock);
+    table().forget_generated();
+    int64_t offset = 0;
+    bool is_known = false;
+    ValuePtr value = table().find_at(address, offset);
+    if (value == nullptr || value->is_assumed ||
+        value->n_bytes - offset < static_cast<int64_t>(n_bytes))
+        return false;
+    Evaluation evaluation(lock, BUDGET_BYTES, BUDGET_FLOPS, BUDGET_NODES);
+    try {
+        is_known = evaluation.work_out(value) && !value->is_assumed && value->held;
+        if (is_known)
+            std::memcpy(to, static_cast<const char *>(value->held.data()) + offset, n_bytes);
+    } catch (const std::exception &) { // the program does not see it
+        is_known = false;
+    }
+    evaluation.release_draws();
+    value.reset();
+    return is_known;
+}
+
 } // namespace tidemark

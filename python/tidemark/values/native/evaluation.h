@@ -66,6 +66,10 @@ void cut(const std::shared_ptr<Node> &node);
 // The tensor on the host; undefined: too large. Called without the lock.
 at::Tensor read(const at::Tensor &t, bool &ret_is_assumed);
 
+// Bytes at an address of the card, without waiting for another rank; false: they are unknown or
+// rest on an assumption. For the virtual card (programs/virtual_cuda/values/computed.h).
+bool read_bytes(void *to, uint64_t address, size_t n_bytes);
+
 // The thread works for tidemark itself: its operators are not noted.
 bool &is_off();
 

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <dlfcn.h>
 
 namespace tidemark {
 
@@ -230,6 +231,19 @@ void tell_inputs(const c10::OperatorHandle &, Stack *stack) {
     stack->emplace_back(count_inputs());
 }
 
+int compute(void *to, uint64_t address, size_t n_bytes) {
+    return read_bytes(to, address, n_bytes) ? 1 : 0;
+}
+
+// answer_card() -> (): the card asks for values that decide how much a kernel does
+void answer_card(const c10::OperatorHandle &, Stack *) {
+    using Function = int (*)(void *, uint64_t, size_t);
+    const auto computes =
+        reinterpret_cast<void (*)(Function)>(dlsym(RTLD_DEFAULT, "tidemark_values_computes"));
+    if (computes != nullptr)
+        computes(compute);
+}
+
 template <c10::BoxedKernel::BoxedKernelFunction *function>
 void add(torch::Library &library, const char *schema) {
     const std::string text = schema;
@@ -262,6 +276,7 @@ TORCH_LIBRARY(tidemark_values, library) {
     add<pause>(library, "pause(bool is_off) -> bool");
     add<tell_statistics>(library, "statistics() -> str");
     add<tell_inputs>(library, "n_inputs() -> int");
+    add<answer_card>(library, "answer_card() -> ()");
     // Python implements these.
     library.def(
         "drawn(str kind, int n, ScalarType dtype, int seed, int high, int start) -> Tensor");

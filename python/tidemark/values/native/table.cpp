@@ -153,6 +153,21 @@ ValuePtr Table::find(const at::Tensor &t) {
     return nullptr;
 }
 
+ValuePtr Table::find_at(uint64_t address, int64_t &ret_offset) {
+    for (auto &[storage, row] : rows_) {
+        const auto n = static_cast<uint64_t>(row.value->n_bytes);
+        if (address < row.address || address - row.address >= n)
+            continue;
+        const auto alive = row.storage.lock(); // an older storage may have had the address
+        if (alive == nullptr || reinterpret_cast<uintptr_t>(alive->data()) != row.address ||
+            alive->nbytes() != n)
+            continue;
+        ret_offset = static_cast<int64_t>(address - row.address);
+        return row.value;
+    }
+    return nullptr;
+}
+
 ValuePtr Table::value_of(const at::Tensor &t) {
     ValuePtr value = find(t);
     if (value != nullptr)

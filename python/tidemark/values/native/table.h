@@ -33,7 +33,11 @@ class Table {
 
     // The value of the tensor's storage; NULL if there is none.
     ValuePtr find(const at::Tensor &t);
-    // The same; an unknown leaf, or the bytes that the card knows, get a row first.
+    // The value of the storage at an address of the card, and the address within it; NULL: none.
+    // Never asks the card, which may wait for another rank.
+    ValuePtr find_at(uint64_t address, int64_t &ret_offset);
+    // The value of the tensor's storage; an unknown leaf, or the bytes that the card knows, get a
+    // row first.
     ValuePtr value_of(const at::Tensor &t);
     // is_write: an operator wrote in place, and the version may still be raised once.
     void put(const at::Tensor &t, ValuePtr value, bool is_write);

@@ -13,6 +13,8 @@
 #include "programs/virtual_cuda/launches/kernels/triton.h"
 #include "programs/virtual_cuda/launches/kernels/work.h"
 
+#include "programs/virtual_cuda/values/computed.h"
+
 int cudaMalloc(void **ret_address, size_t n_bytes);
 enum { ALLOCATION = 2 << 20 };
 
@@ -347,7 +349,7 @@ static void test_programs_may_differ(void **state) {
     assert_int_equal(launch(kernel, 4, 128, 64).bytes, 4 * 128 * 64);
     assert_int_equal(launch(kernel, 4, 128, 64).k, TIDE_RUN_IN_TURN); /* a row after another */
     assert_int_equal(launch(kernel, 4, 128, 64).m, 4);
-    uint64_t bytes = launch(kernel, 8, 100, 64).bytes; /* five programs represent the eight */
+    uint64_t bytes = launch(kernel, 8, 100, 64).bytes; /* a sample of the eight */
     assert_in_range(bytes, 4 * 100 * 64 * 3 / 4, 4 * 100 * 64 * 5 / 4);
 }
 
@@ -420,10 +422,40 @@ static void test_counts_from_the_card(void **state) {
     (void)state;
     tide_run_launch row = launch(new_kernel(COUNTED("%most")), 1, 0, 0);
     assert_int_equal(row.bytes, 4 + 8 * 4);
-    assert_int_equal(row.flags, TIDE_RUN_ESTIMATED);
+    assert_int_equal(row.flags, TIDE_RUN_ESTIMATED | TIDE_RUN_GUESSED);
     row = launch(new_kernel(COUNTED("%n")), 1, 0, 0);
     assert_int_equal(row.bytes, 4 + 4);
     assert_int_equal(row.flags, TIDE_RUN_ESTIMATED | TIDE_RUN_GUESSED);
+}
+
+static int32_t of_card = 3;
+static unsigned n_computed;
+
+static int compute(void *to, uint64_t address, size_t n_bytes) {
+    (void)address;
+    (void)memcpy(to, &of_card, n_bytes);
+    n_computed++;
+    return 1;
+}
+
+/* A row is kept as long as the card's values are the same: then each is computed once a launch. */
+static void test_counts_that_are_computed(void **state) {
+    (void)state;
+    const void *kernel = new_kernel(COUNTED("%most"));
+    tidemark_values_computes(compute);
+    tide_run_launch row = launch(kernel, 1, 0, 0);
+    assert_int_equal(row.bytes, 4 + 3 * 4);
+    assert_int_equal(row.flags, TIDE_RUN_ESTIMATED);
+    unsigned n_of_first = n_computed;
+    assert_int_equal(launch(kernel, 1, 1, 1).bytes, row.bytes); /* of numbers that do not matter */
+    assert_int_equal(n_computed, 2 * n_of_first);
+    of_card = 5;
+    assert_int_equal(launch(kernel, 1, 0, 0).bytes, 4 + 5 * 4);
+    for (unsigned grid = 1; grid < 40; grid++) { /* more rows than are kept */
+        assert_int_equal(launch(kernel, grid, 0, 0).bytes, 4 + grid * 5 * 4);
+    }
+    tidemark_values_computes(NULL);
+    assert_int_equal(launch(kernel, 1, 0, 0).flags, TIDE_RUN_ESTIMATED | TIDE_RUN_GUESSED);
 }
 
 static void is_guessed(const void *kernel) {
@@ -460,6 +492,7 @@ int main(void) {
                                        cmocka_unit_test(test_rows_read_again),
                                        cmocka_unit_test(test_atomic_operations),
                                        cmocka_unit_test(test_counts_from_the_card),
+                                       cmocka_unit_test(test_counts_that_are_computed),
                                        cmocka_unit_test(test_texts_that_say_nothing)};
     return cmocka_run_group_tests(tests, begin, end);
 }
