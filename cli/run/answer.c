@@ -335,11 +335,13 @@ static void tell_files(const tide_run_answer *of, tide_run_place at) {
     if (of->has_page) {
         tide_text_add(&text, "the report is %s, the snapshot %s", of->files->page,
                       of->processes[at.process].path);
-        if (of->list->n_processes > 1) {
-            tide_text_add(&text, " and %zu more beside it", of->list->n_processes - 1);
-        }
+    } else if (of->processes[at.process].snapshot != NULL) {
+        tide_text_add(&text, "the snapshot is %s", of->processes[at.process].path);
     } else {
         tide_text_add(&text, "there is no report, because there is no history");
+    }
+    if (of->processes[at.process].snapshot != NULL && of->list->n_processes > 1) {
+        tide_text_add(&text, " and %zu more beside it", of->list->n_processes - 1);
     }
     if (of->kept_away[0] != '\0') {
         tide_text_add(&text, "; %s", of->kept_away);

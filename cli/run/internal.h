@@ -27,7 +27,7 @@
 typedef struct tide_run_command_options {
     const char *device;          /* NULL: the cards of this machine */
     const char *output;          /* of -o; NULL: named after the program */
-    const char *page;            /* of --html; NULL: next to the snapshot */
+    const char *page;            /* of --html; NULL: next to the snapshot; or TIDE_RUN_NO_PAGE */
     uint64_t n_steps;            /* 0: to the end */
     uint64_t memory_limit_bytes; /* of each card; 0: the card's */
     uint64_t spill_bytes;        /* of each card, in the host's memory; 0: none */

@@ -102,11 +102,15 @@ beside plain "the staff model beside closed forms and the forecast" \
 # Some hundred seconds of processor time each, for constants that change seldom.
 [ -z "$full" ] || beside times "forecasts of steps, beside published times" \
     bash "$here/time/check_times.sh" "$tidemark" "$python" "$root/build/dev/tests/step_time/fit_step_time" "$shared"
-beside plan "changes of tidemark plan, beside the same changes made by hand" \
-    bash "$tests/plan/run.sh" "$tidemark" "$python" $full
 [ -z "$full" ] || beside kernel_times "the table of comparisons, beside published times of kernels" \
     bash "$here/time/check_kernel_times.sh" "$tidemark" "$(dirname "$(dirname "$(dirname "$python")")")" \
     "$root/build/dev/tests/step_time/fit_kernels" "$shared"
+beside plan "changes of tidemark plan, beside the same changes made by hand" \
+    bash "$tests/plan/run.sh" pairs "$tidemark" "$other" $full
+beside planned "tidemark plan" \
+    python3 -B "$tests/plan/check_plan.py" --tidemark "$tidemark" --python "$python"
+beside refusals "what tidemark plan can change, what it refuses, and that numbers stay the same" \
+    bash "$tests/plan/run.sh" refusals "$tidemark" "$python"
 beside command "tidemark run" \
     python3 -B "$tests/virtual_cuda/command.py" "$tidemark" "$python"
 beside sweep "tidemark fit and sweep with programs" \

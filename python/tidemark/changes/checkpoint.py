@@ -1,4 +1,6 @@
 """Checkpointing of the instances of a class: their forward pass runs again in the backward pass."""
+import functools
+
 from . import lines, models, observe, paste, session
 from .row import Row, all_models, is_sharded, unsuitable_models
 
@@ -33,6 +35,8 @@ def refusal(now, applied):
     reason = unsuitable_models(now, applied)
     if reason is None and is_sharded(now):
         reason = "the model is sharded by fully_shard: checkpoint it before"
+    if reason is None and now.wants("checkpoint_library") is not None:
+        reason = "checkpoint_library is applied"
     if reason is None and now.seen.checkpoints:
         reason = f"the program checkpoints already ({now.seen.checkpoints})"
     if reason is None and any(_writes_cache(root) for root in all_models(now)):
@@ -75,7 +79,9 @@ def _row(name, why=refusal):
     def apply(now, made, roots, kind):
         for root in roots:
             blocks = models.instances(root, kind)
-            if len(blocks) > 0:
+            if any(isinstance(vars(block).get("forward"), functools.partial) for block in blocks):
+                now.refuse(name, f"another change checkpoints {kind}")
+            elif blocks:
                 code = text(root, name, kind)
                 lines.run(code, observe.original, model=root)
                 n = len(blocks[::2]) if name == "checkpoint_half" else len(blocks)

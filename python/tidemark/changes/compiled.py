@@ -1,5 +1,6 @@
 """torch.compile of the model, in place."""
 from . import lines, observe, paste
+from .offload import calls_forward
 from .row import Row, first_model, unsuitable_models
 
 _TEXT = "{model}.compile()"
@@ -12,7 +13,7 @@ def refusal(now, applied):
         return "this PyTorch has no Module.compile"
     if now.seen.compiles and not applied:
         return f"the model is compiled already ({now.seen.compiles})"
-    return unsuitable_models(now, applied)
+    return unsuitable_models(now, applied) or calls_forward(now)
 
 
 def can(now):

@@ -1,4 +1,6 @@
 """Writes to the log what the program does, what can be changed in it, and what was changed."""
+import sys
+
 from .. import live, telling
 from . import checkpoint, models, session, table
 from .row import all_models, first_model
@@ -28,14 +30,23 @@ def _write(now):
             _library[0].describe("plan." + key, text)
 
 
+def _refuse_recomputed(now):
+    """Refuses checkpoints whose sizes differ when they are computed again: on a virtual card, sizes may depend on
+    values that nothing computes."""
+    if type(getattr(sys, "last_value", None)).__name__ == "CheckpointError":
+        for name in sorted({key.partition(":")[0] for key in now.did if key.startswith("checkpoint")}):
+            now.refuse(name, "sizes in the checkpointed modules depend on values that the card does not compute")
+
+
 def _facts(now):
     facts = {}
+    _refuse_recomputed(now)
     _add_program(now, facts)
     _add_possible(now, facts)
     for name, reason in now.refused.items():
         facts[f"cannot.{name}"] = reason
     for key, done in now.did.items():
-        facts[f"did.{key}"] = "; ".join(_counted(done.what))
+        facts[f"did.{key}"] = "; ".join(_times(done.what))
         facts[f"lines.{key}"] = _lines(list(dict.fromkeys(done.lines)))
         facts[f"place.{key}"] = "; ".join(_counted([place for _, place in done.lines]))
         if _changes_numbers(now, key):
@@ -48,6 +59,11 @@ def _lines(parts):
     if len({place for _, place in parts}) < 2:
         return "\n".join(text for text, _ in parts)
     return "\n".join(f"# at {place}\n{text}" for text, place in parts)
+
+
+def _times(texts):
+    """Each text once, with the number of times if there are several."""
+    return [text if texts.count(text) == 1 else f"{text}, {texts.count(text)} times" for text in _counted(texts)]
 
 
 def _counted(texts):

@@ -6,7 +6,7 @@ _FUSED = """for group in {optimizer}.param_groups:  # the same as fused=True whe
     group["fused"], group["foreach"] = True, False
 {optimizer}._step_supports_amp_scaling = True"""
 _NO_FOREACH = """for group in {optimizer}.param_groups:  # the same as foreach=False where the optimizer is made
-    group["foreach"] = group["fused"] = False"""
+    group.update({key: False for key in ("foreach", "fused") if key in group})"""
 
 
 def _refusal(option):
@@ -18,10 +18,8 @@ def _refusal(option):
         kinds = [made for made in now.seen.optimizers if option in made.defaults]
         if swapped:
             return "another optimizer takes its place"
-        if not kinds or (option == "foreach" and "fused" not in kinds[0].defaults):
+        if not kinds:
             return f"{now.seen.optimizers[0].kind} has no option {option}"
-        if now.seen.closes:
-            return f"the optimizer calls a closure ({now.seen.closes})"
         if option == "fused" and all(made.defaults.get("fused") for made in kinds):
             return "the optimizer is fused already"
         if option == "foreach" and all(made.defaults.get("fused") or made.defaults.get("foreach") is False for made in kinds):
@@ -39,7 +37,7 @@ def can(now):
 
 def _row(name, option, text, what):
     def apply(now, made, roots, argument):
-        if option in made.defaults and "fused" in made.defaults:
+        if option in made.defaults:
             lines.run(text, observe.original, optimizer=made.optimizer())
             paste.done_to_optimizer(now, made, name, "", what.format(made.kind), text)
 

@@ -78,7 +78,7 @@ def refusal(now, applied):
     who = " and ".join(sorted(holders(now)))
     rules = [
         (bool(who), f"{who} makes the steps: its own option for accumulation"),
-        (not seen.loaders, f"{seen.forward_place or 'the program'} makes its batches itself"),
+        (not seen.loaders and seen.n_steps > 0, f"{seen.forward_place or 'the program'} makes its batches itself"),
         (seen.loaders and not any(loader.batch and loader.batch % 2 == 0 for loader in seen.loaders) and not applied,
          "no DataLoader has an even batch"),
         (len(seen.optimizers) > 1, f"the program has {len(seen.optimizers)} optimizers"),

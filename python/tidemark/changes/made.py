@@ -114,8 +114,8 @@ def made_by(now, kind, optimizer, arguments, named):
 def _watch_steps(now, optimizers):
 
     def before(optimizer, arguments, named):
-        closure = arguments[0] if arguments else named.get("closure")
-        if closure is not None and callable(closure):
+        closure = named.get("closure", arguments[1] if len(arguments) > 1 else None)  # the first is the optimizer
+        if callable(closure):
             now.seen.closes = now.seen.closes or places.here() or "a library"
 
     def after(optimizer, arguments, named):

@@ -47,7 +47,7 @@ def watch(torch, seen):
     _watch_attention(torch, seen)
     _watch_loop(torch, seen)
     _watch_precision(torch, seen)
-    _watch_checkpoints(seen)
+    _watch_checkpoints(torch, seen)
     _watch_compilers(torch, seen)
 
 
@@ -55,12 +55,14 @@ def is_compiling(torch):
     return torch.compiler.is_compiling()
 
 
-def _noting(note):
-    """A replacement that notes the call and passes it on."""
+def _noting(torch, note):
+    """A replacement that notes the call and passes it on. What a compiler traces is not noted: it would trace that,
+    too."""
 
     def make(function):
         def call(*arguments, **named):
-            note(*arguments, **named)
+            if not is_compiling(torch):
+                note(*arguments, **named)
             return function(*arguments, **named)
 
         return call
@@ -89,7 +91,7 @@ def _watch_attention(torch, seen):
     functional = torch.nn.functional
 
     def softmax(values, *_, **__):
-        if is_compiling(torch) or not isinstance(values, torch.Tensor) or values.dim() < 3:
+        if not isinstance(values, torch.Tensor) or values.dim() < 3:
             return
         if values.shape[-1] == values.shape[-2] >= _SQUARE and values.requires_grad:
             row = seen.attention.setdefault(places.here(), [0, 0])
@@ -97,13 +99,13 @@ def _watch_attention(torch, seen):
             row[1] = max(row[1], values.numel() * values.element_size())
 
     def attention(query, key, value, attn_mask=None, *_, **__):
-        if attn_mask is not None and not is_compiling(torch):
+        if attn_mask is not None:
             place = places.here()
             seen.masks[place] = max(seen.masks.get(place, 0), attn_mask.numel() * attn_mask.element_size())
 
     for owner, name in ((functional, "softmax"), (torch, "softmax"), (torch.Tensor, "softmax")):
-        replace(owner, name, _noting(softmax))
-    replace(functional, "scaled_dot_product_attention", _noting(attention))
+        replace(owner, name, _noting(torch, softmax))
+    replace(functional, "scaled_dot_product_attention", _noting(torch, attention))
 
 
 def _watch_loop(torch, seen):
@@ -138,40 +140,36 @@ def _watch_loop(torch, seen):
     replace(torch.autograd, "_engine_run_backward", engine)
     for owner in (torch.nn.utils, sys.modules.get("torch.nn.utils.clip_grad")):
         for name in ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_"):
-            replace(owner, name, _noting(clips))
-    replace(torch.optim.Optimizer, "zero_grad", _noting(zero_grad))
-    replace(torch.nn.Module, "zero_grad", _noting(clears))
-    replace(torch.optim.lr_scheduler.LRScheduler, "step", _noting(schedules))
+            replace(owner, name, _noting(torch, clips))
+    replace(torch.optim.Optimizer, "zero_grad", _noting(torch, zero_grad))
+    replace(torch.nn.Module, "zero_grad", _noting(torch, clears))
+    replace(torch.optim.lr_scheduler.LRScheduler, "step", _noting(torch, schedules))
     for kind in vars(torch.optim.lr_scheduler).values():
         if isinstance(kind, type) and issubclass(kind, torch.optim.lr_scheduler.LRScheduler) and "step" in vars(kind):
             if kind is not torch.optim.lr_scheduler.LRScheduler:
-                replace(kind, "step", _noting(schedules))
+                replace(kind, "step", _noting(torch, schedules))
 
 
 def _watch_precision(torch, seen):
     def enters(self, *_):
-        if self._enabled and self.device == "cuda" and not _is_own_autocast(self):
+        if self._enabled and self.device == "cuda":
             seen.autocasts = seen.autocasts or places.here() or "a library"
 
     def scales(self, *arguments, **named):
         if named.get("enabled", True):
             seen.scales = seen.scales or places.here() or "a library"
 
-    replace(torch.autocast, "__enter__", _noting(enters))
-    replace(torch.amp.GradScaler, "__init__", _noting(scales))
+    replace(torch.autocast, "__enter__", _noting(torch, enters))
+    replace(torch.amp.GradScaler, "__init__", _noting(torch, scales))
 
 
-def _is_own_autocast(context):
-    return getattr(context, "_of_tidemark", False)
-
-
-def _watch_checkpoints(seen):
-    import torch.utils.checkpoint as checkpoint
+def _watch_checkpoints(torch, seen):
+    from torch.utils import checkpoint
 
     def checkpoints(*_, **__):
         seen.checkpoints = seen.checkpoints or places.here() or "a library"
 
-    replace(checkpoint, "checkpoint", _noting(checkpoints))
+    replace(checkpoint, "checkpoint", _noting(torch, checkpoints))
 
 
 def _watch_compilers(torch, seen):
@@ -182,17 +180,19 @@ def _watch_compilers(torch, seen):
     def captures(*_, **__):
         seen.captures = seen.captures or places.here() or "a library"
 
-    replace(torch, "compile", _noting(compiles))
-    replace(torch.nn.Module, "compile", _noting(compiles))
-    replace(torch.cuda.CUDAGraph, "capture_begin", _noting(captures))
+    replace(torch, "compile", _noting(torch, compiles))
+    replace(torch.nn.Module, "compile", _noting(torch, compiles))
+    replace(torch.cuda.CUDAGraph, "capture_begin", _noting(torch, captures))
 
 
 def watch_root(torch, seen, root):
     """Notes forward passes of an outermost module in eval mode whose graph is kept."""
 
     def after(module, arguments, output):
+        if is_compiling(torch):
+            return
         seen.forward_place = seen.forward_place or places.here()
-        if module.training or not torch.is_grad_enabled() or is_compiling(torch):
+        if module.training or not torch.is_grad_enabled():
             return
         first = _first_tensor(torch, output)
         if first is not None and first.requires_grad:

@@ -70,5 +70,9 @@ def _maker(now, kind):
     return new
 
 
-ADAFACTOR = Row("adafactor", _refusal("adafactor"), can)
-ADAMW8BIT = Row("adamw8bit", _refusal("adamw8bit"), can)
+def apply(now, made, roots, argument):
+    """Nothing is left to do: _maker() has made the other optimizer, unless the change was refused."""
+
+
+ADAFACTOR = Row("adafactor", _refusal("adafactor"), can, apply)
+ADAMW8BIT = Row("adamw8bit", _refusal("adamw8bit"), can, apply)

@@ -10,11 +10,9 @@ for command in sys.argv[1:]:
     child = os.fork()
     if child == 0:
         sys.argv = command.split(",")
-        os.environ["TIDE_PAIR"] = command
-        sys.stderr.write(f"PAIR {os.getpid()} {command}\n")
-        sys.stderr.flush()
+        os.write(2, f"\nPAIR {os.getpid()} {command}\n".encode())
         runpy.run_path(sys.argv[0], run_name="__main__")
         sys.exit(0)
     if os.waitpid(child, 0)[1] != 0:
-        sys.stderr.write(f"PAIR failed: {command}\n")
+        os.write(2, f"\nPAIR failed: {command}\n".encode())
 sys.exit(0)

@@ -47,7 +47,9 @@ PRINTED = [
     ("engine", "", (), "optimizer_in_backward"),
     ("engine", "", (), "chunked_loss"),
     ("engine", "", (), "bf16,adafactor"),
+    ("closes", "", (), "fused"),
     ("evaluates", "", (), "no_grad_eval"),
+    ("evaluates", "", (), "no_foreach"),
     ("evaluates", "", (), "set_to_none"),
     ("library", "OfTransformers", (), "checkpoint_library"),
     ("library", "OfDiffusers", (), "checkpoint_library"),
@@ -65,6 +67,7 @@ FULL = [
 LINES = "lines"  # the printed lines, with the call of the function of head and loss
 IMPORTS = "from torch.nn import functional as F\n"
 BY_HAND = [
+    ("closes", "", (), "fused", [("lr=1e-3", "lr=1e-3, fused=True")]),
     ("gpt", "", (), "fused", [("lr=3e-4", "lr=3e-4, fused=True")]),
     ("gpt", "", (), "no_foreach", [("lr=3e-4", "lr=3e-4, foreach=False")]),
     ("gpt", "", (), "adafactor", [("AdamW(model.parameters(), lr=3e-4", "Adafactor(model.parameters(), lr=3e-4, weight_decay=0.01")]),
@@ -229,6 +232,17 @@ def replaced(pair, text, replacements):
     return text
 
 
+def check_steps(runs):
+    """--steps counts the optimizer's steps also where a change moves or joins them."""
+    rows = [("gpt", "optimizer_in_backward"), ("convolutions", "micro_batch:2")]
+    jobs = [(runs.write(program + ".py", source_of(program)), "", ("--steps", "2"), changes) for program, changes in rows]
+    runs.make(jobs)
+    for job in jobs:
+        found = runs.run(*job)
+        if found is None or found["steps"] != 2 or not found["facts"].get("did." + job[3]):
+            runs.failures.append(f"{job}: {found and found['steps']} steps, not 2")
+
+
 def check_observing(runs):
     """Observing changes no byte."""
     jobs = []
@@ -258,6 +272,8 @@ def main():
     runs.make([job for job in twins_made if job is not None] + [pair.plain() for pair in pairs])
     for pair in pairs:
         pair.compare()
+    if is_meant("--steps"):
+        check_steps(runs)
     if is_meant("observed"):
         check_observing(runs)
     for failure in runs.failures:

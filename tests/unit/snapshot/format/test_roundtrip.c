@@ -75,14 +75,6 @@ static void assert_types_equal(const tide_snapshot *a, const tide_snapshot *b) {
     }
 }
 
-static void assert_plans_equal(const tide_snapshot *a, const tide_snapshot *b) {
-    assert_int_equal(a->n_plan, b->n_plan);
-    for (size_t i = 0; i < a->n_plan; i++) {
-        assert_string_equal(a->plan[i].name, b->plan[i].name);
-        assert_string_equal(a->plan[i].text, b->plan[i].text);
-    }
-}
-
 static void assert_scopes_equal(const tide_snapshot *a, const tide_snapshot *b) {
     assert_int_equal(a->n_scopes, b->n_scopes);
     for (size_t i = 0; i < a->n_scopes; i++) {
@@ -235,7 +227,6 @@ static void assert_equal(const tide_snapshot *a, const tide_snapshot *b) {
     assert_source_equal(a, b);
     assert_modes_equal(a, b);
     assert_types_equal(a, b);
-    assert_plans_equal(a, b);
     assert_scopes_equal(a, b);
     assert_kernels_equal(a, b);
     assert_int_equal(a->n_start_segments, b->n_start_segments);
@@ -277,13 +268,6 @@ static void everything_comes_back(void **state) {
     static const tide_snapshot_type TYPES[] = {{"float32", 4096, 2}, {"int8", 512, 1}};
     made->parameter_types = TYPES;
     made->n_parameter_types = 2;
-    char paths[12288]; /* longer than texts of other tables may be */
-    memset(paths, 'b', sizeof(paths) - 1);
-    paths[sizeof(paths) - 1] = '\0';
-    const tide_snapshot_setting plan[] = {{.name = "can.checkpoint:Block", .text = paths},
-                                          {.name = "lines.fused", .text = "a\n  \"b\""}};
-    made->plan = plan;
-    made->n_plan = 2;
     made->source = source;
     made->n_source = 3;
     made->n_source_omitted = 5;
