@@ -136,8 +136,8 @@ static tide_status add_part(tide_plan_diff *diff, const char *where, size_t n_wh
     if (tide_text_file_read(at.path, MOST_BYTES, &file, NULL, error) != TIDE_OK) {
         return TIDE_UNSUPPORTED;
     }
-    tide_plan_insertion *rows = tide_hostmem_grow(diff->mem, diff->rows, &diff->capacity,
-                                                  diff->n + 1, sizeof(*diff->rows));
+    tide_plan_insertion *rows =
+        tide_hostmem_grow(diff->mem, diff->rows, &diff->capacity, diff->n + 1, sizeof(*diff->rows));
     tide_status status = rows != NULL ? TIDE_OK : TIDE_NO_MEMORY;
     if (status == TIDE_OK) {
         diff->rows = rows;

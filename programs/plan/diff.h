@@ -1,9 +1,9 @@
-/* diff.h - the lines of a plan's changes as a patch of the program's files (diff -u), for patch -p1 in
- * the folder of the run.
+/* diff.h - the lines of a plan's changes as a patch of the program's files (diff -u), for patch -p1
+ * in the folder of the run.
  *
- * The changes say where their lines go: after a line ("train.py:50"), or before a statement ("before
- * train.py:52"). Lines for several places have a comment "# at PLACE" before each part. The caller
- * runs the patched program: only its peaks show that the patch is the change.
+ * The changes say where their lines go: after a line ("train.py:50"), or before a statement
+ * ("before train.py:52"). Lines for several places have a comment "# at PLACE" before each part.
+ * The caller runs the patched program: only its peaks show that the patch is the change.
  */
 #ifndef TIDE_PROGRAMS_PLAN_DIFF_H
 #define TIDE_PROGRAMS_PLAN_DIFF_H
@@ -21,8 +21,8 @@ extern "C" {
 
 /* Lines that are added to a file. */
 typedef struct tide_plan_insertion {
-    char *path;  /* owned, as the next */
-    char *text;  /* lines with their ends, indented for their place */
+    char *path;   /* owned, as the next */
+    char *text;   /* lines with their ends, indented for their place */
     size_t after; /* number of the line that they follow; 0: at the beginning of the file */
 } tide_plan_insertion;
 

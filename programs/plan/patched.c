@@ -1,5 +1,5 @@
-/* The best combination as a patch of the program's files, and the run that shows that it is the same
- * program. */
+/* The best combination as a patch of the program's files, and the run that shows that it is the
+ * same program. */
 #include <stdio.h>
 #include <string.h>
 
@@ -44,7 +44,8 @@ static tide_status make(const tide_plan *plan, const tide_plan_answer *answer, t
     tide_plan_diff diff;
     tide_snapshot *snapshot = NULL;
     char *text = NULL;
-    TIDE_TRY(tide_snapshot_load(plan->runs.rows[answer->row].snapshot_path, NULL, &snapshot, error));
+    TIDE_TRY(
+        tide_snapshot_load(plan->runs.rows[answer->row].snapshot_path, NULL, &snapshot, error));
     tide_plan_diff_init(&diff);
     tide_status status = collect(plan, answer, snapshot, &diff, error);
     status = status == TIDE_OK ? tide_plan_diff_text(&diff, &text, error) : status;

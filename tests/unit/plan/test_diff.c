@@ -60,8 +60,10 @@ static void check(const char *const (*changes)[2], size_t n, const char *before,
 static void test_lines_are_indented_like_their_statement(void **state) {
     (void)state;
     const char *const changes[][2] = {{"a()\n\nb()", "train.py:3"}};
-    check(changes, 1, "def main():\n    optimizer = AdamW(model,\n                      lr=1)\n    go()\n",
-          "def main():\n    optimizer = AdamW(model,\n                      lr=1)\n    a()\n\n    b()\n"
+    check(changes, 1,
+          "def main():\n    optimizer = AdamW(model,\n                      lr=1)\n    go()\n",
+          "def main():\n    optimizer = AdamW(model,\n                      lr=1)\n    a()\n\n    "
+          "b()\n"
           "    go()\n");
 }
 
@@ -73,8 +75,9 @@ static void test_lines_go_before_a_statement(void **state) {
 
 static void test_several_places_and_several_hunks(void **state) {
     (void)state;
-    const char *const changes[][2] = {{"# at train.py:2\na()\n# at before train.py:20\nb()\nc()", ""},
-                                      {"second()", "train.py:2"}};
+    const char *const changes[][2] = {
+        {"# at train.py:2\na()\n# at before train.py:20\nb()\nc()", ""},
+        {"second()", "train.py:2"}};
     char before[512] = "";
     char expected[512] = "";
     for (int i = 1; i <= 22; i++) {
@@ -93,7 +96,8 @@ static void test_other_folders_are_refused(void **state) {
     tide_plan_diff diff;
     tide_error error = {""};
     tide_plan_diff_init(&diff);
-    static const char *const PLACES[] = {"/usr/train.py:3", "../train.py:3", "train.py", "missing.py:3", ""};
+    static const char *const PLACES[] = {"/usr/train.py:3", "../train.py:3", "train.py",
+                                         "missing.py:3", ""};
     for (size_t i = 0; i < sizeof(PLACES) / sizeof(PLACES[0]); i++) {
         assert_int_equal(tide_plan_diff_add(&diff, "a()", PLACES[i], &error), TIDE_UNSUPPORTED);
     }
