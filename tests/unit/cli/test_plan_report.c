@@ -27,13 +27,13 @@ typedef struct made {
 } made;
 
 static tide_plan_run run_of(const char *changes, int64_t allocated, int64_t reserved, double ms) {
-    tide_plan_run row = {.is_done = true,
-                         .is_complete = true,
-                         .memory = {.allocated_peak_bytes = allocated * GIB,
-                                    .reserved_peak_bytes = reserved * GIB},
-                         .gpu_ms = ms,
-                         .gpu_low_ms = ms * 0.9,
-                         .gpu_high_ms = ms * 1.1};
+    tide_plan_run row = {
+        .is_done = true,
+        .is_complete = true,
+        .memory = {.allocated_peak_bytes = allocated * GIB, .reserved_peak_bytes = reserved * GIB},
+        .gpu_ms = ms,
+        .gpu_low_ms = ms * 0.9,
+        .gpu_high_ms = ms * 1.1};
     (void)snprintf(row.changes, sizeof(row.changes), "%s", changes);
     return row;
 }
@@ -41,9 +41,8 @@ static tide_plan_run run_of(const char *changes, int64_t allocated, int64_t rese
 static tide_plan_candidate candidate_of(const char *name, const char *title, tide_plan_state state,
                                         size_t row) {
     const char *argument = "";
-    tide_plan_candidate candidate = {.change = tide_plan_change_of(name, &argument),
-                                .state = state,
-                                .row = row};
+    tide_plan_candidate candidate = {
+        .change = tide_plan_change_of(name, &argument), .state = state, .row = row};
     assert_non_null(candidate.change);
     candidate.risk = candidate.change->risk;
     (void)snprintf(candidate.name, sizeof(candidate.name), "%s", name);
@@ -78,12 +77,10 @@ static void make(made *of) {
     of->rows[PROOF].limit = TIDE_PLAN_WITH_LIMIT;
     of->rows[PROOF].margin_bytes = GIB;
     of->candidates[0] = candidate_of("checkpoint:Block", "checkpoint each Block", TIDE_PLAN_RAN, 2);
-    of->candidates[1] =
-        candidate_of("fused", "optimizer with fused=True", TIDE_PLAN_RAN, FUSED);
+    of->candidates[1] = candidate_of("fused", "optimizer with fused=True", TIDE_PLAN_RAN, FUSED);
     of->candidates[2] =
         candidate_of("no_foreach", "optimizer with foreach=False", TIDE_PLAN_POINTLESS, SIZE_MAX);
-    of->candidates[3] =
-        candidate_of("micro_batch", "micro_batch", TIDE_PLAN_IMPOSSIBLE, SIZE_MAX);
+    of->candidates[3] = candidate_of("micro_batch", "micro_batch", TIDE_PLAN_IMPOSSIBLE, SIZE_MAX);
     (void)snprintf(of->candidates[3].reason, sizeof(of->candidates[3].reason), "odd batch");
     of->plan.options = &of->options;
     of->plan.runs = (tide_plan_runs){.rows = of->rows, .n = N_RUNS};
@@ -134,9 +131,10 @@ static void test_program_that_does_not_fit(void **state) {
     make(&of);
     has(&of, "train.py does not fit virtual:rtx4090: it needs 12.00 GiB allocated and 14.00 GiB "
              "reserved, and 10.00 GiB of the card are there for PyTorch");
-    has(&of, "fits, and is fastest: checkpoint each Block + optimizer with fused=True: 7.00 GiB "
-             "allocated, 8.00 GiB reserved; the card works 110 ms a step (99.0 to 121), 10 % longer "
-             "than unchanged");
+    has(&of,
+        "fits, and is fastest: checkpoint each Block + optimizer with fused=True: 7.00 GiB "
+        "allocated, 8.00 GiB reserved; the card works 110 ms a step (99.0 to 121), 10 % longer "
+        "than unchanged");
     has(&of, "it also fits without: optimizer with fused=True");
     has(&of, "not run, because they cannot lower the peak: optimizer with foreach=False");
     has(&of, "not possible here: micro_batch (odd batch)");
@@ -197,8 +195,9 @@ static void test_program_that_fits(void **state) {
     of.plan.limited_row = SIZE_MAX;
     of.plan.safe.set = 0;
     of.plan.safe.row = UNCHANGED;
-    has(&of, "train.py fits virtual:rtx4090: it needs 12.00 GiB allocated and 14.00 GiB reserved of "
-             "10.00 GiB; the card works 100 ms a step (90.0 to 110)");
+    has(&of,
+        "train.py fits virtual:rtx4090: it needs 12.00 GiB allocated and 14.00 GiB reserved of "
+        "10.00 GiB; the card works 100 ms a step (90.0 to 110)");
     lacks(&of, "is fastest");
     of.plan.limited_row = LIMITED;
     has(&of, "only because PyTorch empties its cache");
