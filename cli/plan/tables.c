@@ -23,8 +23,11 @@ static void add_alone(const tide_plan *plan, tide_report *report) {
                  TIDE_TEXT("fits", "fits"), TIDE_TEXT("risk", "risk"));
     for (size_t i = 0; i < plan->candidates.n; i++) {
         const tide_plan_candidate *row = &plan->candidates.rows[i];
-        const tide_plan_run *run = row->row != SIZE_MAX ? &plan->runs.rows[row->row] : NULL;
-        if (row->state != TIDE_PLAN_RAN || strcmp(run->changes, row->name) != 0) {
+        if (row->state != TIDE_PLAN_RAN || row->row >= plan->runs.n) {
+            continue;
+        }
+        const tide_plan_run *run = &plan->runs.rows[row->row];
+        if (strcmp(run->changes, row->name) != 0) { /* it ran only with others */
             continue;
         }
         TIDE_ROW(table, tide_as_text(row->title),

@@ -228,7 +228,7 @@ static void add_hunk(growing *to, const char *file, const hunk *of, size_t n_add
 
 static hunk hunk_at(const tide_plan_insertion *rows, size_t n_rows, size_t n_lines) {
     hunk of = {.rows = rows, .n = 1};
-    while (of.n < n_rows && rows[of.n].after <= rows[of.n - 1].after + 2 * CONTEXT) {
+    while (of.n < n_rows && rows[of.n].after <= rows[of.n - 1].after + (size_t)2 * CONTEXT) {
         of.n++;
     }
     size_t first = rows[0].after;

@@ -19,7 +19,9 @@ enum { N_WORDS = 4 }; /* before the command: sh, -c, the text, the patch */
 
 static tide_status patched(const char *path, char *const *arguments, char **ret_command) {
     const tide_hostmem *mem = tide_hostmem_default();
+    char patch[TIDE_RUN_PATH_BYTES];
     size_t n = 0;
+    (void)snprintf(patch, sizeof(patch), "%s", path);
     while (arguments[n] != NULL) {
         n++;
     }
@@ -28,7 +30,7 @@ static tide_status patched(const char *path, char *const *arguments, char **ret_
         return TIDE_NO_MEMORY;
     }
     char *const before[N_WORDS] = {(char[]){"sh"}, (char[]){"-c"}, (char[]){PATCH_AND_START},
-                                   (char *)(uintptr_t)path};
+                                   patch};
     memcpy(words, before, sizeof(before));
     memcpy(words + N_WORDS, arguments, (n + 1) * sizeof(*words));
     *ret_command = tide_run_program_command(words);
