@@ -22,8 +22,8 @@ static void write_file(const char *path, const char *text) {
 }
 
 static int begin(void **state) {
-    static char folder[] = "/tmp/tidemark_diff_XXXXXX";
-    (void)strcpy(folder + strlen(folder) - 6, "XXXXXX");
+    static char folder[64];
+    (void)snprintf(folder, sizeof(folder), "/tmp/tidemark_diff_XXXXXX");
     *state = folder;
     return mkdtemp(folder) != NULL && chdir(folder) == 0 ? 0 : -1;
 }
@@ -80,13 +80,13 @@ static void test_several_places_and_several_hunks(void **state) {
         {"second()", "train.py:2"}};
     char before[512] = "";
     char expected[512] = "";
+    int n_before = 0;
+    int n_expected = 0;
     for (int i = 1; i <= 22; i++) {
-        char line[16];
-        (void)snprintf(line, sizeof(line), "l%d()\n", i);
-        (void)strcat(before, line);
-        (void)strcat(expected, i == 20 ? "b()\nc()\n" : "");
-        (void)strcat(expected, line);
-        (void)strcat(expected, i == 2 ? "a()\nsecond()\n" : "");
+        n_before += snprintf(before + n_before, sizeof(before) - (size_t)n_before, "l%d()\n", i);
+        n_expected +=
+            snprintf(expected + n_expected, sizeof(expected) - (size_t)n_expected, "%sl%d()\n%s",
+                     i == 20 ? "b()\nc()\n" : "", i, i == 2 ? "a()\nsecond()\n" : "");
     }
     check(changes, 2, before, expected);
 }
