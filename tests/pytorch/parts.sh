@@ -126,6 +126,8 @@ beside bytes "what launch logs say that kernels move, beside the sizes of tensor
     python3 -B "$here/time/check_bytes.py" "$tidemark" "$python"
 beside guessed "how much of three models is guessed" \
     python3 -B "$here/time/check_guessed.py" "$tidemark" "$python"
+beside counts "loops of Triton's kernels up to numbers on the card" \
+    python3 -B "$here/time/check_counts.py" "${both[@]}"
 beside shapes "launch logs of operations whose shapes are given" \
     python3 -B "$here/time/check_shapes.py" "${both[@]}"
 beside lines "the line of the program that holds the most, and retries at the card's limit" \

@@ -60,8 +60,10 @@ def read_cases(published):
 
 
 def command_of(recipe, group, version, chosen, rows_file):
-    python = run.environment_of(recipe, version, chosen.caches)
-    return [str(python / "bin/python"), str(HERE / ("timm_steps.py" if group[0].is_step else "liger_launches.py")), str(rows_file)]
+    if group[0].is_step:
+        python = run.environment_of(recipe, version, chosen.caches)
+        return [str(python / "bin/python"), str(HERE / "timm_steps.py"), str(rows_file)]
+    return run.words_of(recipe, [case.row for case in group], run.environment_of(recipe, version, chosen.caches), rows_file, "")
 
 
 def make_log(log, group, card, version, chosen):
@@ -87,13 +89,11 @@ def make_log(log, group, card, version, chosen):
 
 def lines_of(log, group):
     """The lines of a log: pairs of events are those of the rows that ran, in their order."""
-    printed = [run.answer_of(line) for line in open(log.with_suffix(".out"))]
-    answers = [each for each in printed if each and "note" not in each[2]]
-    operators = {each[:2]: each[2]["note"].split()[1] for each in printed if each and "note" in each[2]}
+    answers = [run.answer_of(line) for line in open(log.with_suffix(".out")) if line.startswith("ROW\t")]
     if len(answers) != len(group):
         sys.exit(f"{log.with_suffix('.out')} has {len(answers)} answers for {len(group)} rows")
     pair, pairs = 0, 1 if group[0].is_step else LIGER_PAIRS
-    for case, (key, what, answer) in zip(group, answers):
+    for case, (_, what, answer) in zip(group, answers):
         if "failed" in answer:
             print(f"did not run: {case.row.program} {case.row.config}: {answer['failed']}", flush=True)
             continue
@@ -101,7 +101,7 @@ def lines_of(log, group):
             measured, program, config = each.words()
             published_us = rows.convert(float(each.row.value), each.row.unit, "us")
             yield "\t".join((str(log), str(pair if case.is_step else pair + LIGER_PAIR), measured, program, config, each.row.card,
-                             f"{published_us:.10g}", each.fitted, operators.get((key, what), "0")))
+                             f"{published_us:.10g}", each.fitted))
         pair += pairs
     records = sum(row.kind == "record" for row in launches.read(log)[1])
     if records != 2 * pair:
