@@ -43,7 +43,7 @@ void tide_run_tell_changes(const tide_run_answer *of) {
     tide_text text = tide_text_in(words, sizeof(words));
     if (snapshot == NULL) {
         tide_cli_note(TIDE_COMMAND_RUN,
-                      "no change was applied: no process of the program made an optimizer of "
+                      "no process of the program reported a change: it made no optimizer of "
                       "PyTorch's, or its Python started with -E, -I or -S");
         return;
     }

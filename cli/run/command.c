@@ -159,6 +159,11 @@ static tide_status check_options(const tide_run_command_options *options, char *
         TIDE_TRY(check_real(options, arguments, error));
     }
     TIDE_TRY(tide_program_options_check(&options->program, options->n_steps, error));
+    if (options->changes != NULL && strcmp(options->live.method, "history") == 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--apply reports in the log of the running program what it changes, and "
+                         "--method history keeps none");
+    }
     if (options->keep_writes != NULL && strcmp(options->program.writes, "allow") == 0) {
         return tide_fail(error, TIDE_INVALID,
                          "--keep-writes needs --writes scratch: with allow nothing is kept away");

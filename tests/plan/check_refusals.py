@@ -209,7 +209,7 @@ def check_sentences(folder, options, failures):
     for changes, starter, wanted in [
         ("bogus,fused,bf16", [], ["with changes: bf16 (parameters and buffers of Sequential), fused (AdamW steps in one kernel)",
                                   "not applied: bogus: no change has this name"]),
-        ("fused", ["-I"], ["no change was applied: no process of the program made an optimizer"]),
+        ("fused", ["-I"], ["no process of the program reported a change: it made no optimizer"]),
         ("observe", [], []),
     ]:
         _, output = facts_of(folder, ["--apply", changes], ["plain.py"], options.tidemark, options.python, starter)

@@ -121,7 +121,16 @@ def check_rows_of_prime_rl() -> None:
          all(answer_of(f"{key}|x", "step time", found)[0] == "4" for key in ("benchmarks/baselines", "a.json")) and answer_of("a|x", "MFU", found) is None, "answers")
 
 
+def check_pipelines() -> None:
+    """A row of the worst rank of a pipeline is no row of rank 0."""
+    recipe = next(recipe for recipe in all_recipes() if recipe.name == "torchtitan-float8")
+    found = [recipe.same_program(rows.Row("pytorch/torchtitan benchmarks/llama3_h100_202412", "t", config, "512x H100", "max reserved", "1", "GiB"))
+             for config in ("405B 4D FSDP2 CP4 TP8 PP8", "405B FSDP8 TP8 PP8 Interleaved", "8B FSDP1 CP8 float8")]
+    need([one is True for one in found] == [False, False, True], found)
+
+
 check_rows()
+check_pipelines()
 check_rows_of_prime_rl()
 check_reasons()
 check_verdicts_of_fms()

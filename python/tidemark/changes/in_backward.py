@@ -73,7 +73,7 @@ def apply(now, made, roots, argument):
             steps.mark_own(recording.marks, recording_end())
 
     optimizer.step = types.MethodType(step, optimizer)  # nothing else is done in it: the recording's step ends here
-    paste.done_to_optimizer(now, made, "optimizer_in_backward", "", f"{made.kind} of {len(optimizer.param_groups)} groups", _TEXT)
+    paste.done_to_optimizer(now, made, "optimizer_in_backward", "", f"{made.kind} in the backward pass", _TEXT)
 
 
 def recording_end():

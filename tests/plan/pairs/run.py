@@ -97,7 +97,10 @@ class Runs:
         jobs = [job for job in dict.fromkeys(jobs) if job not in self.known]
         for job in jobs:
             program, arguments, more, changes = job
-            if self.options.alone or more:  # the processes of one rank would have one name
+            compiles = changes == "compile" or ".compile()" in self.text_of(program)
+            if self.options.alone or more or compiles:  # the processes of one rank would have one name
+                if compiles:  # the first run has other peaks than those that find the compiled code in the cache
+                    self.start(more, ["--apply", changes] if changes else [], [program, *arguments.split()])
                 found = self.start(more, ["--apply", changes] if changes else [], [program, *arguments.split()])
                 self.known[job] = found[0] if found else None
         jobs = [job for job in jobs if job not in self.known]
@@ -148,6 +151,10 @@ class Runs:
     def run(self, program, arguments, more, changes=None):
         """A run that make() made; None if it failed."""
         return self.known.get((program, arguments, more, changes))
+
+    def text_of(self, name):
+        with open(os.path.join(self.folder, name), encoding="utf-8") as file:
+            return file.read()
 
     def write(self, name, text):
         with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:

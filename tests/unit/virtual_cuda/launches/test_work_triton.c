@@ -449,8 +449,9 @@ static void test_counts_that_are_computed(void **state) {
     unsigned n_of_first = n_computed;
     assert_int_equal(launch(kernel, 1, 1, 1).bytes, row.bytes); /* of numbers that do not matter */
     assert_int_equal(n_computed, 2 * n_of_first);
-    of_card = 5;
+    of_card = 5; /* the first number differs from the kept one, and all are computed again */
     assert_int_equal(launch(kernel, 1, 0, 0).bytes, 4 + 5 * 4);
+    assert_int_equal(n_computed, 3 * n_of_first + 1);
     for (unsigned grid = 1; grid < 40; grid++) { /* more rows than are kept */
         assert_int_equal(launch(kernel, grid, 0, 0).bytes, 4 + grid * 5 * 4);
     }
