@@ -49,6 +49,7 @@ extern const tide_command tide_command_recover;
 extern const tide_command tide_command_top;
 extern const tide_command tide_command_replay;
 extern const tide_command tide_command_fit;
+extern const tide_command tide_command_plan;
 extern const tide_command tide_command_sweep;
 extern const tide_command tide_command_time;
 extern const tide_command tide_command_devices;

@@ -289,6 +289,18 @@ static void add_assumed(const card_search *cards, size_t n_cards, tide_report *r
     }
 }
 
+/* What a larger value needs is another question. */
+static void say_plan(const card_search *cards, size_t n_cards, tide_report *report) {
+    for (size_t i = 0; i < n_cards; i++) {
+        if (cards[i].answer.has_next && !cards[i].answer.next_is_slow) {
+            tide_report_say(report, "plan",
+                            "if it trains a model with PyTorch, tidemark plan tries what would "
+                            "make a larger value fit");
+            return;
+        }
+    }
+}
+
 static tide_status print(const card_search *cards, size_t n_cards, tide_format format,
                          tide_error *error) {
     tide_report report;
@@ -312,6 +324,7 @@ static tide_status print(const card_search *cards, size_t n_cards, tide_format f
     for (size_t i = 0; i < n_cards; i++) {
         say_card(&cards[i], &report);
     }
+    say_plan(cards, n_cards, &report);
     return tide_report_end(&report, TIDE_OK, format, error);
 }
 

@@ -74,7 +74,8 @@ static const tide_option OPTIONS[] = {
      .value = "FILE.json.gz",
      .help = "the snapshot; default PROGRAM-CARD.json.gz",
      .offset = AT(output)},
-    TIDE_OPTION(TEXT, "html", "REPORT.html", AT(page), "the report; default beside the snapshot"),
+    TIDE_OPTION(TEXT, "html", "REPORT.html", AT(page),
+                "the report; default beside the snapshot; none: no report"),
     TIDE_OPTION(FLAG, "verify", NULL, AT(wants_verify),
                 "if the answer of explain names a setting of the allocator, run the program again "
                 "with it on the virtual card, and report the outcome"),

@@ -89,6 +89,7 @@ static tide_status name_snapshot(const tide_run_command_options *options, char *
 tide_status tide_run_name_files(const tide_run_command_options *options, char *const *arguments,
                                 tide_run_files *ret_files, tide_error *error) {
     TIDE_TRY(name_snapshot(options, arguments, ret_files, error));
+    bool has_page = options->page == NULL || strcmp(options->page, TIDE_RUN_NO_PAGE) != 0;
     int n = options->page != NULL
                 ? snprintf(ret_files->page, TIDE_PATH_BYTES, "%s", options->page)
                 : snprintf(ret_files->page, TIDE_PATH_BYTES, "%.*s.html",
@@ -99,7 +100,12 @@ tide_status tide_run_name_files(const tide_run_command_options *options, char *c
     }
     TIDE_TRY(
         check(ret_files->snapshot, TIDE_CONTENT_SNAPSHOT, ret_files->is_named, arguments, error));
-    TIDE_TRY(check(ret_files->page, TIDE_CONTENT_PAGE, options->page != NULL, arguments, error));
+    if (has_page) {
+        TIDE_TRY(
+            check(ret_files->page, TIDE_CONTENT_PAGE, options->page != NULL, arguments, error));
+    } else {
+        ret_files->page[0] = '\0';
+    }
     /* With %p, each process names its own. */
     return options->live.log == NULL || strstr(options->live.log, "%p") != NULL
                ? TIDE_OK

@@ -23,11 +23,12 @@
 #include "programs/wire/run_communicators.h"
 
 #define TIDE_COMMAND_RUN "run"
+#define TIDE_RUN_NO_PAGE "none" /* of --html: no report is written */
 
 typedef struct tide_run_command_options {
     const char *device;          /* NULL: the cards of this machine */
     const char *output;          /* of -o; NULL: named after the program */
-    const char *page;            /* of --html; NULL: next to the snapshot */
+    const char *page;            /* of --html; NULL: next to the snapshot; or TIDE_RUN_NO_PAGE */
     uint64_t n_steps;            /* 0: to the end */
     uint64_t memory_limit_bytes; /* of each card; 0: the card's */
     uint64_t spill_bytes;        /* of each card, in the host's memory; 0: none */
@@ -49,8 +50,8 @@ typedef struct tide_run_command_options {
 /* Names of the files that a run writes. */
 typedef struct tide_run_files {
     char snapshot[TIDE_PATH_BYTES]; /* of the first process */
-    char page[TIDE_PATH_BYTES];
-    bool is_named;   /* the user named the snapshot */
+    char page[TIDE_PATH_BYTES];     /* "": none is wanted */
+    bool is_named;                  /* the user named the snapshot */
     int reserved_fd; /* reserves its name against other processes (numbers.h); -1: not reserved */
 } tide_run_files;
 

@@ -48,6 +48,8 @@ static tide_status write_page(tide_run_answer *of, tide_error *error) {
                                         .snapshot = of->processes[i].snapshot};
         }
     }
+    bool is_wanted = of->files->page[0] != '\0';
+    n = is_wanted ? n : 0;
     tide_status status = n > 0 ? tide_html_report_write(of->files->page, runs, n, error) : TIDE_OK;
     of->has_page = status == TIDE_OK && n > 0;
     mem->release(mem->ctx, runs);

@@ -154,8 +154,9 @@ typedef struct tide_run_of_program {
      * (programs/step_time/). If too much is guessed, only step_low_ms is known. Our own model on a
      * virtual card also has it. */
     double step_ms, step_low_ms, step_high_ms;
-    int64_t n_launches, n_guessed;         /* in the forecast step */
-    char step_bound[TIDE_RUN_BOUND_BYTES]; /* "the GPU", "the host" or either; "": no forecast */
+    double gpu_ms, gpu_low_ms, gpu_high_ms; /* of that step: while the card is busy */
+    int64_t n_launches, n_guessed;          /* in the forecast step */
+    char step_bound[TIDE_RUN_BOUND_BYTES];  /* "the GPU", "the host" or either; "": no forecast */
     char host[TIDE_RUN_HOST_BYTES]; /* a sentence on the basis of the host's time; "": no time was
                                        forecast */
 } tide_run_of_program;
@@ -164,8 +165,9 @@ typedef struct tide_run_of_program {
     {                                                                                              \
         .n_steps = -1, .growing_passes = -1, .growing_bytes = -1, .margin_bytes = -1,              \
         .unmeasured_bytes = -1, .is_near = -1, .n_inexact = -1, .step_ms = -1.0,                   \
-        .step_low_ms = -1.0, .step_high_ms = -1.0, .n_launches = -1, .n_guessed = -1,              \
-        .step_bound = "", .assumed = TIDE_RUN_NO_ASSUMED                                           \
+        .step_low_ms = -1.0, .step_high_ms = -1.0, .gpu_ms = -1.0, .gpu_low_ms = -1.0,             \
+        .gpu_high_ms = -1.0, .n_launches = -1, .n_guessed = -1, .step_bound = "",                  \
+        .assumed = TIDE_RUN_NO_ASSUMED                                                             \
     }
 
 /* Bytes and times are -1 if unknown. */

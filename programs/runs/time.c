@@ -10,6 +10,9 @@ void tide_run_time_figures(const tide_launch_time *time, tide_run_of_program *to
     to->step_low_ms = of->low.total_us * 1e-3;
     to->step_ms = is_known ? of->likely.total_us * 1e-3 : -1.0;
     to->step_high_ms = is_known ? of->high.total_us * 1e-3 : -1.0;
+    to->gpu_ms = is_known ? of->likely.busy_us * 1e-3 : -1.0;
+    to->gpu_low_ms = of->low.busy_us * 1e-3;
+    to->gpu_high_ms = is_known ? of->high.busy_us * 1e-3 : -1.0;
     to->n_launches = (int64_t)of->n_launches;
     to->n_guessed = (int64_t)of->n_guessed;
     snprintf(to->step_bound, sizeof(to->step_bound), "%s", tide_time_limit_name(of->limit));

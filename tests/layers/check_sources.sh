@@ -45,18 +45,19 @@ knows() {
     programs/step_time) echo "common device programs/wire programs/step_time" ;;
     programs/launch) echo "common device snapshot capture programs/wire programs/step_time programs/launch" ;;
     programs/runs) echo "common device recorder allocator snapshot capture replay programs/wire programs/launch programs/step_time programs/runs" ;;
+    programs/plan) echo "common device recorder allocator snapshot capture replay programs/wire programs/launch programs/step_time programs/runs programs/plan" ;;
     programs/scratch) echo "programs/scratch" ;;
     programs/live) echo "common device stack recorder programs/wire programs/live" ;;
     viewer) echo "common viewer" ;;
     picture) echo "common snapshot picture" ;;
-    cli) echo "common device stack recorder allocator snapshot capture replay report programs/wire programs/virtual_cuda programs/step_time programs/launch programs/runs viewer picture cli" ;;
+    cli) echo "common device stack recorder allocator snapshot capture replay report programs/wire programs/virtual_cuda programs/step_time programs/launch programs/runs programs/plan viewer picture cli" ;;
     esac
 }
 
 # The page's engine also answers with reports of the program.
 ENGINE_KNOWS="report cli"
 
-LIBRARIES="common device stack recorder allocator snapshot report capture replay model model/run model/bench programs/wire programs/virtual_cuda programs/step_time programs/launch programs/runs programs/scratch programs/live viewer picture"
+LIBRARIES="common device stack recorder allocator snapshot report capture replay model model/run model/bench programs/wire programs/virtual_cuda programs/step_time programs/launch programs/runs programs/plan programs/scratch programs/live viewer picture"
 MODULES="$LIBRARIES model/commands cli"
 
 # Each line names a friend header (_friend.h) and the folders besides its own that may include it. A friend header gives

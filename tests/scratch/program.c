@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE /* scandirat, nftw, get_current_dir_name, renameat2 */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <glob.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -103,6 +105,24 @@ static void folders(void) {
     need(renameat2(AT_FDCWD, "data/later", AT_FDCWD, "data/added", 1) == -1, "RENAME_NOREPLACE");
 }
 
+/* The same by syscall(), as GNU patch renames. */
+static void calls(void) {
+    put("called", "w", "called");
+    need(syscall(SYS_renameat2, AT_FDCWD, "called", AT_FDCWD, "kept/file", 0) == 0,
+         "SYS_renameat2");
+    need(has_text("kept/file", "called") && access("called", F_OK) != 0, "SYS_renameat2's file");
+    need(syscall(SYS_rename, "kept/file", "kept/renamed") == 0, "SYS_rename");
+    need(syscall(SYS_renameat, AT_FDCWD, "kept/renamed", AT_FDCWD, "kept/file") == 0,
+         "SYS_renameat");
+    long fd = syscall(SYS_openat, AT_FDCWD, "kept/file", O_WRONLY | O_TRUNC, 0);
+    need(fd >= 0 && write((int)fd, "opened", 6) == 6 && close((int)fd) == 0, "SYS_openat");
+    need(has_text("kept/file", "opened"), "SYS_openat's file");
+    need(syscall(SYS_mkdirat, AT_FDCWD, "called", 0700) == 0, "SYS_mkdirat");
+    need(syscall(SYS_rmdir, "called") == 0 && access("called", F_OK) != 0, "SYS_rmdir");
+    need(syscall(SYS_unlinkat, AT_FDCWD, "nothing", 0) == -1 && errno == ENOENT, "SYS_unlinkat");
+    need(syscall(SYS_getpid) == getpid(), "another call");
+}
+
 /* The status of a child that runs one of the exec functions. */
 static int child(int which) {
     pid_t pid = fork();
@@ -153,6 +173,7 @@ int main(int argc, char **argv) {
     }
     streams();
     folders();
+    calls();
     programs();
     return n_failures == 0 ? 0 : 1;
 }

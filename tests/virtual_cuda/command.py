@@ -296,6 +296,7 @@ def check_out_of_memory(runner):
     need(done.returncode == 1, "status", done.returncode)
     need("it does not fit virtual:h100-80 with a limit of 4.00 GiB: out of memory" in done.stderr, done.stderr)
     need("256.00 MiB were asked for" in done.stderr, done.stderr)
+    need("tidemark plan with the same card and command" in done.stderr, done.stderr)
     need("program.py:5" in done.stderr, "the failing line:", done.stderr)
     need("it needs 25.00 GiB allocated and 25.00 GiB reserved" in done.stderr, done.stderr)
     need(runner.snapshot()["run"]["outcome"] == "oom", "outcome")

@@ -5,7 +5,8 @@
  * open64, is written once and gets its second name with TIDE_SCRATCH_ALSO.
  *
  * The following are out of reach, and so really happen: system calls that a program makes itself,
- * also through syscall() and io_uring, as Go programs do; programs that are linked statically, have
+ * as Go programs do, or by io_uring; of those through syscall(), the ones that entry_calls.c does
+ * not know; programs that are linked statically, have
  * 32 bits, or run with the rights of another user (they are noted in FOLDER/unseen); functions of
  * the C library that open files internally and are not replaced here, such as fts_open. A
  * descriptor that was opened for reading keeps showing the original file, even if the file gets a

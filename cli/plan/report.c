@@ -1,0 +1,281 @@
+/* The answer of a plan in sentences. Each figure is of a run. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/plan/internal.h"
+#include "common/text/milliseconds.h"
+#include "programs/plan/facts.h"
+
+enum { TIME_WORDS = 4 * TIDE_MS_TEXT, SET_WORDS = 1024 };
+
+static const tide_plan_run *base_of(const tide_plan *plan) {
+    return &plan->runs.rows[plan->base_row];
+}
+
+/* "; the card works 365 ms a step (331 to 402), 16 % longer"; "" without a forecast. */
+static const char *time_words(const tide_plan *plan, const tide_plan_run *run,
+                              tide_report *report) {
+    char texts[3][TIDE_MS_TEXT];
+    double base_ms = base_of(plan)->gpu_ms;
+    if (run->gpu_ms < 0.0) {
+        return "; no time of the card is forecast, because too much of it would be a guess";
+    }
+    const char *change = "";
+    if (run != base_of(plan) && base_ms > 0.0) {
+        double percent = 100.0 * (run->gpu_ms / base_ms - 1.0);
+        change = fabs(percent) < 0.5
+                     ? ", as long as unchanged"
+                     : tide_report_text(report, ", %.0f %% %s than unchanged", fabs(percent),
+                                        percent > 0.0 ? "longer" : "shorter");
+    }
+    return tide_report_text(report, "; the card works %s ms a step (%s to %s)%s",
+                            tide_ms_format(run->gpu_ms, texts[0]),
+                            tide_ms_format(run->gpu_low_ms, texts[1]),
+                            tide_ms_format(run->gpu_high_ms, texts[2]), change);
+}
+
+/* "checkpoint each Block + optimizer with fused=True". */
+static const char *set_words(const tide_plan *plan, tide_plan_set set, tide_report *report) {
+    const char *words = "";
+    for (size_t i = 0; i < plan->n_combined; i++) {
+        if (tide_plan_has(set, i)) {
+            words = tide_report_text(report, "%s%s%s", words, words[0] != '\0' ? " + " : "",
+                                     plan->candidates.rows[plan->combined[i]].title);
+        }
+    }
+    return words[0] != '\0' ? words : "unchanged";
+}
+
+/* ---- the unchanged program ---- */
+
+static void say_unchanged(const tide_plan_report_input *input, tide_report *report) {
+    const tide_plan *plan = input->plan;
+    const tide_plan_run *base = base_of(plan);
+    const char *needs =
+        tide_report_text(report, "%s allocated and %s reserved",
+                         tide_report_bytes(report, base->memory.allocated_peak_bytes),
+                         tide_report_bytes(report, base->memory.reserved_peak_bytes));
+    const char *has = tide_report_bytes(report, plan->room_bytes);
+    if (!plan->fits_unchanged) {
+        tide_report_say(report, "answer",
+                        "%s does not fit %s: it needs %s, and %s of the card are there for PyTorch",
+                        input->program, input->card, needs, has);
+    } else if (plan->limited_row != SIZE_MAX) {
+        tide_report_say(report, "answer",
+                        "%s fits %s only because PyTorch empties its cache: without a limit it "
+                        "takes %s, and %s of the card are there for PyTorch",
+                        input->program, input->card, needs, has);
+    } else {
+        tide_report_say(report, "answer", "%s fits %s: it needs %s of %s%s", input->program,
+                        input->card, needs, has, time_words(plan, base, report));
+    }
+}
+
+/* ---- the best ---- */
+
+/* The lines of a change that ran, each as a sentence: "    line". */
+static void say_lines(const tide_snapshot *snapshot, const char *name, tide_report *report) {
+    const char *lines = tide_plan_fact(snapshot, "lines", name);
+    const char *place = tide_plan_fact(snapshot, "place", name);
+    if (lines == NULL || lines[0] == '\0') {
+        return;
+    }
+    if (place != NULL && place[0] != '\0') {
+        bool is_before = strncmp(place, "before ", strlen("before ")) == 0;
+        tide_report_say(report, "paste", "    # %s%s", is_before ? "" : "after ", place);
+    }
+    for (const char *at = lines; *at != '\0';) {
+        size_t n = strcspn(at, "\n");
+        tide_report_say(report, "paste", "    %.*s", (int)n, at);
+        at += n + (at[n] == '\n');
+    }
+}
+
+static void say_paste(const tide_plan *plan, const tide_plan_answer *answer, tide_report *report) {
+    tide_snapshot *snapshot = NULL;
+    const char *path = plan->runs.rows[answer->row].snapshot_path;
+    if (tide_snapshot_load(path, NULL, &snapshot, NULL) != TIDE_OK) {
+        return; /* it was loaded before, when the run ended */
+    }
+    for (size_t i = 0; i < plan->n_combined; i++) {
+        if (tide_plan_has(answer->set, i)) {
+            say_lines(snapshot, plan->candidates.rows[plan->combined[i]].name, report);
+        }
+    }
+    tide_snapshot_destroy(snapshot);
+}
+
+/* "same numbers; the forward pass of each block runs twice". */
+static const char *cost_words(const tide_plan *plan, tide_plan_set set, tide_report *report) {
+    const char *words = tide_plan_risk_name(tide_plan_set_risk(plan, set));
+    for (size_t i = 0; i < plan->n_combined; i++) {
+        const char *effect = plan->candidates.rows[plan->combined[i]].change->effect;
+        if (tide_plan_has(set, i) && effect[0] != '\0') {
+            words = tide_report_text(report, "%s; %s", words, effect);
+        }
+    }
+    return words;
+}
+
+/* What the run under the card's own limit showed. */
+static const char *proof_words(const tide_plan *plan, const tide_plan_answer *answer,
+                               tide_report *report) {
+    if (answer->verified_row == SIZE_MAX) {
+        return "; not run under the card's own limit, because no run was left";
+    }
+    const tide_plan_run *proof = &plan->runs.rows[answer->verified_row];
+    return proof->is_near == 1 ? tide_report_text(report, "; near the limit: %s are left",
+                                                  tide_report_bytes(report, proof->margin_bytes))
+                               : "";
+}
+
+static void say_best(const tide_plan_report_input *input, const char *key, const char *lead,
+                     const tide_plan_answer *answer, tide_report *report) {
+    const tide_plan *plan = input->plan;
+    const tide_plan_run *run = &plan->runs.rows[answer->row];
+    bool needs_setting = run->memory.reserved_peak_bytes > plan->room_bytes;
+    int64_t reserved =
+        needs_setting ? run->fitting_reserved_bytes : run->memory.reserved_peak_bytes;
+    const char *setting =
+        needs_setting
+            ? tide_report_text(report, " with PYTORCH_CUDA_ALLOC_CONF=%s", run->fitting_setting)
+            : "";
+    tide_report_say(report, key, "%s: %s%s: %s allocated, %s reserved%s%s", lead,
+                    set_words(plan, answer->set, report), setting,
+                    tide_report_bytes(report, run->memory.allocated_peak_bytes),
+                    tide_report_bytes(report, reserved), time_words(plan, run, report),
+                    proof_words(plan, answer, report));
+    if (answer->set != 0) {
+        say_paste(plan, answer, report);
+        tide_report_say(report, key, "    %s", cost_words(plan, answer->set, report));
+    }
+}
+
+/* The changes without which the best would fit as well. */
+static void say_unneeded(const tide_plan *plan, const tide_plan_answer *answer,
+                         tide_report *report) {
+    tide_plan_set unneeded = answer->known & answer->set & ~answer->needed;
+    if (answer->has_best && unneeded != 0) {
+        tide_report_say(report, "unneeded", "    it also fits without: %s",
+                        set_words(plan, unneeded, report));
+    }
+}
+
+/* The patch of the best, which was run, too. */
+static void say_diff(const tide_plan *plan, const tide_plan_answer *answer, tide_report *report) {
+    const char *path = plan->options->diff_path;
+    if (answer->no_diff[0] != '\0') {
+        tide_report_say(report, "patch", "    no patch in %s: %s", path, answer->no_diff);
+    }
+    if (answer->diff_row == SIZE_MAX) {
+        return;
+    }
+    const tide_plan_run *patched = &plan->runs.rows[answer->diff_row];
+    const tide_plan_run *best = &plan->runs.rows[answer->row];
+    int64_t more = patched->memory.allocated_peak_bytes - best->memory.allocated_peak_bytes;
+    if (!patched->is_complete) {
+        tide_report_say(report, "patch", "    %s is not the change: the patched program fails: %s",
+                        path, patched->reason);
+    } else if (more == 0 &&
+               patched->memory.reserved_peak_bytes == best->memory.reserved_peak_bytes) {
+        tide_report_say(report, "patch",
+                        "    %s is the change: the patched program has the same peaks, to the byte",
+                        path);
+    } else {
+        tide_report_say(report, "patch",
+                        "    %s is not quite the change: the patched program allocates %s and "
+                        "reserves %s",
+                        path, tide_report_bytes(report, patched->memory.allocated_peak_bytes),
+                        tide_report_bytes(report, patched->memory.reserved_peak_bytes));
+    }
+}
+
+/* ---- other ways ---- */
+
+static bool is_in_best(const tide_plan *plan, size_t candidate) {
+    for (size_t i = 0; i < plan->n_combined; i++) {
+        if (plan->combined[i] == candidate && tide_plan_has(plan->safe.set, i)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The run of a candidate alone, if it fits and keeps the numbers; otherwise NULL. */
+static const tide_plan_run *fitting_run(const tide_plan *plan,
+                                        const tide_plan_candidate *candidate) {
+    if (candidate->state != TIDE_PLAN_RAN || candidate->risk == TIDE_PLAN_NUMBERS) {
+        return NULL;
+    }
+    const tide_plan_run *run = &plan->runs.rows[candidate->row];
+    bool is_alone = strcmp(run->changes, candidate->name) == 0;
+    return is_alone && tide_plan_fits(plan, run) ? run : NULL;
+}
+
+/* The fastest single change that fits and is not in the best. */
+static const tide_plan_candidate *next_single(const tide_plan *plan) {
+    const tide_plan_candidate *found = NULL;
+    for (size_t i = 0; i < plan->candidates.n; i++) {
+        const tide_plan_run *run = fitting_run(plan, &plan->candidates.rows[i]);
+        bool is_better = run != NULL && !is_in_best(plan, i) &&
+                         (found == NULL || run->gpu_ms < plan->runs.rows[found->row].gpu_ms);
+        found = is_better ? &plan->candidates.rows[i] : found;
+    }
+    return found;
+}
+
+static void say_other(const tide_plan *plan, tide_report *report) {
+    const tide_plan_candidate *other = next_single(plan);
+    if (other == NULL || plan->fits_unchanged) {
+        return;
+    }
+    const tide_plan_run *run = &plan->runs.rows[other->row];
+    tide_report_say(report, "also", "fits, too: %s: %s allocated, %s reserved%s; %s", other->title,
+                    tide_report_bytes(report, run->memory.allocated_peak_bytes),
+                    tide_report_bytes(report, run->memory.reserved_peak_bytes),
+                    time_words(plan, run, report), tide_plan_risk_name(other->risk));
+}
+
+/* ---- all ---- */
+
+static void say_smallest(const tide_plan *plan, tide_report *report) {
+    const tide_plan_run *least = base_of(plan);
+    for (size_t i = 0; i < plan->runs.n; i++) {
+        const tide_plan_run *run = &plan->runs.rows[i];
+        bool is_lower = run->memory.reserved_peak_bytes < least->memory.reserved_peak_bytes;
+        least =
+            run->is_done && run->is_complete && run->limit == TIDE_PLAN_WITHOUT_LIMIT && is_lower
+                ? run
+                : least;
+    }
+    tide_report_say(report, "best",
+                    "nothing that was tried fits; the least is %s reserved, with %s",
+                    tide_report_bytes(report, least->memory.reserved_peak_bytes),
+                    least->changes[0] != '\0' ? least->changes : "the unchanged program");
+}
+
+void tide_plan_report_answer(const tide_plan_report_input *input, tide_report *report) {
+    const tide_plan *plan = input->plan;
+    say_unchanged(input, report);
+    if (plan->options->allowed.n_names > 0) {
+        return; /* the table has the answer */
+    }
+    const char *lead = plan->fits_unchanged ? "fastest of what fits" : "fits, and is fastest";
+    if (plan->safe.has_best && !(plan->fits_unchanged && plan->safe.set == 0)) {
+        say_best(input, "best", lead, &plan->safe, report);
+        say_unneeded(plan, &plan->safe, report);
+        say_diff(plan, &plan->safe, report);
+    }
+    say_other(plan, report);
+    bool is_other = plan->all.has_best && (!plan->safe.has_best || plan->all.set != plan->safe.set);
+    if (is_other) {
+        say_best(input, "allowed", tide_report_text(report, "with --allow %s", input->allow),
+                 &plan->all, report);
+        say_unneeded(plan, &plan->all, report);
+        say_diff(plan, &plan->all, report);
+    }
+    if (!plan->safe.has_best && !plan->all.has_best && !plan->fits_unchanged) {
+        say_smallest(plan, report);
+    }
+}

@@ -1,0 +1,104 @@
+/* The figures and tables of a plan. */
+#include <string.h>
+
+#include "cli/plan/internal.h"
+#include "programs/runs/outcome.h"
+
+static tide_cell as_change(int64_t after, int64_t before) {
+    return after < 0 || before < 0 ? tide_as_none() : tide_as_change(after - before);
+}
+
+/* What a change adds to the card's time; a negative figure of time would be shown as unknown. */
+static tide_cell as_more_ms(double after, double before, tide_report *report) {
+    return after < 0.0 || before < 0.0
+               ? tide_as_none()
+               : tide_as_text(tide_report_text(report, "%+.3g ms", after - before));
+}
+
+static void add_alone(const tide_plan *plan, tide_report *report) {
+    const tide_plan_run *base = &plan->runs.rows[plan->base_row];
+    tide_table *table = tide_report_table(report, "alone", "each by itself");
+    TIDE_COLUMNS(table, TIDE_TEXT("change", "change"), TIDE_NUMBER("allocated", "allocated"),
+                 TIDE_NUMBER("reserved", "reserved"), TIDE_NUMBER("gpu", "card a step"),
+                 TIDE_TEXT("fits", "fits"), TIDE_TEXT("risk", "risk"));
+    for (size_t i = 0; i < plan->candidates.n; i++) {
+        const tide_plan_candidate *row = &plan->candidates.rows[i];
+        if (row->state != TIDE_PLAN_RAN || row->row >= plan->runs.n) {
+            continue;
+        }
+        const tide_plan_run *run = &plan->runs.rows[row->row];
+        if (strcmp(run->changes, row->name) != 0) { /* it ran only with others */
+            continue;
+        }
+        TIDE_ROW(table, tide_as_text(row->title),
+                 as_change(run->memory.allocated_peak_bytes, base->memory.allocated_peak_bytes),
+                 as_change(run->memory.reserved_peak_bytes, base->memory.reserved_peak_bytes),
+                 as_more_ms(run->gpu_ms, base->gpu_ms, report),
+                 tide_as_text(tide_plan_fits(plan, run) ? "yes" : "no"),
+                 tide_as_text(tide_plan_risk_name(row->risk)));
+    }
+}
+
+static void add_runs(const tide_plan *plan, tide_report *report) {
+    tide_table *table = tide_report_table(report, "runs", "all runs");
+    TIDE_COLUMNS(table, TIDE_TEXT("changes", "changes"), TIDE_TEXT("limit", "limit"),
+                 TIDE_TEXT("settings", "allocator settings"), TIDE_TEXT("outcome", "outcome"),
+                 TIDE_NUMBER("allocated_peak_bytes", "allocated"),
+                 TIDE_NUMBER("reserved_peak_bytes", "reserved"),
+                 TIDE_NUMBER("gpu_ms", "card a step"), TIDE_NUMBER("gpu_low_ms", "at least"),
+                 TIDE_NUMBER("gpu_high_ms", "at most"), TIDE_NUMBER("launches", "launches"),
+                 TIDE_TEXT("fits", "fits"), TIDE_TEXT("fitting_settings", "fits with"),
+                 TIDE_TEXT("snapshot", "snapshot"), TIDE_TEXT("reason", "reason"));
+    for (size_t i = 0; i < plan->runs.n; i++) {
+        const tide_plan_run *run = &plan->runs.rows[i];
+        if (!run->is_done) {
+            continue;
+        }
+        bool fits =
+            run->limit == TIDE_PLAN_WITH_LIMIT ? run->is_complete : tide_plan_fits(plan, run);
+        TIDE_ROW(table, tide_as_text(run->changes[0] != '\0' ? run->changes : "unchanged"),
+                 tide_as_text(run->limit == TIDE_PLAN_WITH_LIMIT ? "card" : "none"),
+                 tide_as_words(run->setting), tide_as_text(tide_outcome_name((int)run->outcome)),
+                 tide_as_bytes(run->memory.allocated_peak_bytes),
+                 tide_as_bytes(run->memory.reserved_peak_bytes), tide_as_ms(run->gpu_ms),
+                 tide_as_ms(run->gpu_low_ms), tide_as_ms(run->gpu_high_ms),
+                 tide_as_count(run->n_launches), tide_as_text(fits ? "yes" : "no"),
+                 tide_as_words(run->fitting_setting), tide_as_words(run->snapshot_path),
+                 tide_as_words(run->reason));
+    }
+}
+
+static void add_figures(const tide_plan_report_input *input, tide_report *report) {
+    const tide_plan *plan = input->plan;
+    const tide_plan_run *base = &plan->runs.rows[plan->base_row];
+    const tide_plan_answer *best = plan->safe.has_best ? &plan->safe : &plan->all;
+    bool fits = plan->fits_unchanged || best->has_best;
+    tide_report_figure_text(report, "fits", plan->fits_unchanged ? "yes" : fits ? "changed" : "no");
+    tide_report_figure_bytes(report, "room_bytes", plan->room_bytes);
+    tide_report_figure_bytes(report, "allocated_peak_bytes", base->memory.allocated_peak_bytes);
+    tide_report_figure_bytes(report, "reserved_peak_bytes", base->memory.reserved_peak_bytes);
+    tide_report_figure_count(report, "runs", (int64_t)plan->runs.n);
+    if (best->has_best) {
+        const tide_plan_run *run = &plan->runs.rows[best->row];
+        tide_report_figure_text(report, "best", run->changes);
+        tide_report_figure_bytes(report, "best_allocated_peak_bytes",
+                                 run->memory.allocated_peak_bytes);
+        tide_report_figure_bytes(report, "best_reserved_peak_bytes",
+                                 run->memory.reserved_peak_bytes);
+        tide_report_figure_text(
+            report, "best_settings",
+            run->memory.reserved_peak_bytes > plan->room_bytes ? run->fitting_setting : "");
+    }
+}
+
+void tide_plan_report_tables(const tide_plan_report_input *input, bool wants_runs,
+                             tide_report *report) {
+    bool is_search = input->plan->options->allowed.n_names == 0;
+    add_figures(input, report);
+    if (is_search) {
+        add_alone(input->plan, report);
+    }
+    if (wants_runs || !is_search) {
+        add_runs(input->plan, report);
+    }
+}

@@ -1,0 +1,314 @@
+/* The search for the best combination of a plan, what could help it further, and its proof. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/assert.h"
+#include "programs/plan/plan_internal.h"
+#include "programs/plan/settings.h"
+
+/* A change that saves less of the card's time does not save time. */
+#define LEAST_TIME_SHARE 0.005
+
+enum { MOST_ROUNDS = 4, RUNS_OF_PROOF = 1 };
+
+static tide_plan_candidate *candidate_of(const tide_plan *plan, size_t bit) {
+    return &plan->candidates.rows[plan->combined[bit]];
+}
+
+static const tide_plan_run *base_of(const tide_plan *plan) {
+    return &plan->runs.rows[plan->base_row];
+}
+
+/* ---- what is combined ---- */
+
+static bool saves_time(const tide_plan *plan, const tide_plan_candidate *candidate) {
+    return candidate->gpu_ms < -LEAST_TIME_SHARE * base_of(plan)->gpu_ms;
+}
+
+static double saved_bytes(const tide_plan *plan, const tide_plan_candidate *candidate) {
+    double could = (double)(plan->candidates.peak_bytes - candidate->lowest_bytes);
+    return candidate->worth * could;
+}
+
+static bool is_useful(const tide_plan *plan, const tide_plan_candidate *candidate) {
+    return tide_plan_has_run(candidate) &&
+           (saves_time(plan, candidate) ||
+            saved_bytes(plan, candidate) >=
+                TIDE_PLAN_LEAST_SHARE * (double)plan->candidates.peak_bytes);
+}
+
+static void combine(tide_plan *plan, size_t candidate) {
+    for (size_t i = 0; i < plan->n_combined; i++) {
+        if (plan->combined[i] == candidate) {
+            return;
+        }
+    }
+    if (plan->n_combined < TIDE_PLAN_CHANGES) {
+        plan->combined[plan->n_combined++] = candidate;
+    }
+}
+
+/* Those that save most first: a search has room for TIDE_PLAN_CHANGES. */
+static void choose_combined(tide_plan *plan) {
+    bool is_taken[TIDE_PLAN_CANDIDATES] = {false};
+    for (size_t n = 0; n < plan->candidates.n; n++) {
+        size_t best = SIZE_MAX;
+        for (size_t i = 0; i < plan->candidates.n; i++) {
+            const tide_plan_candidate *row = &plan->candidates.rows[i];
+            bool is_better =
+                best == SIZE_MAX ||
+                saved_bytes(plan, row) > saved_bytes(plan, &plan->candidates.rows[best]);
+            best = !is_taken[i] && is_useful(plan, row) && is_better ? i : best;
+        }
+        if (best == SIZE_MAX) {
+            return;
+        }
+        is_taken[best] = true;
+        combine(plan, best);
+    }
+}
+
+/* ---- the search ---- */
+
+static bool may_run(void *ctx, tide_plan_set set) {
+    const tide_plan *plan = ctx;
+    char words[TIDE_PLAN_LIST_BYTES];
+    tide_plan_set_words(plan, set, words);
+    return tide_plan_runs_find(&plan->runs, words, "", TIDE_PLAN_WITHOUT_LIMIT) != SIZE_MAX ||
+           tide_plan_runs_may_add(&plan->runs, 1 + RUNS_OF_PROOF);
+}
+
+static tide_status run_set(tide_plan *plan, tide_plan_set set, size_t *ret_row, tide_error *error) {
+    char words[TIDE_PLAN_LIST_BYTES];
+    tide_plan_set_words(plan, set, words);
+    *ret_row = tide_plan_runs_add(&plan->runs, words, "", TIDE_PLAN_WITHOUT_LIMIT);
+    TIDE_TRY(tide_plan_runs_do(&plan->runs, error));
+    return tide_plan_find_setting(&plan->runs.rows[*ret_row], plan->room_bytes, error);
+}
+
+static tide_status run(void *ctx, tide_plan_set set, tide_plan_tried *ret, tide_error *error) {
+    tide_plan *plan = ctx;
+    size_t row = 0;
+    TIDE_TRY(run_set(plan, set, &row, error));
+    const tide_plan_run *made = &plan->runs.rows[row];
+    *ret = (tide_plan_tried){.is_complete = made->is_done && made->is_complete,
+                             .fits = tide_plan_fits(plan, made),
+                             .gpu_ms = made->gpu_ms >= 0.0 ? made->gpu_ms : (double)INFINITY};
+    return TIDE_OK;
+}
+
+static void predict(void *ctx, tide_plan_set set, int64_t *ret_lowest, int64_t *ret_expected) {
+    const tide_plan *plan = ctx;
+    const tide_plan_shares *shares[TIDE_PLAN_CHANGES];
+    double worth[TIDE_PLAN_CHANGES];
+    double whole[TIDE_PLAN_CHANGES];
+    size_t n = 0;
+    for (size_t i = 0; i < plan->n_combined; i++) {
+        if (tide_plan_has(set, i)) {
+            shares[n] = &candidate_of(plan, i)->shares;
+            worth[n] = candidate_of(plan, i)->worth;
+            whole[n++] = 1.0;
+        }
+    }
+    *ret_lowest = tide_plan_peak(&plan->timeline, shares, whole, n, NULL);
+    int64_t expected = tide_plan_peak(&plan->timeline, shares, worth, n, NULL);
+    *ret_expected = expected > *ret_lowest ? expected : *ret_lowest; /* sums are rounded */
+}
+
+static tide_plan_problem problem_of(const tide_plan *plan, bool keeps_numbers) {
+    tide_plan_problem problem = {.n_changes = plan->n_combined,
+                                 .base_ms = base_of(plan)->gpu_ms,
+                                 .room_bytes = plan->room_bytes};
+    for (size_t i = 0; i < plan->n_combined; i++) {
+        const tide_plan_candidate *candidate = candidate_of(plan, i);
+        problem.group[i] = candidate->change->group;
+        problem.gpu_ms[i] = candidate->gpu_ms;
+        bool is_usable = !keeps_numbers || candidate->risk != TIDE_PLAN_NUMBERS;
+        problem.usable |= is_usable ? (tide_plan_set)1 << i : 0;
+    }
+    return problem;
+}
+
+static tide_status search(tide_plan *plan, bool keeps_numbers, tide_plan_answer *ret,
+                          tide_error *error) {
+    const tide_plan_caller caller = {plan, may_run, run, predict};
+    tide_plan_problem problem = problem_of(plan, keeps_numbers);
+    tide_plan_found found;
+    char words[TIDE_PLAN_LIST_BYTES];
+    TIDE_TRY(tide_plan_search(&problem, &caller, &found, error));
+    *ret = (tide_plan_answer){.has_best = found.has_best,
+                              .set = found.best,
+                              .verified_row = SIZE_MAX,
+                              .diff_row = SIZE_MAX,
+                              .is_whole = found.is_whole,
+                              .n_tried = ret->n_tried + found.n_tried};
+    if (found.has_best) {
+        tide_plan_set_words(plan, found.best, words);
+        ret->row = tide_plan_runs_find(&plan->runs, words, "", TIDE_PLAN_WITHOUT_LIMIT);
+    }
+    return TIDE_OK;
+}
+
+/* ---- what could help after all ---- */
+
+/* The run from which the next could start: the best, else the one that reserves least. */
+static size_t next_start(const tide_plan *plan, const tide_plan_answer *answer) {
+    size_t best = plan->base_row;
+    for (size_t i = 0; i < plan->runs.n && !answer->has_best; i++) {
+        const tide_plan_run *row = &plan->runs.rows[i];
+        bool is_lower =
+            row->memory.reserved_peak_bytes < plan->runs.rows[best].memory.reserved_peak_bytes;
+        bool is_plain = row->limit == TIDE_PLAN_WITHOUT_LIMIT && row->setting[0] == '\0';
+        best = row->is_done && row->is_complete && is_plain && is_lower ? i : best;
+    }
+    return answer->has_best ? answer->row : best;
+}
+
+static tide_plan_set set_of_row(const tide_plan *plan, size_t row) {
+    char words[TIDE_PLAN_LIST_BYTES];
+    for (tide_plan_set set = 0; set < (tide_plan_set)1 << plan->n_combined; set++) {
+        tide_plan_set_words(plan, set, words);
+        if (tide_plan_runs_find(&plan->runs, words, "", TIDE_PLAN_WITHOUT_LIMIT) == row) {
+            return set;
+        }
+    }
+    return 0;
+}
+
+/* A change that could not lower the first peak, and could lower this one. */
+static tide_status find_further(const tide_plan *plan, size_t start, size_t *ret_candidate,
+                                tide_error *error) {
+    tide_snapshot *snapshot = NULL;
+    tide_plan_timeline timeline = {.mem = NULL};
+    *ret_candidate = SIZE_MAX;
+    TIDE_TRY(tide_snapshot_load(plan->runs.rows[start].snapshot_path, NULL, &snapshot, error));
+    tide_status status = tide_plan_timeline_init(&timeline, snapshot, error);
+    int64_t peak = status == TIDE_OK ? tide_plan_peak(&timeline, NULL, NULL, 0, NULL) : 0;
+    for (size_t i = 0; status == TIDE_OK && i < plan->candidates.n; i++) {
+        int64_t lowest = peak;
+        if (plan->candidates.rows[i].state == TIDE_PLAN_POINTLESS) {
+            status = tide_plan_could_reach(&plan->candidates.rows[i], &timeline, &lowest);
+        }
+        if (status == TIDE_OK && tide_plan_may_matter(lowest, peak)) {
+            *ret_candidate = i;
+            break;
+        }
+    }
+    tide_plan_timeline_fini(&timeline);
+    tide_snapshot_destroy(snapshot);
+    return status;
+}
+
+/* Runs it with the changes of the start, and takes its time from the difference. Its worth alone
+ * is unknown, so it counts whole. */
+static tide_status run_further(tide_plan *plan, size_t start, size_t number, tide_error *error) {
+    tide_plan_candidate *candidate = &plan->candidates.rows[number];
+    tide_plan_set set = set_of_row(plan, start);
+    size_t row = 0;
+    candidate->state = TIDE_PLAN_NOT_RUN;
+    if (plan->n_combined == TIDE_PLAN_CHANGES ||
+        !tide_plan_runs_may_add(&plan->runs, 1 + RUNS_OF_PROOF)) {
+        return TIDE_OK;
+    }
+    combine(plan, number);
+    set |= (tide_plan_set)1 << (plan->n_combined - 1);
+    tide_plan_problem problem = problem_of(plan, false);
+    if (!tide_plan_set_is_allowed(&problem, set)) { /* another of its group is in the start */
+        plan->n_combined--;
+        candidate->state = TIDE_PLAN_POINTLESS;
+        return TIDE_OK;
+    }
+    TIDE_TRY(run_set(plan, set, &row, error));
+    const tide_plan_run *made = &plan->runs.rows[row];
+    candidate->row = row;
+    tide_plan_learn(plan, candidate);
+    candidate->worth = 1.0;
+    candidate->gpu_ms = made->gpu_ms - plan->runs.rows[start].gpu_ms;
+    if (candidate->state != TIDE_PLAN_RAN) {
+        plan->n_combined--;
+    }
+    return TIDE_OK;
+}
+
+/* Searches until no change is left that could help the best combination. */
+static tide_status search_on(tide_plan *plan, bool keeps_numbers, tide_plan_answer *ret,
+                             tide_error *error) {
+    for (size_t round = 0; round < MOST_ROUNDS && !plan->runs.is_stopped; round++) {
+        size_t further = SIZE_MAX;
+        TIDE_TRY(search(plan, keeps_numbers, ret, error));
+        size_t start = next_start(plan, ret);
+        if (start == plan->base_row || plan->runs.is_stopped) {
+            return TIDE_OK;
+        }
+        TIDE_TRY(find_further(plan, start, &further, error));
+        if (further == SIZE_MAX) {
+            return TIDE_OK;
+        }
+        TIDE_TRY(run_further(plan, start, further, error));
+    }
+    return TIDE_OK;
+}
+
+/* ---- the proof ---- */
+
+static tide_status verify(tide_plan *plan, tide_plan_answer *answer, tide_error *error) {
+    tide_plan_run *best = &plan->runs.rows[answer->row];
+    bool needs_setting = best->memory.reserved_peak_bytes > plan->room_bytes;
+    if (!tide_plan_runs_may_add(&plan->runs, RUNS_OF_PROOF)) {
+        return TIDE_OK;
+    }
+    answer->verified_row =
+        tide_plan_runs_add(&plan->runs, best->changes, needs_setting ? best->fitting_setting : "",
+                           TIDE_PLAN_WITH_LIMIT);
+    TIDE_TRY(tide_plan_runs_do(&plan->runs, error));
+    const tide_plan_run *proof = &plan->runs.rows[answer->verified_row];
+    best->is_refuted = proof->is_done && !proof->is_complete;
+    return TIDE_OK;
+}
+
+/* Whether the best would also fit without one of its changes. */
+static tide_status leave_one_out(tide_plan *plan, tide_plan_answer *answer, tide_error *error) {
+    if ((answer->set & (answer->set - 1)) == 0) { /* at most one */
+        answer->known = answer->needed = answer->set;
+        return TIDE_OK;
+    }
+    for (size_t i = 0; i < plan->n_combined && !plan->runs.is_stopped; i++) {
+        tide_plan_set rest = answer->set & ~((tide_plan_set)1 << i);
+        size_t row = 0;
+        if (!tide_plan_has(answer->set, i) || !may_run(plan, rest)) {
+            continue;
+        }
+        TIDE_TRY(run_set(plan, rest, &row, error));
+        bool fits = tide_plan_fits(plan, &plan->runs.rows[row]);
+        answer->known |= (tide_plan_set)1 << i;
+        answer->needed |= fits ? 0 : (tide_plan_set)1 << i;
+    }
+    return TIDE_OK;
+}
+
+static tide_status answer_for(tide_plan *plan, bool keeps_numbers, tide_plan_answer *ret,
+                              tide_error *error) {
+    for (size_t round = 0; round < MOST_ROUNDS; round++) {
+        TIDE_TRY(search_on(plan, keeps_numbers, ret, error));
+        if (!ret->has_best || plan->runs.is_stopped) {
+            return TIDE_OK;
+        }
+        TIDE_TRY(verify(plan, ret, error));
+        if (!plan->runs.rows[ret->row].is_refuted) {
+            return leave_one_out(plan, ret, error);
+        }
+    }
+    ret->has_best = false;
+    return TIDE_OK;
+}
+
+tide_status tide_plan_combine(tide_plan *plan, tide_error *error) {
+    bool has_numbers = false;
+    choose_combined(plan);
+    TIDE_TRY(answer_for(plan, true, &plan->safe, error));
+    for (size_t i = 0; i < plan->n_combined; i++) {
+        has_numbers = has_numbers || candidate_of(plan, i)->risk == TIDE_PLAN_NUMBERS;
+    }
+    return has_numbers && !plan->runs.is_stopped ? answer_for(plan, false, &plan->all, error)
+                                                 : TIDE_OK;
+}

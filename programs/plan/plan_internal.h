@@ -1,0 +1,24 @@
+/* plan_internal.h - the parts of a plan (plan.h): combine.c. */
+#ifndef TIDE_PROGRAMS_PLAN_PLAN_INTERNAL_H
+#define TIDE_PROGRAMS_PLAN_PLAN_INTERNAL_H
+
+#include "programs/plan/plan.h"
+
+/* Whether the program with this candidate alone was run to its end. */
+static inline bool tide_plan_has_run(const tide_plan_candidate *candidate) {
+    return candidate->state == TIDE_PLAN_RAN;
+}
+
+/* Takes what the candidate's own run showed: its worth, its time, or why it failed. */
+void tide_plan_learn(tide_plan *plan, tide_plan_candidate *candidate);
+
+/* Runs each open candidate alone, those that could save most first, as far as the budget goes. */
+TIDE_NODISCARD tide_status tide_plan_run_singles(tide_plan *plan, tide_error *error);
+
+/* combine.c: steps 4 to 6. */
+TIDE_NODISCARD tide_status tide_plan_combine(tide_plan *plan, tide_error *error);
+
+/* patched.c: writes the patch of the best, if one is wanted, and runs the patched program. */
+TIDE_NODISCARD tide_status tide_plan_write_diff(tide_plan *plan, tide_error *error);
+
+#endif

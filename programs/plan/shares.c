@@ -1,0 +1,291 @@
+/* What a change could leave of each block at best. A share that is too low makes a bound too low,
+ * which costs a run; one that is too high hides a change that would help. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/assert.h"
+#include "programs/plan/changes.h"
+
+/* States of Adafactor: a row and a column instead of a matrix. In a transformer of 124 million
+ * parameters they take 0.02 of those of AdamW, and no less in smaller ones. */
+#define FACTORED_SHARE 0.0F
+/* 8 bits and the scale of each block of 256 values, of 32 bits. */
+#define SHARE_OF_8_BITS 0.25F
+
+static void leave(tide_plan_shares *shares, size_t block, float share) {
+    shares->share[block] = share;
+}
+
+static bool is_activation(const tide_plan_block *block) {
+    return block->category == TIDE_ACTIVATION && strcmp(block->phase, "backward") != 0;
+}
+
+/* ---- recomputed modules ---- */
+
+/* Instances of a repeated module, by their paths. */
+typedef struct instances {
+    const char *paths; /* "h.0 h.1 h.2" */
+    size_t every;      /* 2: only the first of each two */
+} instances;
+
+/* The number of the instance that the block's module is in; -1: none, or one that is kept. */
+static int64_t instance_of(const instances *of, const tide_plan_block *block) {
+    int64_t number = 0;
+    for (const char *at = of->paths; *at != '\0'; number++) {
+        size_t n = strcspn(at, " ");
+        if (tide_plan_is_within(block->layer, at, n)) {
+            return number % (int64_t)of->every == 0 ? number : -1;
+        }
+        at += n + strspn(at + n, " ");
+    }
+    return -1;
+}
+
+/* Of an instance in a step. */
+typedef struct recomputed {
+    int64_t step, instance;
+    uint32_t last; /* the activation of its forward pass that was born last: its output */
+    int64_t bytes; /* of the others: they are alive again in its backward pass */
+    uint32_t first_place, last_place; /* of its backward pass in the walk */
+    bool has_backward;
+} recomputed;
+
+typedef struct recomputation {
+    const tide_hostmem *mem; /* borrowed */
+    recomputed *rows;        /* owned */
+    size_t n, capacity;
+} recomputation;
+
+static recomputed *row_of(recomputation *all, int64_t step, int64_t instance) {
+    for (size_t i = all->n; i > 0; i--) { /* mostly one of the last */
+        recomputed *row = &all->rows[i - 1];
+        if (row->step == step && row->instance == instance) {
+            return row;
+        }
+    }
+    recomputed *rows =
+        tide_hostmem_grow(all->mem, all->rows, &all->capacity, all->n + 1, sizeof(*rows));
+    if (rows == NULL) {
+        return NULL;
+    }
+    all->rows = rows;
+    rows[all->n] = (recomputed){.step = step, .instance = instance, .last = TIDE_NONE};
+    return &rows[all->n++];
+}
+
+static void pass_backward(recomputed *row, uint32_t place) {
+    row->first_place = row->has_backward ? row->first_place : place;
+    row->last_place = place; /* blocks are in order of birth */
+    row->has_backward = true;
+}
+
+/* A block that is no activation counts nothing, one of a backward pass shows where that is. */
+static tide_status find_instances(const tide_plan_timeline *timeline, const instances *of,
+                                  tide_plan_shares *shares, recomputation *all) {
+    for (size_t i = 0; i < timeline->n_blocks; i++) {
+        const tide_plan_block *block = &timeline->blocks[i];
+        bool is_backward = strcmp(block->phase, "backward") == 0;
+        int64_t instance =
+            is_backward || is_activation(block) ? instance_of(of, block) : (int64_t)-1;
+        if (instance < 0) {
+            continue;
+        }
+        recomputed *row = row_of(all, block->step, instance);
+        if (row == NULL) {
+            return TIDE_NO_MEMORY;
+        }
+        if (is_backward) {
+            pass_backward(row, block->born);
+            continue;
+        }
+        if (row->last != TIDE_NONE) {
+            row->bytes += timeline->blocks[row->last].bytes;
+            leave(shares, row->last, 0.0F);
+        }
+        row->last = (uint32_t)i;
+    }
+    return TIDE_OK;
+}
+
+/* The activations of an instance are there again while its backward pass runs. */
+static tide_status add_again(const tide_plan_timeline *timeline, const recomputation *all,
+                             tide_plan_shares *shares) {
+    shares->further =
+        tide_hostmem_zeroed(timeline->mem, timeline->n_places + 1, sizeof(*shares->further));
+    if (shares->further == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < all->n; i++) {
+        const recomputed *row = &all->rows[i];
+        if (row->has_backward) {
+            shares->further[row->first_place] += row->bytes;
+            shares->further[row->last_place + 1] -= row->bytes;
+        }
+    }
+    int64_t now = 0;
+    for (size_t i = 0; i < timeline->n_places; i++) {
+        now += shares->further[i];
+        shares->further[i] = now;
+    }
+    return TIDE_OK;
+}
+
+static tide_status leave_recomputed(const tide_plan_timeline *timeline, const instances *of,
+                                    bool has_again, tide_plan_shares *shares) {
+    recomputation all = {.mem = timeline->mem};
+    tide_status status = find_instances(timeline, of, shares, &all);
+    if (status == TIDE_OK && has_again) {
+        status = add_again(timeline, &all, shares);
+    }
+    all.mem->release(all.mem->ctx, all.rows);
+    return status;
+}
+
+tide_status tide_plan_leave_recomputed(const tide_plan_timeline *timeline, const char *argument,
+                                       const char *detail, tide_plan_shares *shares) {
+    (void)argument;
+    return leave_recomputed(timeline, &(instances){detail, 1}, true, shares);
+}
+
+tide_status tide_plan_leave_recomputed_half(const tide_plan_timeline *timeline,
+                                            const char *argument, const char *detail,
+                                            tide_plan_shares *shares) {
+    (void)argument;
+    return leave_recomputed(timeline, &(instances){detail, 2}, true, shares);
+}
+
+/* What is kept is not computed again, so less than everything is alive in the backward pass. */
+tide_status tide_plan_leave_recomputed_some(const tide_plan_timeline *timeline,
+                                            const char *argument, const char *detail,
+                                            tide_plan_shares *shares) {
+    (void)argument;
+    return leave_recomputed(timeline, &(instances){detail, 1}, false, shares);
+}
+
+/* ---- categories ---- */
+
+typedef struct part {
+    uint8_t category;
+    const char *phase; /* NULL: any */
+    float share;
+} part;
+
+static tide_status leave_parts(const tide_plan_timeline *timeline, const part *parts, size_t n,
+                               tide_plan_shares *shares) {
+    for (size_t i = 0; i < timeline->n_blocks; i++) {
+        const tide_plan_block *block = &timeline->blocks[i];
+        for (size_t k = 0; k < n; k++) {
+            if (block->category == parts[k].category &&
+                (parts[k].phase == NULL || strcmp(block->phase, parts[k].phase) == 0)) {
+                leave(shares, i, parts[k].share);
+            }
+        }
+    }
+    return TIDE_OK;
+}
+
+#define LEAVE_PARTS(name, ...)                                                                     \
+    tide_status tide_plan_leave_##name(const tide_plan_timeline *timeline, const char *argument,   \
+                                       const char *detail, tide_plan_shares *shares) {             \
+        static const part PARTS[] = {__VA_ARGS__};                                                 \
+        (void)argument;                                                                            \
+        (void)detail;                                                                              \
+        return leave_parts(timeline, PARTS, sizeof(PARTS) / sizeof(PARTS[0]), shares);             \
+    }
+
+LEAVE_PARTS(activations, {TIDE_ACTIVATION, NULL, 0.0F}, {TIDE_TEMPORARY, "forward", 0.0F})
+LEAVE_PARTS(optimizer_temporaries, {TIDE_TEMPORARY, "optimizer", 0.0F},
+            {TIDE_UNKNOWN, "optimizer", 0.0F})
+LEAVE_PARTS(gradients, {TIDE_GRADIENT, NULL, 0.0F})
+LEAVE_PARTS(factored_state, {TIDE_OPTIMIZER_STATE, NULL, FACTORED_SHARE},
+            {TIDE_TEMPORARY, "optimizer", 0.0F})
+LEAVE_PARTS(state_of_8_bits, {TIDE_OPTIMIZER_STATE, NULL, SHARE_OF_8_BITS},
+            {TIDE_TEMPORARY, "optimizer", 0.0F})
+LEAVE_PARTS(half_of_activations, {TIDE_ACTIVATION, NULL, 0.5F}, {TIDE_TEMPORARY, NULL, 0.5F},
+            {TIDE_UNKNOWN, NULL, 0.5F})
+LEAVE_PARTS(half_of_all, {TIDE_PARAMETER, NULL, 0.5F}, {TIDE_GRADIENT, NULL, 0.5F},
+            {TIDE_OPTIMIZER_STATE, NULL, 0.5F}, {TIDE_ACTIVATION, NULL, 0.5F},
+            {TIDE_TEMPORARY, NULL, 0.5F}, {TIDE_UNKNOWN, NULL, 0.5F},
+            {TIDE_WEIGHT_COPY, NULL, 0.0F})
+LEAVE_PARTS(evaluation, {TIDE_ACTIVATION, NULL, 0.0F}, {TIDE_TEMPORARY, NULL, 0.0F})
+
+/* Of a patch anything may be expected. */
+tide_status tide_plan_leave_nothing(const tide_plan_timeline *timeline, const char *argument,
+                                    const char *detail, tide_plan_shares *shares) {
+    (void)argument;
+    (void)detail;
+    for (size_t i = 0; i < timeline->n_blocks; i++) {
+        leave(shares, i, 0.0F);
+    }
+    return TIDE_OK;
+}
+
+/* ---- parts of a whole ---- */
+
+static tide_status leave_one_in(const tide_plan_timeline *timeline, const char *argument,
+                                const uint8_t *categories, size_t n, tide_plan_shares *shares) {
+    long whole = strtol(argument, NULL, 10);
+    for (size_t i = 0; whole > 1 && i < timeline->n_blocks; i++) {
+        if (memchr(categories, timeline->blocks[i].category, n) != NULL) {
+            leave(shares, i, 1.0F / (float)whole);
+        }
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_plan_leave_part_of_batch(const tide_plan_timeline *timeline, const char *argument,
+                                          const char *detail, tide_plan_shares *shares) {
+    static const uint8_t OF_BATCH[] = {TIDE_ACTIVATION, TIDE_TEMPORARY, TIDE_INPUT, TIDE_UNKNOWN,
+                                       TIDE_WORKSPACE};
+    (void)detail;
+    return leave_one_in(timeline, argument, OF_BATCH, sizeof(OF_BATCH), shares);
+}
+
+/* `detail` begins with the number of ranks. */
+tide_status tide_plan_leave_part_of_state(const tide_plan_timeline *timeline, const char *argument,
+                                          const char *detail, tide_plan_shares *shares) {
+    static const uint8_t OF_STATE[] = {TIDE_PARAMETER, TIDE_GRADIENT, TIDE_OPTIMIZER_STATE,
+                                       TIDE_TEMPORARY, TIDE_UNKNOWN};
+    (void)argument;
+    return leave_one_in(timeline, detail, OF_STATE, sizeof(OF_STATE), shares);
+}
+
+/* ---- head and loss ---- */
+
+static bool is_of_loss(const tide_plan_timeline *timeline, const tide_plan_block *block) {
+    return strcmp(block->operation, "LogSoftmaxBackward0") == 0 ||
+           strcmp(block->operation, "NllLossBackward0") == 0 ||
+           strcmp(block->operation, "ToCopyBackward0") == 0 ||
+           tide_plan_is_called_by(timeline, block, "cross_entropy");
+}
+
+/* `detail` begins with the bytes of the largest logits, to which `least` of a block is compared. */
+static tide_status leave_loss(const tide_plan_timeline *timeline, const char *detail, bool has_head,
+                              tide_plan_shares *shares) {
+    int64_t logits_bytes = strtoll(detail, NULL, 10);
+    /* Logits of float32 are half as large in bfloat16. */
+    int64_t least_bytes = has_head ? logits_bytes * 19 / 40 : logits_bytes * 19 / 20;
+    for (size_t i = 0; logits_bytes > 0 && i < timeline->n_blocks; i++) {
+        const tide_plan_block *block = &timeline->blocks[i];
+        bool is_large = block->requested_bytes >= least_bytes;
+        bool may_be_logits =
+            has_head && (block->category == TIDE_ACTIVATION || block->category == TIDE_TEMPORARY ||
+                         block->category == TIDE_UNKNOWN);
+        if (is_large && (may_be_logits || is_of_loss(timeline, block))) {
+            leave(shares, i, 0.0F);
+        }
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_plan_leave_loss(const tide_plan_timeline *timeline, const char *argument,
+                                 const char *detail, tide_plan_shares *shares) {
+    (void)argument;
+    return leave_loss(timeline, detail, false, shares);
+}
+
+tide_status tide_plan_leave_head_and_loss(const tide_plan_timeline *timeline, const char *argument,
+                                          const char *detail, tide_plan_shares *shares) {
+    (void)argument;
+    return leave_loss(timeline, detail, true, shares);
+}

@@ -1,0 +1,187 @@
+#include "programs/plan/timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/assert.h"
+#include "snapshot/analysis/lifetimes.h"
+
+/* A block is allocated or freed. */
+typedef struct turn {
+    uint32_t row;   /* of the event table, + 1 */
+    uint32_t block; /* of the timeline */
+    bool frees;
+} turn;
+
+static int by_row(const void *a, const void *b) {
+    const turn *one = a;
+    const turn *other = b;
+    if (one->row != other->row) {
+        return one->row < other->row ? -1 : 1;
+    }
+    /* A block of the start is allocated in row 0, like all of them. */
+    return (int)one->frees - (int)other->frees;
+}
+
+/* ---- the blocks ---- */
+
+static void find_place(const tide_snapshot *snapshot, uint32_t scope, tide_plan_block *block) {
+    block->step = -1;
+    block->phase = block->layer = block->operation = "";
+    for (; scope != TIDE_NONE; scope = snapshot->scopes[scope].parent) {
+        const tide_scope_row *row = &snapshot->scopes[scope];
+        const char *name = tide_snapshot_text(snapshot, row->name);
+        if (row->kind == TIDE_SCOPE_STEP && block->step < 0) {
+            block->step = row->index;
+        } else if (row->kind == TIDE_SCOPE_PHASE && block->phase[0] == '\0') {
+            block->phase = name;
+        } else if (row->kind == TIDE_SCOPE_LAYER && block->layer[0] == '\0') {
+            block->layer = name;
+        } else if (row->kind == TIDE_SCOPE_OPERATOR && block->operation[0] == '\0') {
+            block->operation = name;
+        }
+    }
+}
+
+static void take_blocks(tide_plan_timeline *timeline, const tide_lifetimes *lifetimes,
+                        turn *turns) {
+    for (size_t i = 0; i < lifetimes->n_lifetimes; i++) {
+        const tide_lifetime *of = &lifetimes->lifetimes[i];
+        /* Freed before the start: only the memory of its segment is known. */
+        if (of->device != timeline->device || of->freed == 0) {
+            continue;
+        }
+        uint32_t number = (uint32_t)timeline->n_blocks++;
+        tide_plan_block *block = &timeline->blocks[number];
+        *block = (tide_plan_block){.bytes = (int64_t)of->block_bytes,
+                                   .requested_bytes = (int64_t)of->requested_bytes,
+                                   .stack = of->stack,
+                                   .category = of->category};
+        find_place(timeline->snapshot, of->scope, block);
+        turns[timeline->n_places++] = (turn){of->born, number, false};
+        if (of->freed != TIDE_LIFETIME_FOREVER) {
+            turns[timeline->n_places++] = (turn){of->freed, number, true};
+        }
+    }
+}
+
+static void take_places(tide_plan_timeline *timeline, turn *turns) {
+    qsort(turns, timeline->n_places, sizeof(*turns), by_row);
+    for (size_t i = 0; i < timeline->n_blocks; i++) {
+        timeline->blocks[i].died = (uint32_t)timeline->n_places;
+    }
+    for (size_t i = 0; i < timeline->n_places; i++) {
+        tide_plan_block *block = &timeline->blocks[turns[i].block];
+        timeline->places[i] = turns[i].block;
+        *(turns[i].frees ? &block->died : &block->born) = (uint32_t)i;
+    }
+}
+
+static tide_status take(tide_plan_timeline *timeline, const tide_lifetimes *lifetimes) {
+    size_t n = lifetimes->n_lifetimes + 1; /* no array is empty */
+    timeline->blocks = tide_hostmem_array(timeline->mem, n, sizeof(*timeline->blocks));
+    timeline->places = tide_hostmem_array(timeline->mem, 2 * n, sizeof(*timeline->places));
+    turn *turns = tide_hostmem_array(timeline->mem, 2 * n, sizeof(*turns));
+    bool has_memory = timeline->blocks != NULL && timeline->places != NULL && turns != NULL;
+    if (has_memory) {
+        take_blocks(timeline, lifetimes, turns);
+        take_places(timeline, turns);
+    }
+    timeline->mem->release(timeline->mem->ctx, turns);
+    return has_memory ? TIDE_OK : TIDE_NO_MEMORY;
+}
+
+tide_status tide_plan_timeline_init(tide_plan_timeline *timeline, const tide_snapshot *snapshot,
+                                    tide_error *error) {
+    tide_lifetimes lifetimes;
+    *timeline = (tide_plan_timeline){.mem = tide_hostmem_default(), .snapshot = snapshot};
+    TIDE_TRY(tide_lifetimes_init(&lifetimes, snapshot, timeline->mem, error));
+    timeline->device = tide_lifetimes_main_device(&lifetimes);
+    tide_status status = take(timeline, &lifetimes);
+    tide_lifetimes_fini(&lifetimes);
+    return status;
+}
+
+void tide_plan_timeline_fini(tide_plan_timeline *timeline) {
+    const tide_hostmem *mem = timeline->mem;
+    if (mem != NULL) {
+        mem->release(mem->ctx, timeline->blocks);
+        mem->release(mem->ctx, timeline->places);
+        *timeline = (tide_plan_timeline){.n_blocks = 0};
+    }
+}
+
+/* ---- shares ---- */
+
+tide_status tide_plan_shares_init(tide_plan_shares *shares, const tide_plan_timeline *timeline) {
+    const tide_hostmem *mem = timeline->mem;
+    *shares = (tide_plan_shares){.further = NULL};
+    shares->share = tide_hostmem_array(mem, timeline->n_blocks + 1, sizeof(*shares->share));
+    for (size_t i = 0; shares->share != NULL && i < timeline->n_blocks; i++) {
+        shares->share[i] = 1.0F;
+    }
+    return shares->share != NULL ? TIDE_OK : TIDE_NO_MEMORY;
+}
+
+void tide_plan_shares_fini(tide_plan_shares *shares, const tide_hostmem *mem) {
+    mem->release(mem->ctx, shares->share);
+    mem->release(mem->ctx, shares->further);
+    *shares = (tide_plan_shares){.share = NULL};
+}
+
+/* ---- the walk ---- */
+
+static double left_of(const tide_plan_shares *const *changes, const double *worth, size_t n,
+                      size_t block) {
+    double left = 1.0;
+    for (size_t i = 0; i < n; i++) {
+        left *= 1.0 - worth[i] * (1.0 - (double)changes[i]->share[block]);
+    }
+    return left;
+}
+
+static double further_of(const tide_plan_shares *const *changes, size_t n, size_t place) {
+    double bytes = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        bytes += changes[i]->further != NULL ? (double)changes[i]->further[place] : 0.0;
+    }
+    return bytes;
+}
+
+int64_t tide_plan_peak(const tide_plan_timeline *timeline, const tide_plan_shares *const *changes,
+                       const double *worth, size_t n, size_t *ret_place) {
+    double now = 0.0;
+    double peak = 0.0;
+    size_t at = 0;
+    for (size_t i = 0; i < timeline->n_places; i++) {
+        size_t number = timeline->places[i];
+        const tide_plan_block *block = &timeline->blocks[number];
+        double bytes = (double)block->bytes * left_of(changes, worth, n, number);
+        now += block->died == i ? -bytes : bytes;
+        double all = now + further_of(changes, n, i);
+        at = all > peak ? i : at;
+        peak = all > peak ? all : peak;
+    }
+    if (ret_place != NULL) {
+        *ret_place = at;
+    }
+    return (int64_t)peak;
+}
+
+/* ---- about a block ---- */
+
+bool tide_plan_is_called_by(const tide_plan_timeline *timeline, const tide_plan_block *block,
+                            const char *function) {
+    const tide_snapshot *snapshot = timeline->snapshot;
+    for (uint32_t at = block->stack; at != TIDE_NONE; at = snapshot->stacks[at].parent) {
+        const tide_frame_row *frame = &snapshot->frames[snapshot->stacks[at].frame];
+        if (strcmp(tide_snapshot_text(snapshot, frame->function), function) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool tide_plan_is_within(const char *layer, const char *path, size_t n_path) {
+    return strncmp(layer, path, n_path) == 0 && (layer[n_path] == '\0' || layer[n_path] == '.');
+}

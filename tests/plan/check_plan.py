@@ -1,0 +1,116 @@
+"""Checks `tidemark plan` with a real program: check_plan.py --tidemark PROGRAM --python PYTHON
+
+The program is a small GPT whose peak is the loss. Each case is one plan with few runs.
+"""
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PROGRAM = HERE / "pairs" / "programs" / "gpt.py"
+PATCH = """--- a/gpt.py
++++ b/gpt.py
+@@ -1 +1,2 @@
++import os; os.environ["TIDEMARK_TEST_PATCHED"] = "1"
+ {first}
+"""
+
+failures = []
+
+
+def check(holds, what):
+    if not holds:
+        failures.append(what)
+        print(f"plan: {what}", file=sys.stderr)
+
+
+def plan(own, folder, *options, arguments=()):
+    """The exit status and the report of a plan in a folder."""
+    command = [own.tidemark, "plan", "--device", "virtual:rtx4090", "--format", "json", *options, "--", own.python, str(PROGRAM), *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    try:
+        return done.returncode, json.loads(done.stdout)
+    except ValueError:
+        return done.returncode, {"figures": {}, "tables": {}, "sentences": {}, "error": done.stderr}
+
+
+def runs_of(report):
+    return {(row["changes"], row["limit"]): row for row in report["tables"].get("runs", {}).get("rows", [])}
+
+
+def named_changes(own, folder):
+    """--try runs these alone; a change of the numbers needs no --allow there."""
+    status, report = plan(own, folder, "--try", "fused", "--try", "checkpoint:Block,fused")
+    rows = runs_of(report)
+    check(status == 0, f"--try of a program that fits ended with {status}: {report.get('error')}")
+    check(set(rows) == {("unchanged", "none"), ("fused", "none"), ("checkpoint:Block,fused", "none")}, f"--try ran {sorted(rows)}")
+    check(report["figures"].get("fits") == "yes", "a program that fits was said not to")
+    return report
+
+
+def small_room(own, folder, report):
+    """Below the reserved peak the plan finds something, and the best was run under the limit."""
+    base = runs_of(report)["unchanged", "none"]
+    cards = json.loads(subprocess.run([own.tidemark, "devices", "--cards", "--format", "json"], capture_output=True, text=True, check=True).stdout)
+    total = next(row["total_bytes"] for row in cards["tables"]["cards"]["rows"] if row["card"] == "rtx4090")
+    others = total - report["figures"]["room_bytes"]  # the context, and what libraries take
+    room = base["allocated_peak_bytes"] * 3 // 4 + others
+    status, made = plan(own, folder, "--room", str(room), "--runs", "12", "-o", "kept")
+    figures = made["figures"]
+    check(status in (0, 3), f"a small room ended with {status}: {made.get('error')}")
+    check(figures.get("fits") == ("changed" if status == 0 else "no"), f"status {status}, and fits is {figures.get('fits')}")
+    check(figures.get("room_bytes", room) < room, "the room has no context")
+    rows = runs_of(made)
+    check(("unchanged", "card") in rows and rows["unchanged", "card"]["outcome"] == "out of memory", "the unchanged program did not run out of memory under the limit")
+    if status == 0:
+        best = rows.get((figures["best"], "card"))
+        check(best is not None and best["outcome"] == "completed", f"the best, {figures['best']}, did not run under the limit")
+        check(figures["best"] == "" or made["sentences"].get("paste"), "no lines of the best")
+    for row in rows.values():
+        check(row["snapshot"] is None or (folder / row["snapshot"]).exists(), f"no snapshot {row['snapshot']}")
+    again, refused = plan(own, folder, "-o", "kept")
+    check(again == 2 and "empty" in refused.get("error", ""), "a folder with files was taken")
+
+
+def patch(own, folder):
+    """A patch runs as one more candidate, and the user's file stays."""
+    script = folder / "gpt.py"
+    text = PROGRAM.read_text()
+    script.write_text(text)
+    (folder / "mine.diff").write_text(PATCH.format(first=text.splitlines()[0]))
+    command = [own.tidemark, "plan", "--device", "virtual:rtx4090", "--format", "json", "--patch", "mine.diff", "--try", "patch", "--", own.python, "gpt.py"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    check(done.returncode == 0, f"--patch ended with {done.returncode}: {done.stderr[-300:]}")
+    check(script.read_text() == text, "the user's file was patched")
+    rows = runs_of(json.loads(done.stdout)) if done.returncode == 0 else {}
+    check(rows.get(("patch", "none"), {}).get("outcome") == "completed", f"the patched program: {rows.get(('patch', 'none'))}")
+
+
+def refusals(own, folder):
+    """What cannot be planned is said, with status 2."""
+    for options, words in ((["--allow", "everything"], "precision, optimizer and compile"), (["--try", "fusedd"], "no such change"),
+                           (["--vary", "batch=1..4"], "belong together"), (["--runs", "0"], "--runs")):
+        status, report = plan(own, folder, *options)
+        check(status == 2 and words in report.get("error", ""), f"{options}: {status}, {report.get('error')}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tidemark", required=True)
+    parser.add_argument("--python", required=True)
+    own = parser.parse_args()
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        report = named_changes(own, folder)
+        small_room(own, folder, report)
+        patch(own, folder)
+        refusals(own, folder)
+    print(f"plan: {len(failures)} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,195 @@
+/* test_search.c - the order in which combinations are tried, and what is never tried, on tables of
+ * invented runs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "programs/plan/search.h"
+
+enum { A = 1, B = 2, C = 4, MOST_SETS = 8 };
+
+/* The runs of three changes, and what the search did with them. */
+typedef struct table {
+    int64_t peak[MOST_SETS];   /* that a run shows */
+    double gpu_ms[MOST_SETS];  /* the same */
+    int64_t lowest[MOST_SETS]; /* predicted, as the next */
+    int64_t expected[MOST_SETS];
+    bool fails[MOST_SETS]; /* the program fails with this set */
+    int64_t room_bytes;
+    size_t n_budget;
+    tide_plan_set tried[16];
+    size_t n_tried;
+} table;
+
+static bool may_run(void *ctx, tide_plan_set set) {
+    const table *of = ctx;
+    (void)set;
+    return of->n_tried < of->n_budget;
+}
+
+static tide_status run(void *ctx, tide_plan_set set, tide_plan_tried *ret, tide_error *error) {
+    table *of = ctx;
+    (void)error;
+    of->tried[of->n_tried++] = set;
+    *ret = (tide_plan_tried){.is_complete = !of->fails[set],
+                             .fits = of->peak[set] <= of->room_bytes,
+                             .gpu_ms = of->gpu_ms[set]};
+    return TIDE_OK;
+}
+
+static void predict(void *ctx, tide_plan_set set, int64_t *ret_lowest, int64_t *ret_expected) {
+    const table *of = ctx;
+    *ret_lowest = of->lowest[set];
+    *ret_expected = of->expected[set];
+}
+
+/* Peaks and times of A, B and C add up, and predictions are right: 100 bytes and 10 ms unchanged;
+ * A saves 50 bytes for 2 ms, B saves 30 for 1 ms, C saves nothing and 3 ms. */
+static table additive(int64_t room_bytes) {
+    table made = {.room_bytes = room_bytes, .n_budget = 16};
+    for (tide_plan_set set = 0; set < MOST_SETS; set++) {
+        made.peak[set] = 100 - ((set & A) != 0 ? 50 : 0) - ((set & B) != 0 ? 30 : 0);
+        made.gpu_ms[set] = 10.0 + ((set & A) != 0 ? 2.0 : 0.0) + ((set & B) != 0 ? 1.0 : 0.0) -
+                           ((set & C) != 0 ? 3.0 : 0.0);
+        made.lowest[set] = made.expected[set] = made.peak[set];
+    }
+    return made;
+}
+
+static tide_plan_problem problem_of(const table *of) {
+    return (tide_plan_problem){.n_changes = 3,
+                               .usable = A | B | C,
+                               .group = {-1, -1, -1},
+                               .gpu_ms = {2.0, 1.0, -3.0},
+                               .base_ms = 10.0,
+                               .room_bytes = of->room_bytes};
+}
+
+static tide_plan_found search(table *of, const tide_plan_problem *problem) {
+    const tide_plan_caller caller = {of, may_run, run, predict};
+    tide_plan_found found;
+    tide_error error = {""};
+    assert_int_equal(tide_plan_search(problem, &caller, &found, &error), TIDE_OK);
+    return found;
+}
+
+static void test_fastest_that_fits_is_found_by_one_run(void **state) {
+    (void)state;
+    table of = additive(70);
+    tide_plan_problem problem = problem_of(&of);
+    tide_plan_found found = search(&of, &problem);
+    assert_true(found.has_best);
+    assert_int_equal(found.best, B | C);
+    assert_int_equal(of.n_tried, 1);
+    assert_true(found.is_whole);
+}
+
+static void test_unchanged_program_is_a_combination(void **state) {
+    (void)state;
+    table of = additive(100);
+    tide_plan_problem problem = problem_of(&of);
+    problem.usable = A | B; /* C would be faster */
+    tide_plan_found found = search(&of, &problem);
+    assert_true(found.has_best);
+    assert_int_equal(found.best, 0);
+}
+
+static void test_group_excludes_its_others(void **state) {
+    (void)state;
+    table of = additive(25); /* needs A and B */
+    tide_plan_problem problem = problem_of(&of);
+    problem.group[0] = problem.group[1] = 0;
+    tide_plan_found found = search(&of, &problem);
+    assert_false(found.has_best);
+    assert_int_equal(of.n_tried, 0);
+    problem.group[1] = 1;
+    found = search(&of, &problem);
+    assert_int_equal(found.best, A | B | C);
+}
+
+static void test_parts_of_what_does_not_fit_are_not_run(void **state) {
+    (void)state;
+    table of = additive(70);
+    for (tide_plan_set set = 0; set < MOST_SETS; set++) {
+        of.lowest[set] = of.expected[set] = 10; /* everything seems to fit */
+        of.gpu_ms[set] = 10.0;
+    }
+    tide_plan_problem problem = problem_of(&of);
+    memset(problem.gpu_ms, 0, sizeof(problem.gpu_ms)); /* and is equally fast */
+    problem.gpu_ms[2] = -3.0;
+    of.peak[C] = of.peak[0] = of.peak[A | C] = 90;
+    tide_plan_found found = search(&of, &problem);
+    assert_true(found.has_best);
+    for (size_t i = 1; i < of.n_tried; i++) {
+        for (size_t k = 0; k < i; k++) {
+            bool is_part = (of.tried[i] & ~of.tried[k]) == 0;
+            assert_false(is_part && of.peak[of.tried[k]] > of.room_bytes);
+        }
+    }
+}
+
+static void test_failed_program_excludes_nothing_else(void **state) {
+    (void)state;
+    table of = additive(70);
+    of.fails[B | C] = true;
+    tide_plan_problem problem = problem_of(&of);
+    tide_plan_found found = search(&of, &problem);
+    assert_int_equal(found.best, A | C);
+}
+
+static void test_what_only_might_fit_comes_last(void **state) {
+    (void)state;
+    table of = additive(70);
+    of.expected[B | C] = 80; /* it fits, against the expectation */
+    of.lowest[B | C] = 60;
+    tide_plan_problem problem = problem_of(&of);
+    tide_plan_found found = search(&of, &problem);
+    assert_int_equal(of.tried[0], A | C);
+    assert_int_equal(found.best, A | C);
+    /* With nothing that is expected to fit, it is tried. */
+    for (tide_plan_set set = 0; set < MOST_SETS; set++) {
+        of.expected[set] = 200;
+    }
+    of.n_tried = 0;
+    found = search(&of, &problem);
+    assert_true(found.has_best);
+    assert_int_equal(found.best, B | C);
+}
+
+static void test_bound_above_the_room_is_not_run(void **state) {
+    (void)state;
+    table of = additive(15);
+    tide_plan_problem problem = problem_of(&of);
+    tide_plan_found found = search(&of, &problem);
+    assert_false(found.has_best);
+    assert_int_equal(of.n_tried, 0);
+    assert_true(found.is_whole);
+}
+
+static void test_budget_makes_a_search_incomplete(void **state) {
+    (void)state;
+    table of = additive(70);
+    of.n_budget = 0;
+    tide_plan_problem problem = problem_of(&of);
+    tide_plan_found found = search(&of, &problem);
+    assert_false(found.has_best);
+    assert_false(found.is_whole);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fastest_that_fits_is_found_by_one_run),
+        cmocka_unit_test(test_unchanged_program_is_a_combination),
+        cmocka_unit_test(test_group_excludes_its_others),
+        cmocka_unit_test(test_parts_of_what_does_not_fit_are_not_run),
+        cmocka_unit_test(test_failed_program_excludes_nothing_else),
+        cmocka_unit_test(test_what_only_might_fit_comes_last),
+        cmocka_unit_test(test_bound_above_the_room_is_not_run),
+        cmocka_unit_test(test_budget_makes_a_search_incomplete),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,128 @@
+/* test_timeline.c - peaks of a made training run with shares of its blocks, counted by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "programs/plan/changes.h"
+#include "programs/plan/timeline.h"
+#include "training.h"
+
+typedef struct made {
+    tide_snapshot *snapshot;
+    tide_plan_timeline timeline;
+} made;
+
+static made make(void) {
+    made of = {.snapshot = made_training(NULL, 0)};
+    tide_error error = {""};
+    assert_int_equal(tide_plan_timeline_init(&of.timeline, of.snapshot, &error), TIDE_OK);
+    return of;
+}
+
+static void destroy(made *of) {
+    tide_plan_timeline_fini(&of->timeline);
+    tide_snapshot_destroy(of->snapshot);
+}
+
+/* The lowest peak in MiB with one change. */
+static int64_t lowest(const made *of, const char *words, const char *detail, double worth) {
+    const char *argument = "";
+    const tide_plan_change *change = tide_plan_change_of(words, &argument);
+    tide_plan_shares shares;
+    const tide_plan_shares *list = &shares;
+    assert_non_null(change);
+    assert_int_equal(tide_plan_shares_init(&shares, &of->timeline), TIDE_OK);
+    assert_int_equal(change->leave(&of->timeline, argument, detail, &shares), TIDE_OK);
+    int64_t bytes = tide_plan_peak(&of->timeline, &list, &worth, 1, NULL);
+    tide_plan_shares_fini(&shares, of->timeline.mem);
+    return bytes / MIB;
+}
+
+static void test_walk_without_changes_gives_the_peak(void **state) {
+    (void)state;
+    made of = make();
+    size_t place = 0;
+    assert_int_equal(tide_plan_peak(&of.timeline, NULL, NULL, 0, &place), TRAINING_PEAK_MIB * MIB);
+    const tide_plan_block *block = &of.timeline.blocks[of.timeline.places[place]];
+    assert_int_equal(block->category, TIDE_TEMPORARY);
+    assert_string_equal(block->phase, "optimizer");
+    assert_int_equal(block->step, 0);
+    destroy(&of);
+}
+
+static void test_peak_moves_when_blocks_shrink(void **state) {
+    (void)state;
+    made of = make();
+    /* The peak is the optimizer's without its temporary, then the backward pass without the state.
+     */
+    assert_int_equal(lowest(&of, "fused", "", 1.0), TRAINING_PEAK_MIB - 50);
+    assert_int_equal(lowest(&of, "adafactor", "", 1.0), 100 + 28 + 30 + 40);
+    assert_int_equal(lowest(&of, "optimizer_in_backward", "", 1.0), 100 + 200 + 50);
+    destroy(&of);
+}
+
+static void test_activations_do_not_matter_at_the_optimizer(void **state) {
+    (void)state;
+    made of = make();
+    assert_int_equal(lowest(&of, "checkpoint:Block", "h.0 h.1", 1.0), TRAINING_PEAK_MIB);
+    assert_int_equal(lowest(&of, "offload_activations", "", 1.0), TRAINING_PEAK_MIB);
+    destroy(&of);
+}
+
+/* Without optimizer state the peak is where the second gradient is: 4 MiB of the first block stay,
+ * and 10 are computed again. */
+static void test_recomputed_blocks_are_there_again_in_their_backward_pass(void **state) {
+    (void)state;
+    made of = make();
+    const char *argument = "";
+    tide_plan_shares shares[2];
+    const tide_plan_shares *list[] = {&shares[0], &shares[1]};
+    const double worth[] = {1.0, 1.0};
+    const tide_plan_change *state_change = tide_plan_change_of("adafactor", &argument);
+    const tide_plan_change *change = tide_plan_change_of("checkpoint:Block", &argument);
+    assert_string_equal(argument, "Block");
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(tide_plan_shares_init(&shares[i], &of.timeline), TIDE_OK);
+    }
+    assert_int_equal(state_change->leave(&of.timeline, "", "", &shares[0]), TIDE_OK);
+    assert_int_equal(change->leave(&of.timeline, "Block", "h.0 h.1", &shares[1]), TIDE_OK);
+    assert_int_equal(tide_plan_peak(&of.timeline, list, worth, 2, NULL) / MIB,
+                     100 + 4 + 10 + 2 * 40);
+    for (size_t i = 0; i < 2; i++) {
+        tide_plan_shares_fini(&shares[i], of.timeline.mem);
+    }
+    destroy(&of);
+}
+
+static void test_worth_scales_what_a_change_saves(void **state) {
+    (void)state;
+    made of = make();
+    assert_int_equal(lowest(&of, "fused", "", 0.5), TRAINING_PEAK_MIB - 25);
+    assert_int_equal(lowest(&of, "fused", "", 0.0), TRAINING_PEAK_MIB);
+    destroy(&of);
+}
+
+static void test_a_name_is_not_the_beginning_of_another(void **state) {
+    (void)state;
+    assert_true(tide_plan_is_within("h.1", "h.1", 3));
+    assert_true(tide_plan_is_within("h.1.mlp", "h.1", 3));
+    assert_false(tide_plan_is_within("h.11", "h.1", 3));
+    const char *argument = "";
+    assert_null(tide_plan_change_of("check", &argument));
+    assert_null(tide_plan_change_of("fusedx", &argument));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_walk_without_changes_gives_the_peak),
+        cmocka_unit_test(test_peak_moves_when_blocks_shrink),
+        cmocka_unit_test(test_activations_do_not_matter_at_the_optimizer),
+        cmocka_unit_test(test_recomputed_blocks_are_there_again_in_their_backward_pass),
+        cmocka_unit_test(test_worth_scales_what_a_change_saves),
+        cmocka_unit_test(test_a_name_is_not_the_beginning_of_another),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
