@@ -105,8 +105,6 @@ beside plain "the staff model beside closed forms and the forecast" \
 [ -z "$full" ] || beside kernel_times "the table of comparisons, beside published times of kernels" \
     bash "$here/time/check_kernel_times.sh" "$tidemark" "$(dirname "$(dirname "$(dirname "$python")")")" \
     "$root/build/dev/tests/step_time/fit_kernels" "$shared"
-beside plan "changes of tidemark plan, beside the same changes made by hand" \
-    bash "$tests/plan/run.sh" pairs "$tidemark" "$other" $full
 beside planned "tidemark plan" \
     python3 -B "$tests/plan/check_plan.py" --tidemark "$tidemark" --python "$python"
 beside refusals "what tidemark plan can change, what it refuses, and that numbers stay the same" \
@@ -144,6 +142,8 @@ beside settings "settings of the allocator, beside those that PyTorch accepts" \
     "$python" -B "$here/check_settings.py" --tidemark "$tidemark"
 beside accumulation "sums and types of study accumulation, beside PyTorch's" \
     "$python" -B "$here/check_accumulation.py" --tidemark "$tidemark"
+alone plan "changes of tidemark plan, beside the same changes made by hand" \
+    bash "$tests/plan/run.sh" pairs "$tidemark" "$other" $full
 # These measure time.
 alone clock "a program that sees the forecast's clock" \
     python3 -B "$here/time/check_clock.py" "$tidemark" "$python"

@@ -6,6 +6,7 @@ the lines that the run with the change prints, at their place. Where no line can
 way to write the change, the twin is made by the replacements below.
 """
 import argparse
+import concurrent.futures
 import glob
 import gzip
 import json
@@ -14,6 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 
 import twins
 
@@ -33,15 +35,11 @@ PRINTED = [
     ("gpt", "", (), "bf16"),
     ("gpt", "", (), "chunked_loss"),
     ("gpt", "", (), "checkpoint:Block,chunked_loss,bf16,fused"),
-    ("gpt", "", (), "checkpoint:Block,offload_activations,optimizer_in_backward"),
     ("gpt", "", RANKS, "fully_shard:Block"),
     ("gpt", "", RANKS, "checkpoint:Block,fully_shard:Block,fused"),
     ("convolutions", "", (), "checkpoint:Stage"),
     ("convolutions", "", (), "autocast"),
-    ("convolutions", "", (), "fused"),
-    ("convolutions", "", (), "no_foreach"),
     ("convolutions", "", (), "micro_batch:2"),
-    ("convolutions", "", (), "micro_batch:4"),
     ("convolutions", "", (), "autocast,checkpoint_half:Stage,micro_batch:2"),
     ("engine", "", (), "checkpoint:Layer"),
     ("engine", "", (), "optimizer_in_backward"),
@@ -49,17 +47,21 @@ PRINTED = [
     ("engine", "", (), "bf16,adafactor"),
     ("closes", "", (), "fused"),
     ("evaluates", "", (), "no_grad_eval"),
-    ("evaluates", "", (), "no_foreach"),
     ("evaluates", "", (), "set_to_none"),
     ("library", "OfTransformers", (), "checkpoint_library"),
-    ("library", "OfDiffusers", (), "checkpoint_library"),
     ("library", "OfTimm", (), "checkpoint_library"),
     ("replicas", "", RANKS, "bucket_view"),
-    ("replicas", "", RANKS, "checkpoint:Part"),
     ("two_models", "", (), "checkpoint:Part"),
-    ("two_models", "", (), "fused"),
 ]
 FULL = [
+    ("gpt", "", (), "checkpoint:Block,offload_activations,optimizer_in_backward"),
+    ("convolutions", "", (), "fused"),
+    ("convolutions", "", (), "no_foreach"),
+    ("convolutions", "", (), "micro_batch:4"),
+    ("evaluates", "", (), "no_foreach"),
+    ("library", "OfDiffusers", (), "checkpoint_library"),
+    ("replicas", "", RANKS, "checkpoint:Part"),
+    ("two_models", "", (), "fused"),
     ("gpt", "", (), "compile"),
     ("gpt", "", (), "adamw8bit"),
 ]
@@ -90,23 +92,30 @@ class Runs:
 
     def __init__(self, options):
         self.options, self.folder, self.known, self.failures = options, tempfile.mkdtemp(), {}, []
-        self.n_starts = 0
+        self.n_starts, self.lock = 0, threading.Lock()
 
     def make(self, jobs):
-        """Makes runs. A job is a program, its arguments, options of tidemark run, and changes or None."""
+        """Makes runs, two at a time. A job is a program, its arguments, options of tidemark run, and changes or None."""
         jobs = [job for job in dict.fromkeys(jobs) if job not in self.known]
-        for job in jobs:
-            program, arguments, more, changes = job
-            compiles = changes == "compile" or ".compile()" in self.text_of(program)
-            if self.options.alone or more or compiles:  # the processes of one rank would have one name
-                if compiles:  # the first run has other peaks than those that find the compiled code in the cache
-                    self.start(more, ["--apply", changes] if changes else [], [program, *arguments.split()])
-                found = self.start(more, ["--apply", changes] if changes else [], [program, *arguments.split()])
-                self.known[job] = found[0] if found else None
-        jobs = [job for job in jobs if job not in self.known]
-        self.make_plain([job for job in jobs if job[3] is None])
-        for kind in dict.fromkeys(job[:2] for job in jobs if job[3] is not None):
-            self.make_changed([job for job in jobs if job[:2] == kind and job[3] is not None], *kind)
+        alone = [job for job in jobs if self.options.alone or job[2] or self.compiles(job)]  # of ranks: one name for all processes
+        plain = [job for job in jobs if job not in alone and job[3] is None]
+        changed = [job for job in jobs if job not in alone and job[3] is not None]
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            made = [pool.submit(self.make_alone, job) for job in alone]
+            made += [pool.submit(self.make_plain, plain[i::2]) for i in range(2)]
+            made += [pool.submit(self.make_changed, [job for job in changed if job[:2] == kind], *kind)
+                     for kind in dict.fromkeys(job[:2] for job in changed)]
+            for future in made:
+                future.result()
+
+    def compiles(self, job):
+        return job[3] == "compile" or ".compile()" in self.text_of(job[0])
+
+    def make_alone(self, job):
+        program, arguments, more, changes = job
+        for _ in range(2 if self.compiles(job) else 1):  # the first has other peaks: the compiled code is not in the cache
+            found = self.start(more, ["--apply", changes] if changes else [], [program, *arguments.split()])
+        self.known[job] = found[0] if found else None
 
     def make_plain(self, jobs):
         commands = [",".join([job[0], *job[1].split()]) for job in jobs]
@@ -125,8 +134,9 @@ class Runs:
 
     def start(self, more, options, arguments):
         """The processes of one `tidemark run`."""
-        self.n_starts += 1
-        out = os.path.join(self.folder, f"{self.n_starts}")
+        with self.lock:
+            self.n_starts += 1
+            out = os.path.join(self.folder, f"{self.n_starts}-of")
         command = [self.options.tidemark, "run", "--device", "virtual:h100-80", "-o", out + ".json.gz", "--html", out + ".html",
                    *more, *options, "--", self.options.python, *arguments]
         done = subprocess.run(command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
