@@ -247,7 +247,8 @@ static tide_status make(const tide_plan_command *command, char *const *arguments
                                                   (double)(tide_clock_now_ns() - began_ns) * 1e-9,
                                               .keeps_files = !folder->is_own,
                                               .folder = folder->path};
-        status = print(&input, command, error);
+        status = input.keeps_files ? tide_plan_save_front(&input, error) : TIDE_OK;
+        status = status == TIDE_OK ? print(&input, command, error) : status;
         *ret_exit = anything_fits(&plan) ? TIDE_EXIT_SUCCESS : TIDE_EXIT_DEVICE_OOM;
     }
     tide_plan_fini(&plan);

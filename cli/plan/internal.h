@@ -46,6 +46,11 @@ typedef struct tide_plan_report_input {
     const char *folder;
 } tide_plan_report_input;
 
+/* front.c: writes the picture of all runs into the folder. */
+#define TIDE_PLAN_FRONT "front.svg"
+TIDE_NODISCARD tide_status tide_plan_save_front(const tide_plan_report_input *input,
+                                                tide_error *error);
+
 /* report.c: the sentences. */
 void tide_plan_report_answer(const tide_plan_report_input *input, tide_report *report);
 /* left_out.c: what was not run, and why. */

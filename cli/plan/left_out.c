@@ -61,8 +61,9 @@ static void say_runs(const tide_plan_report_input *input, tide_report *report) {
     if (input->keeps_files) {
         tide_report_say(report, "snapshots",
                         "the snapshots of the runs are in %s: tidemark compare and tidemark view "
-                        "show before and after",
-                        input->folder);
+                        "show before and after; %s/" TIDE_PLAN_FRONT
+                        " has their memory against their time",
+                        input->folder, input->folder);
     }
 }
 

@@ -71,6 +71,7 @@ def small_room(own, folder, report):
         check(figures["best"] == "" or made["sentences"].get("paste"), "no lines of the best")
     for row in rows.values():
         check(row["snapshot"] is None or (folder / row["snapshot"]).exists(), f"no snapshot {row['snapshot']}")
+    check((folder / "kept" / "front.svg").read_text().count("MiB") > 1, "no picture of the runs")
     again, refused = plan(own, folder, "-o", "kept")
     check(again == 2 and "empty" in refused.get("error", ""), "a folder with files was taken")
 
