@@ -12,6 +12,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -295,6 +296,7 @@ def main():
         check_observing(runs)
     for failure in runs.failures:
         print("FAILED " + failure)
+    shutil.rmtree(runs.folder)
     print(f"{len(pairs)} pairs, {runs.n_starts} starts, {len(runs.failures)} failures")
     return 1 if runs.failures else 0
 
