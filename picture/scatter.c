@@ -70,13 +70,15 @@ static void add_axes(scene *to) {
     char words[TIDE_BYTES_TEXT];
     double step_ms = round_step(to->top_ms / N_TICKS);
     double step_bytes = pow(2.0, floor(log2(to->top_bytes / N_TICKS)));
-    for (double ms = 0.0; ms <= to->top_ms; ms += step_ms) {
+    for (int i = 0; i * step_ms <= to->top_ms; i++) {
+        double ms = i * step_ms;
         int32_t y = y_of(to, ms);
         add_bar(to, PX(LEFT), y, PX(PLOT_WIDTH), PX(1), GRID);
         (void)snprintf(words, sizeof(words), "%.6g ms", ms);
         add_words(to, PX(LEFT - 8), y + PX(4), TIDE_PICTURE_RIGHT, MUTED, words);
     }
-    for (double bytes = 0.0; bytes <= to->top_bytes; bytes += step_bytes) {
+    for (int i = 0; i * step_bytes <= to->top_bytes; i++) {
+        double bytes = i * step_bytes;
         int32_t x = x_of(to, bytes);
         add_bar(to, x, PX(TOP + PLOT_HEIGHT), PX(1), PX(4), MUTED);
         add_words(to, x, PX(TOP + PLOT_HEIGHT + 18), TIDE_PICTURE_CENTRE, MUTED,
