@@ -18,7 +18,7 @@ def step_in_backward(optimizer):
 
     def step_and_free(p):
         one, group = own[p]
-        one.param_groups[0]["lr"] = group["lr"]
+        one.param_groups[0].update((key, value) for key, value in group.items() if key != "params")
         one.step()
         one.zero_grad()
 

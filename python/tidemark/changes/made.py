@@ -71,7 +71,8 @@ def listed(parameters):
     for i, item in enumerate(items):
         if isinstance(item, dict):
             inner = item["params"]
-            items[i] = dict(item, params=[inner] if isinstance(inner, torch.Tensor) else list(inner))
+            if not isinstance(inner, list):  # otherwise the program's own group stays that of the optimizer
+                items[i] = dict(item, params=[inner] if isinstance(inner, torch.Tensor) else list(inner))
     return items
 
 
@@ -90,8 +91,14 @@ def watch(torch, now):
                 observe.watch_root(torch, now.seen, root)
             now.seen.optimizers.append(made)
             table.apply(now, made, new, is_made=False)
-            base(self, made.parameters, defaults)
-            made.parameters, made.new = None, new
+            try:
+                base(self, made.parameters, defaults)
+            except BaseException:  # the program may make another one
+                now.seen.optimizers.remove(made)
+                raise
+            finally:
+                made.parameters = None
+            made.new = new
             if not now.is_swapped:
                 table.apply(now, made, new, is_made=True)
 

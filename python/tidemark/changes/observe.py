@@ -62,7 +62,10 @@ def _noting(torch, note):
     def make(function):
         def call(*arguments, **named):
             if not is_compiling(torch):
-                note(*arguments, **named)
+                try:
+                    note(*arguments, **named)
+                except Exception:  # the call itself raises what is wrong with its arguments
+                    pass
             return function(*arguments, **named)
 
         return call
@@ -90,13 +93,13 @@ def _watch_modules(torch, seen):
 def _watch_attention(torch, seen):
     functional = torch.nn.functional
 
-    def softmax(values, *_, **__):
-        if not isinstance(values, torch.Tensor) or values.dim() < 3:
+    def softmax(input, *_, **__):  # PyTorch's name of the argument
+        if not isinstance(input, torch.Tensor) or input.dim() < 3:
             return
-        if values.shape[-1] == values.shape[-2] >= _SQUARE and values.requires_grad:
+        if input.shape[-1] == input.shape[-2] >= _SQUARE and input.requires_grad:
             row = seen.attention.setdefault(places.here(), [0, 0])
             row[0] += 1
-            row[1] = max(row[1], values.numel() * values.element_size())
+            row[1] = max(row[1], input.numel() * input.element_size())
 
     def attention(query, key, value, attn_mask=None, *_, **__):
         if attn_mask is not None:
@@ -202,7 +205,20 @@ def watch_root(torch, seen, root):
     def reached(gradient):
         seen.evaluation_reaches_backward = True
 
-    root.register_forward_hook(after)
+    root.register_forward_hook(_Hook(after))
+
+
+class _Hook:
+    """A hook of a model that can be saved: in the file it is one that does nothing."""
+
+    def __init__(self, call):
+        self.call = call
+
+    def __call__(self, *arguments):
+        self.call(*arguments)
+
+    def __reduce__(self):
+        return getattr, (contextlib.nullcontext(), "__exit__")  # takes three arguments, returns None
 
 
 def _first_tensor(torch, value):

@@ -68,7 +68,9 @@ def _locals(frame, look):
     try:
         return look(values)
     finally:
-        if sys.version_info < (3, 13) and frame.f_code.co_flags & _OPTIMIZED:
+        code = frame.f_code
+        keeps = not {"locals", "vars"}.isdisjoint(code.co_names)  # the copy may be the program's own
+        if sys.version_info < (3, 13) and code.co_flags & _OPTIMIZED and not keeps:
             values.clear()
 
 

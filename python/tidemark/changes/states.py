@@ -1,5 +1,6 @@
 """Optimizers with smaller states in place of Adam and AdamW."""
 import importlib.util
+import inspect
 import weakref
 
 from . import lines, observe, paste
@@ -39,7 +40,9 @@ def can(now):
 def watch(torch, now):
     """A call of Adam or AdamW makes the other optimizer if it is asked for: Python then does not call __init__."""
     for kind in (torch.optim.Adam, torch.optim.AdamW):
-        kind.__new__ = staticmethod(_maker(now, kind))
+        maker = _maker(now, kind)
+        maker.__signature__ = inspect.signature(kind.__init__)  # programs look for options such as fused
+        kind.__new__ = staticmethod(maker)
 
 
 def _maker(now, kind):

@@ -2,8 +2,7 @@
 from . import lines, observe, paste
 from .row import Row, first_optimizer, optimizer_reason
 
-_TEXT = """zero_grad = {optimizer}.zero_grad
-{optimizer}.zero_grad = lambda *args, **kwargs: zero_grad(set_to_none=True)"""
+_TEXT = """{optimizer}.zero_grad = lambda *args, zero_grad={optimizer}.zero_grad, **kwargs: zero_grad(set_to_none=True)"""
 
 
 def refusal(now, applied):
