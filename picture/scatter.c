@@ -113,7 +113,7 @@ static void add_point(scene *to, const tide_scatter_point *point, size_t number)
                                         .w = 2 * radius,
                                         .h = 2 * radius,
                                         .radius = radius,
-                                        .colour = ring > 0        ? to->drawing.background
+                                        .colour = ring > 0      ? to->drawing.background
                                                   : point->fits ? FITTING
                                                                 : OTHER};
         tide_picture_add_rect(&to->drawing, &dot);

@@ -150,18 +150,38 @@ static tide_status read_grid(const tide_plan_command *command, char *const *argu
     return tide_program_take_command(grid, arguments, "vary", error);
 }
 
+/* Whether -o names a patch instead of a folder. */
+static bool wants_diff(const tide_plan_command *command) {
+    size_t n = command->output != NULL ? strlen(command->output) : 0;
+    return n > strlen(".diff") && strcmp(command->output + n - strlen(".diff"), ".diff") == 0;
+}
+
+/* A run applies the patches to what it sees of the user's files. */
+static tide_status check_patches(const tide_plan_command *command, tide_error *error) {
+    bool is_real = strcmp(command->program.writes, "allow") == 0;
+    if (is_real && (command->patch != NULL || wants_diff(command))) {
+        return tide_fail(error, TIDE_INVALID,
+                         "%s with --writes allow would patch your files: leave one of them out",
+                         command->patch != NULL ? "--patch" : "-o FILE.diff");
+    }
+    if (wants_diff(command) && command->named.n > 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "-o %s: a patch is of the best of a search: leave out --try",
+                         command->output);
+    }
+    return !wants_diff(command) || access(command->output, F_OK) != 0
+               ? TIDE_OK
+               : tide_fail(error, TIDE_INVALID, "-o %s: it is there; name a new file",
+                           command->output);
+}
+
 /* The path must hold in the run's shell, whose folder is the same. */
 static tide_status read_patch(const tide_plan_command *command, char *const *arguments,
                               tide_plan_own *ret_own, tide_error *error) {
-    if (command->patch == NULL) {
-        return TIDE_OK;
-    }
-    if (strcmp(command->program.writes, "allow") == 0) {
-        return tide_fail(error, TIDE_INVALID,
-                         "--patch with --writes allow would patch your files: leave one of them "
-                         "out");
-    }
-    return tide_plan_own_take_patch(ret_own, command->patch, arguments, error);
+    TIDE_TRY(check_patches(command, error));
+    return command->patch == NULL
+               ? TIDE_OK
+               : tide_plan_own_take_patch(ret_own, command->patch, arguments, error);
 }
 
 /* ---- the plan ---- */
@@ -196,22 +216,6 @@ static tide_status print(const tide_plan_report_input *input, const tide_plan_co
                             &report);
     tide_plan_report_left_out(input, &report);
     return tide_report_end(&report, TIDE_OK, format, error);
-}
-
-/* Whether something makes it fit: the exit status. */
-static bool anything_fits(const tide_plan *plan) {
-    for (size_t i = 0; i < plan->runs.n && plan->options->allowed.n_names > 0; i++) {
-        if (tide_plan_fits(plan, &plan->runs.rows[i])) {
-            return true;
-        }
-    }
-    return plan->fits_unchanged || plan->safe.has_best || plan->all.has_best;
-}
-
-/* Whether -o names a patch instead of a folder. */
-static bool wants_diff(const tide_plan_command *command) {
-    size_t n = command->output != NULL ? strlen(command->output) : 0;
-    return n > strlen(".diff") && strcmp(command->output + n - strlen(".diff"), ".diff") == 0;
 }
 
 static tide_status make(const tide_plan_command *command, char *const *arguments,
@@ -249,7 +253,7 @@ static tide_status make(const tide_plan_command *command, char *const *arguments
                                               .folder = folder->path};
         status = input.keeps_files ? tide_plan_save_front(&input, error) : TIDE_OK;
         status = status == TIDE_OK ? print(&input, command, error) : status;
-        *ret_exit = anything_fits(&plan) ? TIDE_EXIT_SUCCESS : TIDE_EXIT_DEVICE_OOM;
+        *ret_exit = tide_plan_has_answer(&plan) ? TIDE_EXIT_SUCCESS : TIDE_EXIT_DEVICE_OOM;
     }
     tide_plan_fini(&plan);
     return status;

@@ -33,11 +33,14 @@ static void say_state(const tide_plan *plan, const char *key, const char *lead,
 /* Attention that the program makes itself: it cannot be replaced from outside. */
 static void say_seen(const tide_plan *plan, tide_report *report) {
     const char *attention = tide_plan_fact(plan->snapshot, "attention", "");
-    if (attention != NULL) {
+    const char *place = attention != NULL ? strchr(attention, ' ') : NULL; /* after the calls */
+    if (place != NULL) {
+        size_t n = strcspn(place + 1, " ");
         tide_report_say(report, "attention",
-                        "attention is computed by the program itself, which keeps a square of its "
-                        "scores: %s; F.scaled_dot_product_attention would not",
-                        attention);
+                        "%.*s computes attention by a softmax of a square, which is kept; "
+                        "F.scaled_dot_product_attention would not keep it, and --patch tries your "
+                        "change",
+                        (int)n, place + 1);
     }
 }
 
@@ -51,7 +54,9 @@ static void say_runs(const tide_plan_report_input *input, tide_report *report) {
     bool has_all = titles_of(plan, TIDE_PLAN_NOT_RUN, false, report)[0] == '\0';
     bool is_whole =
         plan->safe.is_whole && (plan->all.n_tried == 0 || plan->all.is_whole) && has_all;
-    const char *search = !is_search ? ""
+    const char *search = !is_search     ? ""
+                         : plan->is_cut ? "; the search is not complete: more changes help than it "
+                                          "combines, and those that save least were left out"
                          : is_whole ? "; no other combination is expected to fit and to be faster"
                                     : "; the search is not complete: a larger --runs goes on";
     tide_report_say(report, "runs",
@@ -78,6 +83,7 @@ void tide_plan_report_left_out(const tide_plan_report_input *input, tide_report 
                   report);
         say_state(plan, "impossible", "not possible here", TIDE_PLAN_IMPOSSIBLE, true, report);
     }
+    say_state(plan, "refused", "not applied in its run", TIDE_PLAN_REFUSED, true, report);
     say_state(plan, "failed", "the program failed with", TIDE_PLAN_FAILED, true, report);
     say_seen(plan, report);
     say_runs(input, report);

@@ -7,8 +7,6 @@
 #include "common/text/milliseconds.h"
 #include "programs/plan/facts.h"
 
-enum { TIME_WORDS = 4 * TIDE_MS_TEXT, SET_WORDS = 1024 };
-
 static const tide_plan_run *base_of(const tide_plan *plan) {
     return &plan->runs.rows[plan->base_row];
 }
@@ -130,22 +128,28 @@ static const char *proof_words(const tide_plan *plan, const tide_plan_answer *an
                                : "";
 }
 
-static void say_best(const tide_plan_report_input *input, const char *key, const char *lead,
-                     const tide_plan_answer *answer, tide_report *report) {
-    const tide_plan *plan = input->plan;
-    const tide_plan_run *run = &plan->runs.rows[answer->row];
+/* ", with PYTORCH_CUDA_ALLOC_CONF=...: 7.00 GiB allocated, 8.00 GiB reserved; the card works ...".
+ * Without the setting the reserved bytes may exceed the room. */
+static const char *figure_words(const tide_plan *plan, const tide_plan_run *run,
+                                tide_report *report) {
     bool needs_setting = run->memory.reserved_peak_bytes > plan->room_bytes;
     int64_t reserved =
         needs_setting ? run->fitting_reserved_bytes : run->memory.reserved_peak_bytes;
     const char *setting =
         needs_setting
-            ? tide_report_text(report, " with PYTORCH_CUDA_ALLOC_CONF=%s", run->fitting_setting)
+            ? tide_report_text(report, ", with PYTORCH_CUDA_ALLOC_CONF=%s", run->fitting_setting)
             : "";
-    tide_report_say(report, key, "%s: %s%s: %s allocated, %s reserved%s%s", lead,
-                    set_words(plan, answer->set, report), setting,
-                    tide_report_bytes(report, run->memory.allocated_peak_bytes),
-                    tide_report_bytes(report, reserved), time_words(plan, run, report),
-                    proof_words(plan, answer, report));
+    return tide_report_text(report, "%s: %s allocated, %s reserved%s", setting,
+                            tide_report_bytes(report, run->memory.allocated_peak_bytes),
+                            tide_report_bytes(report, reserved), time_words(plan, run, report));
+}
+
+static void say_best(const tide_plan_report_input *input, const char *key, const char *lead,
+                     const tide_plan_answer *answer, tide_report *report) {
+    const tide_plan *plan = input->plan;
+    const tide_plan_run *run = &plan->runs.rows[answer->row];
+    tide_report_say(report, key, "%s: %s%s%s", lead, set_words(plan, answer->set, report),
+                    figure_words(plan, run, report), proof_words(plan, answer, report));
     if (answer->set != 0) {
         say_paste(plan, answer, report);
         tide_report_say(report, key, "    %s", cost_words(plan, answer->set, report));
@@ -157,8 +161,9 @@ static void say_unneeded(const tide_plan *plan, const tide_plan_answer *answer,
                          tide_report *report) {
     tide_plan_set unneeded = answer->known & answer->set & ~answer->needed;
     if (answer->has_best && unneeded != 0) {
-        tide_report_say(report, "unneeded", "    it also fits without: %s",
-                        set_words(plan, unneeded, report));
+        bool is_one = (unneeded & (unneeded - 1)) == 0;
+        tide_report_say(report, "unneeded", "    it also fits without %s: %s",
+                        is_one ? "this" : "any one of these", set_words(plan, unneeded, report));
     }
 }
 
@@ -169,6 +174,12 @@ static void say_diff(const tide_plan *plan, const tide_plan_answer *answer, tide
         tide_report_say(report, "patch", "    no patch in %s: %s", path, answer->no_diff);
     }
     if (answer->diff_row == SIZE_MAX) {
+        if (answer->has_diff) {
+            tide_report_say(report, "patch",
+                            "    %s was written, but the patched program was not run: --runs was "
+                            "reached",
+                            path);
+        }
         return;
     }
     const tide_plan_run *patched = &plan->runs.rows[answer->diff_row];
@@ -218,7 +229,7 @@ static const tide_plan_candidate *next_single(const tide_plan *plan) {
     const tide_plan_candidate *found = NULL;
     for (size_t i = 0; i < plan->candidates.n; i++) {
         const tide_plan_run *run = fitting_run(plan, &plan->candidates.rows[i]);
-        bool is_better = run != NULL && !is_in_best(plan, i) &&
+        bool is_better = run != NULL && !is_in_best(plan, i) && run->gpu_ms >= 0.0 &&
                          (found == NULL || run->gpu_ms < plan->runs.rows[found->row].gpu_ms);
         found = is_better ? &plan->candidates.rows[i] : found;
     }
@@ -231,10 +242,8 @@ static void say_other(const tide_plan *plan, tide_report *report) {
         return;
     }
     const tide_plan_run *run = &plan->runs.rows[other->row];
-    tide_report_say(report, "also", "fits, too: %s: %s allocated, %s reserved%s; %s", other->title,
-                    tide_report_bytes(report, run->memory.allocated_peak_bytes),
-                    tide_report_bytes(report, run->memory.reserved_peak_bytes),
-                    time_words(plan, run, report), tide_plan_risk_name(other->risk));
+    tide_report_say(report, "also", "fits, too: %s%s; %s", other->title,
+                    figure_words(plan, run, report), tide_plan_risk_name(other->risk));
 }
 
 /* ---- all ---- */
@@ -261,7 +270,9 @@ void tide_plan_report_answer(const tide_plan_report_input *input, tide_report *r
     if (plan->options->allowed.n_names > 0) {
         return; /* the table has the answer */
     }
-    const char *lead = plan->fits_unchanged ? "fastest of what fits" : "fits, and is fastest";
+    const char *lead = !plan->fits_unchanged           ? "fits, and is fastest"
+                       : plan->limited_row != SIZE_MAX ? "fits with its cache, and is fastest then"
+                                                       : "fastest of what fits";
     if (plan->safe.has_best && !(plan->fits_unchanged && plan->safe.set == 0)) {
         say_best(input, "best", lead, &plan->safe, report);
         say_unneeded(plan, &plan->safe, report);
@@ -277,5 +288,10 @@ void tide_plan_report_answer(const tide_plan_report_input *input, tide_report *r
     }
     if (!plan->safe.has_best && !plan->all.has_best && !plan->fits_unchanged) {
         say_smallest(plan, report);
+    }
+    const tide_plan_answer *best = plan->safe.has_best ? &plan->safe : &plan->all;
+    if (plan->options->diff_path != NULL && (!best->has_best || best->set == 0)) {
+        tide_report_say(report, "patch", "no patch in %s: there is no change to write",
+                        plan->options->diff_path);
     }
 }

@@ -34,7 +34,10 @@ static void add_alone(const tide_plan *plan, tide_report *report) {
                  as_change(run->memory.allocated_peak_bytes, base->memory.allocated_peak_bytes),
                  as_change(run->memory.reserved_peak_bytes, base->memory.reserved_peak_bytes),
                  as_more_ms(run->gpu_ms, base->gpu_ms, report),
-                 tide_as_text(tide_plan_fits(plan, run) ? "yes" : "no"),
+                 tide_as_text(!tide_plan_fits(plan, run) ? "no"
+                              : run->memory.reserved_peak_bytes <= plan->room_bytes
+                                  ? "yes"
+                                  : "by settings"),
                  tide_as_text(tide_plan_risk_name(row->risk)));
     }
 }
@@ -72,7 +75,7 @@ static void add_figures(const tide_plan_report_input *input, tide_report *report
     const tide_plan *plan = input->plan;
     const tide_plan_run *base = &plan->runs.rows[plan->base_row];
     const tide_plan_answer *best = plan->safe.has_best ? &plan->safe : &plan->all;
-    bool fits = plan->fits_unchanged || best->has_best;
+    bool fits = tide_plan_has_answer(plan);
     tide_report_figure_text(report, "fits", plan->fits_unchanged ? "yes" : fits ? "changed" : "no");
     tide_report_figure_bytes(report, "room_bytes", plan->room_bytes);
     tide_report_figure_bytes(report, "allocated_peak_bytes", base->memory.allocated_peak_bytes);

@@ -6,7 +6,6 @@
 
 #include "common/assert.h"
 #include "common/hostmem.h"
-#include "common/text/nearest.h"
 #include "programs/plan/facts.h"
 
 /* Of the activations at the peak that the blocks of a class hold: less is not worth a run. */
@@ -252,17 +251,35 @@ static tide_status add_own(tide_plan_candidates *all, const tide_plan_timeline *
     return TIDE_OK;
 }
 
-/* Each name of --try must be one of the table. */
-static tide_status check_names(const tide_plan_allowed *allowed, tide_error *error) {
+/* Whether a change of the command itself has what it needs. */
+static bool is_given(const tide_plan_own *own, const tide_plan_change *change,
+                     const char *argument) {
+    if (strcmp(change->name, TIDE_PLAN_PATCH) == 0) {
+        return own->patched_command != NULL && argument[0] == '\0';
+    }
+    bool is_number = argument[0] != '\0' && strspn(argument, "0123456789") == strlen(argument);
+    return strcmp(change->name, TIDE_PLAN_BATCH) != 0 ||
+           (is_number && tide_plan_own_has_part(own, strtoull(argument, NULL, 10)));
+}
+
+tide_status tide_plan_check_names(const tide_plan_allowed *allowed, tide_error *error) {
     for (size_t i = 0; i < allowed->n_names; i++) {
         for (const char *at = allowed->names[i]; *at != '\0';) {
             char name[TIDE_PLAN_NAME_BYTES];
             const char *argument = "";
             size_t n = strcspn(at, ",");
             (void)snprintf(name, sizeof(name), "%.*s", (int)n, at);
-            if (tide_plan_change_of(name, &argument) == NULL) {
+            const tide_plan_change *change = tide_plan_change_of(name, &argument);
+            if (change == NULL) {
                 return tide_fail(error, TIDE_INVALID,
-                                 "--try %s: no such change; docs/guide/plan.md lists them", name);
+                                 "--try %s: no such change; docs/reference/changes.md lists them",
+                                 name);
+            }
+            if (!is_given(allowed->own, change, argument)) {
+                return tide_fail(error, TIDE_INVALID,
+                                 "--try %s: it needs --patch, or --vary with a batch that it "
+                                 "divides",
+                                 name);
             }
             at += n + (at[n] == ',');
         }
@@ -272,11 +289,10 @@ static tide_status check_names(const tide_plan_allowed *allowed, tide_error *err
 
 tide_status tide_plan_candidates_init(tide_plan_candidates *candidates,
                                       const tide_plan_timeline *timeline,
-                                      const tide_plan_allowed *allowed, tide_error *error) {
+                                      const tide_plan_allowed *allowed) {
     block_class classes[TIDE_PLAN_CLASSES];
     const tide_snapshot *snapshot = timeline->snapshot;
     *candidates = (tide_plan_candidates){.n = 0};
-    TIDE_TRY(check_names(allowed, error));
     candidates->rows =
         tide_hostmem_zeroed(timeline->mem, TIDE_PLAN_CANDIDATES, sizeof(*candidates->rows));
     if (candidates->rows == NULL) {

@@ -35,6 +35,7 @@ typedef enum tide_plan_state {
     TIDE_PLAN_POINTLESS,   /* it cannot lower the peak of the runs so far */
     TIDE_PLAN_NOT_RUN,     /* the budget had no run for it */
     TIDE_PLAN_FAILED,      /* the program failed with it: see the reason */
+    TIDE_PLAN_REFUSED,     /* it was not applied in its run: see the reason */
     TIDE_PLAN_RAN          /* by itself, or with the best combination */
 } tide_plan_state;
 
@@ -68,12 +69,16 @@ typedef struct tide_plan_allowed {
     int64_t n_ranks; /* of the job; below 2: no sharding */
 } tide_plan_allowed;
 
-/* Makes the candidates of an observed run. TIDE_INVALID if a name of --try is unknown. The caller
- * calls fini, also after a failure. */
+/* TIDE_INVALID if a name of --try is unknown, or lacks what it needs: a patch, a part of the batch.
+ */
+TIDE_NODISCARD tide_status tide_plan_check_names(const tide_plan_allowed *allowed,
+                                                 tide_error *error);
+
+/* Makes the candidates of an observed run. The names of --try were checked. The caller calls fini,
+ * also after a failure. */
 TIDE_NODISCARD tide_status tide_plan_candidates_init(tide_plan_candidates *candidates,
                                                      const tide_plan_timeline *timeline,
-                                                     const tide_plan_allowed *allowed,
-                                                     tide_error *error);
+                                                     const tide_plan_allowed *allowed);
 void tide_plan_candidates_fini(tide_plan_candidates *candidates);
 
 /* The lowest peak that a candidate could reach from another run, such as the best so far. */

@@ -27,8 +27,9 @@ static const tide_plan_change CHANGES[] = {
     {"optimizer_in_backward", "the optimizer steps in the backward pass",
      "no gradient may be clipped, scaled or accumulated", NULL, TIDE_PLAN_GROUP_NONE,
      TIDE_PLAN_SAME, 0, false, tide_plan_leave_gradients},
-    {"set_to_none", "zero_grad(set_to_none=True)", "", NULL, TIDE_PLAN_GROUP_NONE, TIDE_PLAN_SAME,
-     0, false, tide_plan_leave_gradients},
+    {"set_to_none", "zero_grad(set_to_none=True)",
+     "parameters without a gradient in a step are skipped instead of decayed", NULL,
+     TIDE_PLAN_GROUP_NONE, TIDE_PLAN_SAME, 0, false, tide_plan_leave_gradients},
     {"adafactor", "Adafactor instead of Adam", "another optimizer, to be tuned anew", "optimizer",
      TIDE_PLAN_GROUP_OPTIMIZER, TIDE_PLAN_NUMBERS, 0, true, tide_plan_leave_factored_state},
     {"adamw8bit", "AdamW with states of 8 bits", "the states are rounded to 8 bits", "optimizer",
@@ -43,8 +44,9 @@ static const tide_plan_change CHANGES[] = {
     {"linear_loss", "head and cross-entropy together, in chunks",
      "the logits are computed twice and never exist as a whole", NULL, TIDE_PLAN_GROUP_LOSS,
      TIDE_PLAN_ROUNDING, 0, false, tide_plan_leave_head_and_loss},
-    {"micro_batch", "1/%s of the batch at a time, with accumulation", "more launches", NULL,
-     TIDE_PLAN_GROUP_BATCH, TIDE_PLAN_ROUNDING, 0, false, tide_plan_leave_part_of_batch},
+    {"micro_batch", "1/%s of the batch at a time, with accumulation",
+     "more launches; the loss must be a mean over equal batches", NULL, TIDE_PLAN_GROUP_BATCH,
+     TIDE_PLAN_ROUNDING, 0, false, tide_plan_leave_part_of_batch},
     {TIDE_PLAN_BATCH, "1/%s of the batch at a time, by the program's own options", "more launches",
      NULL, TIDE_PLAN_GROUP_BATCH, TIDE_PLAN_ROUNDING, 0, false, tide_plan_leave_part_of_batch},
     {TIDE_PLAN_PATCH, "your patch", "", NULL, TIDE_PLAN_GROUP_NONE, TIDE_PLAN_YOURS, 0, true,
@@ -64,10 +66,6 @@ const char *tide_plan_risk_name(tide_plan_risk risk) {
     static const char *const NAMES[TIDE_PLAN_N_RISKS] = {"same numbers", "same up to rounding",
                                                          "your patch", "changes the numbers"};
     return NAMES[risk];
-}
-
-const tide_plan_change *tide_plan_change_at(size_t i) {
-    return i < sizeof(CHANGES) / sizeof(CHANGES[0]) ? &CHANGES[i] : NULL;
 }
 
 const tide_plan_change *tide_plan_change_of(const char *words, const char **ret_argument) {

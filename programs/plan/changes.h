@@ -54,9 +54,6 @@ typedef struct tide_plan_change {
                          const char *detail, tide_plan_shares *shares);
 } tide_plan_change;
 
-/* The i-th change; NULL past the last. */
-const tide_plan_change *tide_plan_change_at(size_t i);
-
 /* The change of "checkpoint:Block", and its argument, "Block" or ""; NULL: unknown. */
 const tide_plan_change *tide_plan_change_of(const char *words, const char **ret_argument);
 

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "common/assert.h"
 #include "programs/plan/plan_internal.h"
 #include "programs/plan/settings.h"
 
@@ -45,6 +44,8 @@ static void combine(tide_plan *plan, size_t candidate) {
     }
     if (plan->n_combined < TIDE_PLAN_CHANGES) {
         plan->combined[plan->n_combined++] = candidate;
+    } else {
+        plan->is_cut = true;
     }
 }
 
@@ -70,12 +71,18 @@ static void choose_combined(tide_plan *plan) {
 
 /* ---- the search ---- */
 
+/* Besides those that are kept for the proof of the best and of its patch. */
+static bool has_runs(const tide_plan *plan) {
+    size_t n_kept = RUNS_OF_PROOF + (plan->options->diff_path != NULL ? 1 : 0);
+    return tide_plan_runs_may_add(&plan->runs, 1 + n_kept);
+}
+
 static bool may_run(void *ctx, tide_plan_set set) {
     const tide_plan *plan = ctx;
     char words[TIDE_PLAN_LIST_BYTES];
     tide_plan_set_words(plan, set, words);
     return tide_plan_runs_find(&plan->runs, words, "", TIDE_PLAN_WITHOUT_LIMIT) != SIZE_MAX ||
-           tide_plan_runs_may_add(&plan->runs, 1 + RUNS_OF_PROOF);
+           has_runs(plan);
 }
 
 static tide_status run_set(tide_plan *plan, tide_plan_set set, size_t *ret_row, tide_error *error) {
@@ -123,6 +130,9 @@ static tide_plan_problem problem_of(const tide_plan *plan, bool keeps_numbers) {
         const tide_plan_candidate *candidate = candidate_of(plan, i);
         problem.group[i] = candidate->change->group;
         problem.gpu_ms[i] = candidate->gpu_ms;
+        const tide_plan_run *alone = &plan->runs.rows[candidate->row];
+        bool raises = alone->memory.reserved_peak_bytes > base_of(plan)->memory.reserved_peak_bytes;
+        problem.raises |= raises ? (tide_plan_set)1 << i : 0;
         bool is_usable = !keeps_numbers || candidate->risk != TIDE_PLAN_NUMBERS;
         problem.usable |= is_usable ? (tide_plan_set)1 << i : 0;
     }
@@ -175,19 +185,33 @@ static tide_plan_set set_of_row(const tide_plan *plan, size_t row) {
     return 0;
 }
 
+/* Whether another change of the candidate's group is in the set. */
+static bool is_excluded(const tide_plan *plan, tide_plan_set set,
+                        const tide_plan_candidate *candidate) {
+    for (size_t i = 0; i < plan->n_combined; i++) {
+        if (tide_plan_has(set, i) && candidate->change->group >= 0 &&
+            candidate_of(plan, i)->change->group == candidate->change->group) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A change that could not lower the first peak, and could lower this one. */
 static tide_status find_further(const tide_plan *plan, size_t start, size_t *ret_candidate,
                                 tide_error *error) {
     tide_snapshot *snapshot = NULL;
     tide_plan_timeline timeline = {.mem = NULL};
+    tide_plan_set set = set_of_row(plan, start);
     *ret_candidate = SIZE_MAX;
     TIDE_TRY(tide_snapshot_load(plan->runs.rows[start].snapshot_path, NULL, &snapshot, error));
     tide_status status = tide_plan_timeline_init(&timeline, snapshot, error);
     int64_t peak = status == TIDE_OK ? tide_plan_peak(&timeline, NULL, NULL, 0, NULL) : 0;
     for (size_t i = 0; status == TIDE_OK && i < plan->candidates.n; i++) {
         int64_t lowest = peak;
-        if (plan->candidates.rows[i].state == TIDE_PLAN_POINTLESS) {
-            status = tide_plan_could_reach(&plan->candidates.rows[i], &timeline, &lowest);
+        const tide_plan_candidate *candidate = &plan->candidates.rows[i];
+        if (candidate->state == TIDE_PLAN_POINTLESS && !is_excluded(plan, set, candidate)) {
+            status = tide_plan_could_reach(candidate, &timeline, &lowest);
         }
         if (status == TIDE_OK && tide_plan_may_matter(lowest, peak)) {
             *ret_candidate = i;
@@ -206,24 +230,19 @@ static tide_status run_further(tide_plan *plan, size_t start, size_t number, tid
     tide_plan_set set = set_of_row(plan, start);
     size_t row = 0;
     candidate->state = TIDE_PLAN_NOT_RUN;
-    if (plan->n_combined == TIDE_PLAN_CHANGES ||
-        !tide_plan_runs_may_add(&plan->runs, 1 + RUNS_OF_PROOF)) {
+    plan->is_cut = plan->is_cut || plan->n_combined == TIDE_PLAN_CHANGES;
+    if (plan->n_combined == TIDE_PLAN_CHANGES || !has_runs(plan)) {
         return TIDE_OK;
     }
     combine(plan, number);
     set |= (tide_plan_set)1 << (plan->n_combined - 1);
-    tide_plan_problem problem = problem_of(plan, false);
-    if (!tide_plan_set_is_allowed(&problem, set)) { /* another of its group is in the start */
-        plan->n_combined--;
-        candidate->state = TIDE_PLAN_POINTLESS;
-        return TIDE_OK;
-    }
     TIDE_TRY(run_set(plan, set, &row, error));
     const tide_plan_run *made = &plan->runs.rows[row];
     candidate->row = row;
     tide_plan_learn(plan, candidate);
     candidate->worth = 1.0;
-    candidate->gpu_ms = made->gpu_ms - plan->runs.rows[start].gpu_ms;
+    double start_ms = plan->runs.rows[start].gpu_ms;
+    candidate->gpu_ms = made->gpu_ms >= 0.0 && start_ms >= 0.0 ? made->gpu_ms - start_ms : 0.0;
     if (candidate->state != TIDE_PLAN_RAN) {
         plan->n_combined--;
     }
@@ -246,7 +265,7 @@ static tide_status search_on(tide_plan *plan, bool keeps_numbers, tide_plan_answ
         }
         TIDE_TRY(run_further(plan, start, further, error));
     }
-    return TIDE_OK;
+    return plan->runs.is_stopped ? TIDE_OK : search(plan, keeps_numbers, ret, error);
 }
 
 /* ---- the proof ---- */
@@ -254,7 +273,7 @@ static tide_status search_on(tide_plan *plan, bool keeps_numbers, tide_plan_answ
 static tide_status verify(tide_plan *plan, tide_plan_answer *answer, tide_error *error) {
     tide_plan_run *best = &plan->runs.rows[answer->row];
     bool needs_setting = best->memory.reserved_peak_bytes > plan->room_bytes;
-    if (!tide_plan_runs_may_add(&plan->runs, RUNS_OF_PROOF)) {
+    if (answer->verified_row != SIZE_MAX || !tide_plan_runs_may_add(&plan->runs, RUNS_OF_PROOF)) {
         return TIDE_OK;
     }
     answer->verified_row =
@@ -262,7 +281,7 @@ static tide_status verify(tide_plan *plan, tide_plan_answer *answer, tide_error 
                            TIDE_PLAN_WITH_LIMIT);
     TIDE_TRY(tide_plan_runs_do(&plan->runs, error));
     const tide_plan_run *proof = &plan->runs.rows[answer->verified_row];
-    best->is_refuted = proof->is_done && !proof->is_complete;
+    best->is_refuted = proof->is_done && proof->outcome == TIDE_OUTCOME_OOM;
     return TIDE_OK;
 }
 
@@ -279,9 +298,30 @@ static tide_status leave_one_out(tide_plan *plan, tide_plan_answer *answer, tide
             continue;
         }
         TIDE_TRY(run_set(plan, rest, &row, error));
-        bool fits = tide_plan_fits(plan, &plan->runs.rows[row]);
+        const tide_plan_run *made = &plan->runs.rows[row];
+        bool fits = tide_plan_fits(plan, made);
         answer->known |= (tide_plan_set)1 << i;
         answer->needed |= fits ? 0 : (tide_plan_set)1 << i;
+        if (fits && made->gpu_ms >= 0.0 && made->gpu_ms < plan->runs.rows[answer->row].gpu_ms) {
+            answer->set = rest; /* the times did not add up */
+            answer->row = row;
+            answer->verified_row = SIZE_MAX;
+            answer->known = answer->needed = 0;
+            return TIDE_OK;
+        }
+    }
+    return TIDE_OK;
+}
+
+/* Until no part of the best is faster. */
+static tide_status prove(tide_plan *plan, tide_plan_answer *answer, tide_error *error) {
+    for (tide_plan_set before = ~answer->set; before != answer->set;) {
+        before = answer->set;
+        TIDE_TRY(verify(plan, answer, error));
+        if (plan->runs.is_stopped || plan->runs.rows[answer->row].is_refuted) {
+            return TIDE_OK;
+        }
+        TIDE_TRY(leave_one_out(plan, answer, error));
     }
     return TIDE_OK;
 }
@@ -293,9 +333,9 @@ static tide_status answer_for(tide_plan *plan, bool keeps_numbers, tide_plan_ans
         if (!ret->has_best || plan->runs.is_stopped) {
             return TIDE_OK;
         }
-        TIDE_TRY(verify(plan, ret, error));
+        TIDE_TRY(prove(plan, ret, error));
         if (!plan->runs.rows[ret->row].is_refuted) {
-            return leave_one_out(plan, ret, error);
+            return TIDE_OK;
         }
     }
     ret->has_best = false;

@@ -49,6 +49,14 @@ static void add_text(growing *to, const char *text) {
 
 /* ---- where lines go ---- */
 
+static size_t count_lines(const char *text) {
+    size_t n = 0;
+    for (; *text != '\0'; text++) {
+        n += *text == '\n' || text[1] == '\0';
+    }
+    return n;
+}
+
 /* The beginning of a line of a text, from 1; NULL past the last. */
 static const char *line_at(const char *text, size_t number) {
     for (size_t i = 1; i < number && *text != '\0'; i++) {
@@ -105,7 +113,7 @@ static tide_status read_place(const char *text, size_t n, place *ret, tide_error
     }
     (void)snprintf(ret->path, sizeof(ret->path), "%.*s", (int)(colon - 1), text);
     ret->line = strtoull(text + colon, NULL, 10);
-    if (ret->path[0] == '/' || strstr(ret->path, "..") != NULL || ret->line == 0) {
+    if (ret->path[0] == '/' || strstr(ret->path, "..") != NULL) {
         return tide_fail(error, TIDE_UNSUPPORTED, "%s is outside of the current folder", ret->path);
     }
     return TIDE_OK;
@@ -135,6 +143,12 @@ static tide_status add_part(tide_plan_diff *diff, const char *where, size_t n_wh
     TIDE_TRY(read_place(where, n_where, &at, error));
     if (tide_text_file_read(at.path, MOST_BYTES, &file, NULL, error) != TIDE_OK) {
         return TIDE_UNSUPPORTED;
+    }
+    size_t n_file = strlen(file);
+    if (at.line >= count_lines(file) && n_file > 0 && file[n_file - 1] != '\n') {
+        diff->mem->release(diff->mem->ctx, file);
+        return tide_fail(error, TIDE_UNSUPPORTED,
+                         "%s has no newline at its end, where lines belong", at.path);
     }
     tide_plan_insertion *rows =
         tide_hostmem_grow(diff->mem, diff->rows, &diff->capacity, diff->n + 1, sizeof(*diff->rows));
@@ -178,14 +192,6 @@ static int by_place(const void *a, const void *b) {
     return by_path != 0 ? by_path : (one->after > other->after) - (one->after < other->after);
 }
 
-static size_t count_lines(const char *text) {
-    size_t n = 0;
-    for (; *text != '\0'; text++) {
-        n += *text == '\n' || text[1] == '\0';
-    }
-    return n;
-}
-
 /* Insertions of one file whose surroundings touch. */
 typedef struct hunk {
     const tide_plan_insertion *rows;
@@ -193,13 +199,13 @@ typedef struct hunk {
     size_t first, last; /* lines of the file that it shows, from 1; last is below first if none */
 } hunk;
 
-/* The lines of the file with `sign` before each; a last line without an end gets one. */
+/* The lines of the file with `sign` before each. */
 static void add_lines(growing *to, const char *text, size_t n_lines, char sign) {
     for (size_t i = 0; i < n_lines; i++) {
         size_t n = strcspn(text, "\n");
         add(to, &sign, 1);
         add(to, text, n);
-        add_text(to, "\n");
+        add_text(to, text[n] == '\n' ? "\n" : "\n\\ No newline at end of file\n");
         text += n + (text[n] == '\n');
     }
 }

@@ -26,7 +26,7 @@ extern "C" {
 
 /* What the user gives for them. */
 typedef struct tide_plan_own {
-    const char *patch_path;      /* borrowed: absolute; NULL: none */
+    const char *patch_path;      /* borrowed; NULL: none */
     char *patched_command;       /* owned: the command with the patch, in the form of
                                     tide_run_program.command */
     char *diff_command;          /* owned: the same with the patch that the plan made */

@@ -61,8 +61,6 @@ static tide_status make(const tide_plan *plan, const tide_plan_answer *answer, t
 static tide_status run_patched(tide_plan *plan, tide_plan_answer *answer, tide_error *error) {
     const tide_plan_options *options = plan->options;
     if (!tide_plan_runs_may_add(&plan->runs, 1)) {
-        (void)snprintf(answer->no_diff, sizeof(answer->no_diff),
-                       "the patch was written, but not run: --runs was reached");
         return TIDE_OK;
     }
     TIDE_TRY(tide_plan_own_take_diff(options->own, options->diff_path,
@@ -79,6 +77,7 @@ tide_status tide_plan_write_diff(tide_plan *plan, tide_error *error) {
     }
     tide_status status = make(plan, answer, &why);
     if (status == TIDE_OK) {
+        answer->has_diff = true;
         return run_patched(plan, answer, error);
     }
     (void)snprintf(answer->no_diff, sizeof(answer->no_diff), "%s", why.message);

@@ -27,9 +27,10 @@ void tide_plan_set_words(const tide_plan *plan, tide_plan_set set,
             int n = snprintf(ret_words + n_used, TIDE_PLAN_LIST_BYTES - n_used, "%s%s",
                              n_used > 0 ? "," : "", plan->candidates.rows[plan->combined[i]].name);
             n_used += n > 0 ? (size_t)n : 0;
+            TIDE_ASSERT(n_used < TIDE_PLAN_LIST_BYTES);
+            n_used = n_used < TIDE_PLAN_LIST_BYTES ? n_used : TIDE_PLAN_LIST_BYTES - 1;
         }
     }
-    TIDE_ASSERT(n_used < TIDE_PLAN_LIST_BYTES);
 }
 
 tide_plan_risk tide_plan_set_risk(const tide_plan *plan, tide_plan_set set) {
@@ -114,8 +115,7 @@ static tide_status look_at_unchanged(tide_plan *plan, tide_error *error) {
             "python -E, -I and -S cannot be observed either");
     }
     TIDE_TRY(tide_plan_timeline_init(&plan->timeline, plan->snapshot, error));
-    return tide_plan_candidates_init(&plan->candidates, &plan->timeline, &plan->options->allowed,
-                                     error);
+    return tide_plan_candidates_init(&plan->candidates, &plan->timeline, &plan->options->allowed);
 }
 
 /* ---- each change alone ---- */
@@ -128,7 +128,7 @@ void tide_plan_learn(tide_plan *plan, tide_plan_candidate *candidate) {
         return;
     }
     if (!run->is_complete) {
-        candidate->state = TIDE_PLAN_FAILED;
+        candidate->state = run->is_refused ? TIDE_PLAN_REFUSED : TIDE_PLAN_FAILED;
         (void)snprintf(candidate->reason, sizeof(candidate->reason), "%s", run->reason);
         return;
     }
@@ -195,6 +195,15 @@ static tide_status run_named(tide_plan *plan, tide_error *error) {
     return TIDE_OK;
 }
 
+bool tide_plan_has_answer(const tide_plan *plan) {
+    for (size_t i = 0; i < plan->runs.n && plan->options->allowed.n_names > 0; i++) {
+        if (tide_plan_fits(plan, &plan->runs.rows[i])) {
+            return true;
+        }
+    }
+    return plan->fits_unchanged || plan->safe.has_best || plan->all.has_best;
+}
+
 tide_status tide_plan_init(tide_plan *plan, const tide_plan_options *options, tide_error *error) {
     *plan = (tide_plan){.options = options,
                         .runs = {.config = options->config,
@@ -207,6 +216,7 @@ tide_status tide_plan_init(tide_plan *plan, const tide_plan_options *options, ti
                         .limited_row = SIZE_MAX,
                         .safe = {.verified_row = SIZE_MAX, .diff_row = SIZE_MAX},
                         .all = {.verified_row = SIZE_MAX, .diff_row = SIZE_MAX}};
+    TIDE_TRY(tide_plan_check_names(&options->allowed, error));
     TIDE_TRY(tide_plan_runs_init(&plan->runs));
     TIDE_TRY(run_unchanged(plan, error));
     if (plan->runs.is_stopped) {

@@ -49,6 +49,7 @@ typedef struct tide_plan_answer {
     /* The patch of the best: the run of the patched program, SIZE_MAX if there is none, and then
      * why; "" if none was wanted. */
     size_t diff_row;
+    bool has_diff; /* it was written */
     char no_diff[TIDE_PLAN_REASON_BYTES];
 } tide_plan_answer;
 
@@ -64,6 +65,7 @@ typedef struct tide_plan {
     bool fits_unchanged;
     size_t combined[TIDE_PLAN_CHANGES]; /* candidates that are combined: bit i of a set */
     size_t n_combined;
+    bool is_cut; /* more changes help than a search combines: those that save least are left out */
     tide_plan_answer safe; /* of the changes that keep the numbers, up to rounding */
     tide_plan_answer all;  /* of all allowed changes; without a best if none changes numbers */
 } tide_plan;
@@ -75,6 +77,9 @@ typedef struct tide_plan {
 TIDE_NODISCARD tide_status tide_plan_init(tide_plan *plan, const tide_plan_options *options,
                                           tide_error *error);
 void tide_plan_fini(tide_plan *plan);
+
+/* Whether the program fits, or something that was run makes it fit. */
+bool tide_plan_has_answer(const tide_plan *plan);
 
 /* Whether a run fits the room as it is, or with its fitting setting. */
 bool tide_plan_fits(const tide_plan *plan, const tide_plan_run *run);

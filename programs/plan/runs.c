@@ -147,6 +147,7 @@ static void check_changes(tide_plan_run *row, const tide_snapshot *snapshot) {
         if (!tide_plan_is_own(name, n) && tide_plan_fact(snapshot, "did", name) == NULL) {
             const char *why = tide_plan_fact(snapshot, "cannot", name);
             row->is_complete = false;
+            row->is_refused = true;
             (void)snprintf(row->reason, sizeof(row->reason), "%s",
                            why != NULL ? why : "the program has no place for it");
             return;

@@ -40,6 +40,7 @@ typedef struct tide_plan_run {
     tide_plan_limit limit;
     bool is_done;                       /* false: the other members are meaningless */
     bool is_complete;                   /* ran to its end, and made all changes */
+    bool is_refused;                    /* it ran to its end, and a change was not applied */
     char reason[TIDE_RUN_REASON_BYTES]; /* otherwise: why not */
     tide_outcome outcome;
     tide_run_memory memory; /* peaks of its fullest process and card */

@@ -1,5 +1,6 @@
 #include "programs/plan/search.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "common/assert.h"
@@ -38,7 +39,7 @@ bool tide_plan_set_is_allowed(const tide_plan_problem *problem, tide_plan_set se
 }
 
 static double time_of(const tide_plan_problem *problem, tide_plan_set set) {
-    double ms = problem->base_ms;
+    double ms = problem->base_ms >= 0.0 ? problem->base_ms : (double)INFINITY;
     for (size_t i = 0; i < problem->n_changes; i++) {
         ms += tide_plan_has(set, i) ? problem->gpu_ms[i] : 0.0;
     }
@@ -89,9 +90,12 @@ static size_t list(const search *of, candidate *all) {
     return n;
 }
 
+/* A part of what does not fit does not fit either, unless a change that raises the peak is left
+ * out. */
 static bool is_part_of_failed(const search *of, tide_plan_set set) {
     for (size_t i = 0; i < of->n_failed; i++) {
-        if ((set & ~of->failed[i]) == 0) {
+        tide_plan_set left_out = of->failed[i] & ~set;
+        if ((set & ~of->failed[i]) == 0 && (left_out & of->problem->raises) == 0) {
             return true;
         }
     }

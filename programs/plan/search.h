@@ -5,7 +5,8 @@
  *     bounds of the first run ─────────────┘         │ the fastest that is expected to fit
  *                                                    v
  *                                          run it ──┬──> fits: the best, if it is the fastest
- *                                                   └──> does not fit: nor does a part of it
+ *                                                   └──> does not fit: nor does a part of it,
+ *                                                        if what is left out lowers the peak
  *
  * It works on numbers alone: the caller runs programs, and predicts peaks, which do not add up
  * (timeline.h). Times of the card are added up: in 29 combinations of six changes they were -14 to
@@ -56,6 +57,7 @@ typedef struct tide_plan_problem {
     tide_plan_set usable;             /* only subsets of these are tried */
     int group[TIDE_PLAN_CHANGES];     /* changes of one group exclude each other; -1: of none */
     double gpu_ms[TIDE_PLAN_CHANGES]; /* that each alone adds to the card's time of a step */
+    tide_plan_set raises;             /* changes that raised the peak when they were made alone */
     double base_ms;                   /* of the unchanged program; -1: no forecast */
     int64_t room_bytes;               /* that the peak may take */
 } tide_plan_problem;

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/assert.h"
 #include "programs/plan/changes.h"
 
 /* States of Adafactor: a row and a column instead of a matrix. In a transformer of 124 million

@@ -1,5 +1,6 @@
-/* entry_calls.c - syscall(): the calls that make, rename or remove a name go the way of the
- * functions of the C library. GNU patch and programs in Rust rename files this way. */
+/* entry_calls.c - syscall(): the calls that open, rename or remove a file, or make a folder, go the
+ * way of the functions of the C library; links and other changes are made for real. GNU patch and
+ * programs in Rust rename files this way. */
 #define _GNU_SOURCE /* renameat2 */
 #include <errno.h>
 #include <fcntl.h>

@@ -135,7 +135,7 @@ static void test_program_that_does_not_fit(void **state) {
         "fits, and is fastest: checkpoint each Block + optimizer with fused=True: 7.00 GiB "
         "allocated, 8.00 GiB reserved; the card works 110 ms a step (99.0 to 121), 10 % longer "
         "than unchanged");
-    has(&of, "it also fits without: optimizer with fused=True");
+    has(&of, "it also fits without this: optimizer with fused=True");
     has(&of, "not run, because they cannot lower the peak: optimizer with foreach=False");
     has(&of, "not possible here: micro_batch (odd batch)");
     has(&of, "6 runs in 12 s; no other combination is expected to fit and to be faster");
@@ -163,8 +163,9 @@ static void test_setting_of_the_allocator(void **state) {
     of.rows[BOTH].fitting_reserved_bytes = 9 * GIB;
     (void)snprintf(of.rows[BOTH].fitting_setting, TIDE_PLAN_SETTING_BYTES,
                    "expandable_segments:True");
-    has(&of, "with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: 7.00 GiB allocated, 9.00 GiB "
-             "reserved");
+    has(&of,
+        ", with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: 7.00 GiB allocated, 9.00 GiB "
+        "reserved");
 }
 
 static void test_proof(void **state) {
@@ -214,6 +215,25 @@ static void test_changed_numbers_have_an_answer_of_their_own(void **state) {
     has(&of, "with --allow precision: checkpoint each Block: 7.00 GiB allocated");
 }
 
+static void test_search_that_was_cut(void **state) {
+    (void)state;
+    made of;
+    make(&of);
+    of.plan.is_cut = true;
+    has(&of, "more changes help than it combines");
+    lacks(&of, "no other combination");
+}
+
+static void test_refusals_and_failures_differ(void **state) {
+    (void)state;
+    made of;
+    make(&of);
+    of.candidates[2].state = TIDE_PLAN_REFUSED;
+    of.candidates[3].state = TIDE_PLAN_FAILED;
+    has(&of, "not applied in its run: optimizer with foreach=False");
+    has(&of, "the program failed with: micro_batch (odd batch)");
+}
+
 static void test_patch_of_the_best(void **state) {
     (void)state;
     made of;
@@ -226,6 +246,9 @@ static void test_patch_of_the_best(void **state) {
     of.rows[PROOF].is_complete = false;
     has(&of, "plan.diff is not the change: the patched program fails");
     of.plan.safe.diff_row = SIZE_MAX;
+    of.plan.safe.has_diff = true;
+    has(&of, "plan.diff was written, but the patched program was not run");
+    of.plan.safe.has_diff = false;
     (void)snprintf(of.plan.safe.no_diff, sizeof(of.plan.safe.no_diff), "by hand");
     has(&of, "no patch in plan.diff: by hand");
 }
@@ -239,6 +262,8 @@ int main(void) {
         cmocka_unit_test(test_nothing_fits),
         cmocka_unit_test(test_program_that_fits),
         cmocka_unit_test(test_changed_numbers_have_an_answer_of_their_own),
+        cmocka_unit_test(test_search_that_was_cut),
+        cmocka_unit_test(test_refusals_and_failures_differ),
         cmocka_unit_test(test_patch_of_the_best),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,8 +69,10 @@ static void test_points_are_at_their_places(void **state) {
     const tide_scatter_point points[] = {{20 * GIB, 100.0, "unchanged", false},
                                          {10 * GIB, 50.0, "half", true}};
     char *text = draw(points, 2);
-    has(text, "<rect x=\"748.6\" y=\"90.1\" width=\"10\" height=\"10\" rx=\"5\" fill=\"#d55e00\"/>");
-    has(text, "<rect x=\"416.8\" y=\"220.6\" width=\"10\" height=\"10\" rx=\"5\" fill=\"#0072b2\"/>");
+    has(text,
+        "<rect x=\"748.6\" y=\"90.1\" width=\"10\" height=\"10\" rx=\"5\" fill=\"#d55e00\"/>");
+    has(text,
+        "<rect x=\"416.8\" y=\"220.6\" width=\"10\" height=\"10\" rx=\"5\" fill=\"#0072b2\"/>");
     release(text);
 }
 

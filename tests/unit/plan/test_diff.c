@@ -91,6 +91,18 @@ static void test_several_places_and_several_hunks(void **state) {
     check(changes, 2, before, expected);
 }
 
+static void test_file_without_a_newline_at_its_end(void **state) {
+    (void)state;
+    const char *const changes[][2] = {{"a()", "train.py:1"}};
+    check(changes, 1, "one()\ntwo()", "one()\na()\ntwo()");
+    tide_plan_diff diff;
+    tide_error error = {""};
+    write_file("train.py", "one()\ntwo()");
+    tide_plan_diff_init(&diff);
+    assert_int_equal(tide_plan_diff_add(&diff, "a()", "train.py:2", &error), TIDE_UNSUPPORTED);
+    tide_plan_diff_fini(&diff);
+}
+
 static void test_other_folders_are_refused(void **state) {
     (void)state;
     tide_plan_diff diff;
@@ -110,6 +122,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_lines_are_indented_like_their_statement, begin, end),
         cmocka_unit_test_setup_teardown(test_lines_go_before_a_statement, begin, end),
         cmocka_unit_test_setup_teardown(test_several_places_and_several_hunks, begin, end),
+        cmocka_unit_test_setup_teardown(test_file_without_a_newline_at_its_end, begin, end),
         cmocka_unit_test_setup_teardown(test_other_folders_are_refused, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* test_search.c - the order in which combinations are tried, and what is never tried, on tables of
  * invented runs. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -132,6 +133,34 @@ static void test_parts_of_what_does_not_fit_are_not_run(void **state) {
     }
 }
 
+/* C raises the peak: without it, B fits although B and C do not. */
+static void test_part_without_a_raising_change_is_run(void **state) {
+    (void)state;
+    table of = additive(70);
+    of.peak[B | C] = of.peak[A | C] = of.peak[A | B | C] = 90;
+    tide_plan_problem problem = problem_of(&of);
+    problem.raises = C;
+    tide_plan_found found = search(&of, &problem);
+    assert_int_equal(found.best, B);
+    problem.raises = 0;
+    of.n_tried = 0;
+    found = search(&of, &problem);
+    assert_false(found.has_best);
+}
+
+static void test_without_times_the_first_that_fits_is_the_answer(void **state) {
+    (void)state;
+    table of = additive(70);
+    for (tide_plan_set set = 0; set < MOST_SETS; set++) {
+        of.gpu_ms[set] = INFINITY;
+    }
+    tide_plan_problem problem = problem_of(&of);
+    problem.base_ms = -1.0;
+    tide_plan_found found = search(&of, &problem);
+    assert_true(found.has_best);
+    assert_int_equal(of.n_tried, 1);
+}
+
 static void test_failed_program_excludes_nothing_else(void **state) {
     (void)state;
     table of = additive(70);
@@ -186,6 +215,8 @@ int main(void) {
         cmocka_unit_test(test_unchanged_program_is_a_combination),
         cmocka_unit_test(test_group_excludes_its_others),
         cmocka_unit_test(test_parts_of_what_does_not_fit_are_not_run),
+        cmocka_unit_test(test_part_without_a_raising_change_is_run),
+        cmocka_unit_test(test_without_times_the_first_that_fits_is_the_answer),
         cmocka_unit_test(test_failed_program_excludes_nothing_else),
         cmocka_unit_test(test_what_only_might_fit_comes_last),
         cmocka_unit_test(test_bound_above_the_room_is_not_run),
