@@ -156,7 +156,7 @@ static bool wants_diff(const tide_plan_command *command) {
     return n > strlen(".diff") && strcmp(command->output + n - strlen(".diff"), ".diff") == 0;
 }
 
-/* A run applies the patches to what it sees of the user's files. */
+/* A run applies patches to its own view of the files. */
 static tide_status check_patches(const tide_plan_command *command, tide_error *error) {
     bool is_real = strcmp(command->program.writes, "allow") == 0;
     if (is_real && (command->patch != NULL || wants_diff(command))) {
