@@ -17,8 +17,10 @@ tide_status tide_plan_save_front(const tide_plan_report_input *input, tide_error
     for (size_t i = 0; i < plan->runs.n; i++) {
         const tide_plan_run *run = &plan->runs.rows[i];
         if (is_point(run)) {
+            bool needs_setting = run->fitting_setting[0] != '\0';
             points[n++] =
-                (tide_scatter_point){.bytes = run->memory.reserved_peak_bytes,
+                (tide_scatter_point){.bytes = needs_setting ? run->fitting_reserved_bytes
+                                                            : run->memory.reserved_peak_bytes,
                                      .ms = run->gpu_ms,
                                      .name = run->changes[0] != '\0' ? run->changes : "unchanged",
                                      .fits = tide_plan_fits(plan, run)};
@@ -26,7 +28,8 @@ tide_status tide_plan_save_front(const tide_plan_report_input *input, tide_error
     }
     (void)snprintf(title, sizeof(title), "%s on %s", input->program, input->card);
     const tide_scatter scatter = {.title = title,
-                                  .x_title = "reserved by PyTorch at the peak",
+                                  .x_title = "reserved by PyTorch at the peak, with the setting of "
+                                             "the allocator where one is needed",
                                   .y_title = "forecast time of the card in a step",
                                   .limit_name = "there for PyTorch",
                                   .limit_bytes = plan->room_bytes,
