@@ -138,7 +138,7 @@ static tide_status indent(const tide_plan_diff *diff, const char *file, const pl
 
 static tide_status add_part(tide_plan_diff *diff, const char *where, size_t n_where,
                             const char *lines, size_t n_lines, tide_error *error) {
-    place at;
+    place at = {.line = 0};
     char *file = NULL;
     TIDE_TRY(read_place(where, n_where, &at, error));
     if (tide_text_file_read(at.path, MOST_BYTES, &file, NULL, error) != TIDE_OK) {
