@@ -79,7 +79,8 @@ static void say_lines(const tide_snapshot *snapshot, const char *name, tide_repo
     if (lines == NULL || lines[0] == '\0') {
         return;
     }
-    if (place != NULL && place[0] != '\0') {
+    bool names_places = strncmp(lines, "# at ", strlen("# at ")) == 0; /* before each part */
+    if (place != NULL && place[0] != '\0' && !names_places) {
         bool is_before = strncmp(place, "before ", strlen("before ")) == 0;
         tide_report_say(report, "paste", "    # %s%s", is_before ? "" : "after ", place);
     }
