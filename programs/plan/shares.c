@@ -5,8 +5,7 @@
 
 #include "programs/plan/changes.h"
 
-/* States of Adafactor: a row and a column instead of a matrix. In a transformer of 124 million
- * parameters they take 0.02 of those of AdamW, and no less in smaller ones. */
+/* States of Adafactor: a row and a column instead of a matrix. A bound may leave them out. */
 #define FACTORED_SHARE 0.0F
 /* 8 bits and the scale of each block of 256 values, of 32 bits. */
 #define SHARE_OF_8_BITS 0.25F
