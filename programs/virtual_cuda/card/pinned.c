@@ -1,11 +1,13 @@
-#define _GNU_SOURCE /* MAP_ANONYMOUS, MAP_NORESERVE */
+#define _GNU_SOURCE /* MAP_ANONYMOUS, MAP_NORESERVE, madvise */
 #include "programs/virtual_cuda/card/pinned.h"
 
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "common/assert.h"
 #include "programs/virtual_cuda/api/export.h"
@@ -16,7 +18,10 @@
 #include "programs/virtual_cuda/card/ranges.h"
 #include "programs/virtual_cuda/api/status.h"
 
-enum { NOWHERE = -2 }; /* no place of managed memory */
+enum {
+    NOWHERE = -2,              /* no place of managed memory */
+    LEAST_GIVEN_BACK = 1 << 20 /* bytes; fewer are set to zero faster by the processor */
+};
 
 /* The kind of a range: mapped here, or registered. The owner of a managed range is its advice. */
 typedef enum area_kind { REGISTERED, OURS, MANAGED } area_kind;
@@ -65,6 +70,31 @@ bool tide_vc_is_pinned(const void *address) {
 bool tide_vc_is_managed(const void *address) {
     tide_vc_range found;
     return find(address, &found) && found.kind == (int)MANAGED;
+}
+
+/* The whole pages among the bytes, if they are in memory that is mapped here and worth a call of the
+ * system. */
+static size_t pages_of(const void *address, size_t n_bytes, uintptr_t *ret_first) {
+    tide_vc_range found;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t begin = ((uintptr_t)address + page - 1) / page * page;
+    uintptr_t end = ((uintptr_t)address + n_bytes) / page * page;
+    *ret_first = begin;
+    bool is_ours = n_bytes >= LEAST_GIVEN_BACK && find(address, &found) && found.kind == (int)OURS &&
+                   n_bytes <= found.n_bytes - ((uintptr_t)address - found.address);
+    return is_ours ? end - begin : 0;
+}
+
+void tide_vc_zero_host(void *address, size_t n_bytes) {
+    uintptr_t first = 0;
+    size_t n_inner = pages_of(address, n_bytes, &first);
+    if (n_inner == 0 || madvise((void *)first, n_inner, MADV_DONTNEED) != 0) { /* such as locked */
+        memset(address, 0, n_bytes);
+        return;
+    }
+    size_t n_before = first - (uintptr_t)address;
+    memset(address, 0, n_before);
+    memset((void *)(first + n_inner), 0, n_bytes - n_before - n_inner);
 }
 
 static int allocate(void **ret_address, size_t n_bytes, bool is_managed) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/assert.h"
+#include "programs/virtual_cuda/card/pinned.h"
 #include "programs/virtual_cuda/order/streams.h"
 #include "programs/virtual_cuda/process/fork.h"
 #include "programs/virtual_cuda/values/reached.h"
@@ -373,7 +374,7 @@ bool tide_vc_known_read(void *to, const void *from, size_t n_bytes) {
         pthread_mutex_unlock(&lock);
     }
     if (!is_known) {
-        memset(to, 0, n_bytes);
+        tide_vc_zero_host(to, n_bytes);
     }
     return is_known;
 }

@@ -65,6 +65,12 @@ def equal(engine, plan, call, sites):
     return kernel
 
 
+def _drawn_part(to):
+    """The elements that are drawn. Page-locked memory mostly keeps activations or states until the card needs them again:
+    there the rest stays zero, which takes no memory of the host (programs/virtual_cuda/card/pinned.h)."""
+    return to.view(-1)[: DRAWN_BYTES // to.itemsize] if to.is_contiguous() and to.is_pinned() else to
+
+
 def copy_to_host(engine, call, sites, args, kwargs):
     """`.cpu()`, `.tolist()`, `.numpy()`, printing."""
     keys, to, source, *more = args
@@ -79,7 +85,7 @@ def copy_to_host(engine, call, sites, args, kwargs):
         if made is not None:
             safely(to.copy_, made)
         elif source.is_floating_point():
-            safely(draws.fill, to, source.untyped_storage().data_ptr() >> 9)
+            safely(draws.fill, _drawn_part(to), source.untyped_storage().data_ptr() >> 9)
     if is_assumed:
         sites.copied()
     return to

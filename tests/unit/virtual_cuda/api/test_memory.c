@@ -1,10 +1,13 @@
 /* test_memory.c - device memory of the virtual card: what is charged, where it is, what an address
  * is, and that everything is free again at the end.
  */
+#define _DEFAULT_SOURCE /* mincore */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -135,6 +138,40 @@ static void copies_between_host_addresses(void **state) {
     assert_int_equal(cudaFree(device), OK);
 }
 
+static size_t count_resident(const unsigned char *address, size_t n_bytes) {
+    enum { PAGES = 2048 };
+    unsigned char is_resident[PAGES];
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t n = 0;
+    assert_true(n_bytes / page <= PAGES);
+    assert_int_equal(mincore((void *)(uintptr_t)address, n_bytes, is_resident), 0);
+    for (size_t i = 0; i < n_bytes / page; i++) {
+        n += is_resident[i] & 1;
+    }
+    return n;
+}
+
+/* Bytes that the card does not know become zero in page-locked memory, and take none of it. Those
+ * around them stay. */
+static void unknown_bytes_take_no_host_memory(void **state) {
+    (void)state;
+    enum { BYTES = 4 << 20, BEGIN = 100, LENGTH = (3 << 20) + 17 };
+    void *device = NULL;
+    void *pinned = NULL;
+    assert_int_equal(cudaMalloc(&device, BYTES), OK);
+    assert_int_equal(cudaHostAlloc(&pinned, BYTES, 0), OK);
+    unsigned char *bytes = pinned;
+    memset(bytes, 7, BYTES);
+    size_t n_before = count_resident(bytes, BYTES);
+    assert_int_equal(cudaMemcpy(bytes + BEGIN, device, LENGTH, 2), OK);
+    assert_true(count_resident(bytes, BYTES) < n_before / 2);
+    for (size_t i = 0; i < BYTES; i++) {
+        assert_int_equal(bytes[i], i < BEGIN || i >= BEGIN + LENGTH ? 7 : 0);
+    }
+    assert_int_equal(cudaFreeHost(pinned), OK);
+    assert_int_equal(cudaFree(device), OK);
+}
+
 /* Physical memory is refunded after its handle is released and all its mappings end. */
 static void mapped_memory_is_charged_once(void **state) {
     (void)state;
@@ -203,6 +240,7 @@ int main(void) {
         cmocka_unit_test(an_address_says_what_it_is),
         cmocka_unit_test(host_memory_is_registered_once),
         cmocka_unit_test(copies_between_host_addresses),
+        cmocka_unit_test(unknown_bytes_take_no_host_memory),
         cmocka_unit_test(mapped_memory_is_charged_once),
         cmocka_unit_test(random_blocks_never_overlap),
     };
