@@ -289,6 +289,9 @@ static void add_ours(builder *to, const tide_launch *launch, const tide_launch_c
     if (is_live) {
         add_live(to, launch, config);
     }
+    if (config->waits_asleep && find(to, "OMP_WAIT_POLICY") == NULL) {
+        set(to, "OMP_WAIT_POLICY", "passive");
+    }
     /* A run within a run has its own changes, or none. */
     if (config->changes != NULL || find(to, "TIDEMARK_CHANGES") != NULL) {
         set(to, "TIDEMARK_CHANGES", config->changes != NULL ? config->changes : "");

@@ -4,11 +4,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "common/assert.h"
 #include "common/text/bytes.h"
 #include "programs/launch/compilers.h"
 #include "programs/launch/devices/devices.h"
 #include "programs/launch/launch_internal.h"
 #include "programs/launch/logs/logs.h"
+#include "programs/launch/together/together.h"
 
 #define USUAL_LOG_BYTES (UINT64_C(256) << 20)
 #define LEAST_FILE_BYTES (UINT64_C(2) << 20) /* the run's account has a little more than 1 MiB */
@@ -57,10 +59,28 @@ static tide_status check_go(const tide_launch_program *program, const tide_launc
                            program->interpreter);
 }
 
+static tide_status run_together(const tide_launch_program *program,
+                                const tide_launch_config *config, tide_launch *launch,
+                                tide_error *error) {
+    tide_launch_together_command command = {.arguments = NULL};
+    tide_launch_config other = *config;
+    TIDE_ASSERT(config->world == 0);
+    tide_status status = tide_launch_together(config, launch, &command, error);
+    if (status == TIDE_OK) {
+        other.arguments = command.arguments;
+        status = start(program->path, program->interpreter, &other, launch, error);
+    }
+    tide_launch_together_fini(&command);
+    return status;
+}
+
 static tide_status run(const tide_launch_program *program, const tide_launch_config *config,
                        tide_launch *launch, tide_error *error) {
     tide_launch_world_command command = {.arguments = NULL};
     tide_launch_config other = *config;
+    if (config->sets != NULL) {
+        return run_together(program, config, launch, error);
+    }
     if (config->world == 0) {
         return start(program->path, program->interpreter, config, launch, error);
     }

@@ -74,8 +74,12 @@ typedef struct tide_launch_config {
                          * logs_launches; NULL: the real clock */
     const char *allocator_settings; /* added to those of PyTorch's allocator in the environment:
                                        "expandable_segments:True"; NULL: none */
+    bool waits_asleep;   /* its idle threads sleep instead of spinning (OpenMP), because other
+                            programs use the processors; the user's own setting wins */
     const char *changes; /* of `tidemark plan`, applied to the program: "checkpoint:Block,fused", or
                             "observe", which applies none; NULL: none */
+    const char *sets;    /* lists of changes, separated by semicolons: one import for a run of each
+                            (together.h); then `changes` is "observe". NULL: a plain run */
     bool asks_at_failure; /* with cards: at its first failed request, a process asks a copy of
                              itself what filled the memory (snapshot/document/at_failure.h) */
     bool tells_failures;  /* processes report failed requests (tide_left_count_failures) */

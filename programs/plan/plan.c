@@ -217,7 +217,7 @@ tide_status tide_plan_init(tide_plan *plan, const tide_plan_options *options, ti
                         .safe = {.verified_row = SIZE_MAX, .diff_row = SIZE_MAX},
                         .all = {.verified_row = SIZE_MAX, .diff_row = SIZE_MAX}};
     TIDE_TRY(tide_plan_check_names(&options->allowed, error));
-    TIDE_TRY(tide_plan_runs_init(&plan->runs));
+    TIDE_TRY(tide_plan_runs_init(&plan->runs, error));
     TIDE_TRY(run_unchanged(plan, error));
     if (plan->runs.is_stopped) {
         return TIDE_OK;

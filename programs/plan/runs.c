@@ -3,33 +3,59 @@
 
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/assert.h"
 #include "common/hostmem.h"
+#include "programs/launch/together/together.h"
 #include "programs/plan/facts.h"
+#include "programs/runs/program.h"
 #include "snapshot/document/snapshot.h"
 
-enum { TICK_MS = 100, CONF_BYTES = 512 };
-
 #define OBSERVE "observe"
-#define CONF_NAME "PYTORCH_CUDA_ALLOC_CONF"
 
-/* A run on its way. */
+enum {
+    TICK_MS = 100,
+    MOST_TOGETHER = 8, /* runs by one import */
+    SETS_BYTES = MOST_TOGETHER * (TIDE_PLAN_LIST_BYTES + sizeof(OBSERVE) + 1)
+};
+
+/* A subprocess on its way: one run, or several by one import. */
 typedef struct job {
-    tide_plan_run *row;        /* NULL: the place is free */
+    tide_plan_run *rows[MOST_TOGETHER];
+    size_t n;                  /* 0: the place is free */
     tide_run_process *process; /* NULL: it could not be started */
 } job;
 
 typedef struct jobs {
     tide_plan_runs *runs;
     job at[TIDE_PLAN_JOBS];
-    size_t next; /* row that may be begun */
 } jobs;
 
-tide_status tide_plan_runs_init(tide_plan_runs *runs) {
+/* One import is for scripts of Python. Runs with real writes would find each other's files. */
+static tide_status can_share(const tide_run_program *program, bool *ret_can, tide_error *error) {
+    char **arguments = NULL;
+    TIDE_TRY(tide_run_program_arguments(program, &arguments, error));
+    *ret_can = tide_launch_can_share_import(arguments) && !program->writes_are_real;
+    tide_run_program_release(arguments);
+    return TIDE_OK;
+}
+
+/* Whether a list has a change of the command itself. */
+static bool has_own(const char *changes) {
+    for (const char *at = changes; *at != '\0';) {
+        size_t n = strcspn(at, ",");
+        if (tide_plan_is_own(at, n)) {
+            return true;
+        }
+        at += n + (at[n] == ',');
+    }
+    return false;
+}
+
+tide_status tide_plan_runs_init(tide_plan_runs *runs, tide_error *error) {
     TIDE_ASSERT(runs->n_jobs >= 1 && runs->n_jobs <= TIDE_PLAN_JOBS);
+    TIDE_TRY(can_share(&runs->config->workload.of.program, &runs->can_share, error));
     runs->rows = tide_hostmem_zeroed(tide_hostmem_default(), TIDE_PLAN_ROWS, sizeof(*runs->rows));
     runs->n = 0;
     return runs->rows != NULL ? TIDE_OK : TIDE_NO_MEMORY;
@@ -75,64 +101,90 @@ size_t tide_plan_runs_add(tide_plan_runs *runs, const char *changes, const char 
 
 /* ---- beginning a run ---- */
 
-/* The setting of a run is added to the user's own. The subprocess inherits the variable, so it is
- * set only while that starts. */
-static bool set_setting(const char *setting, char ret_before[CONF_BYTES], bool *ret_was_set) {
-    char conf[CONF_BYTES];
-    const char *own = getenv(CONF_NAME);
-    own = own != NULL ? own : getenv("PYTORCH_ALLOC_CONF");
-    *ret_was_set = getenv(CONF_NAME) != NULL;
-    (void)snprintf(ret_before, CONF_BYTES, "%s", *ret_was_set ? getenv(CONF_NAME) : "");
-    int n = snprintf(conf, sizeof(conf), "%s%s%s", own != NULL ? own : "",
-                     own != NULL && own[0] != '\0' ? "," : "", setting);
-    return n > 0 && (size_t)n < sizeof(conf) && setenv(CONF_NAME, conf, 1) == 0;
+/* Whether one import can serve the row together with others. */
+static bool may_share(const tide_plan_runs *runs, const tide_plan_run *row) {
+    return runs->can_share && !row->must_be_alone && row->limit == TIDE_PLAN_WITHOUT_LIMIT &&
+           row->setting[0] == '\0' && row->changes[0] != '\0' && !has_own(row->changes);
 }
 
-static void reset_setting(const char *before, bool was_set) {
-    if (was_set) {
-        (void)setenv(CONF_NAME, before, 1);
-    } else {
-        (void)unsetenv(CONF_NAME);
+static bool is_waiting(const tide_plan_run *row) {
+    return !row->is_done && !row->is_begun;
+}
+
+/* The rows of the next job: the first that waits, and with it an equal share of those that can run
+ * by one import. */
+static void choose_rows(const tide_plan_runs *runs, job *ret) {
+    size_t n_sharing = 0;
+    *ret = (job){.n = 0};
+    for (size_t i = 0; i < runs->n; i++) {
+        n_sharing += is_waiting(&runs->rows[i]) && may_share(runs, &runs->rows[i]);
+    }
+    size_t share = (n_sharing + runs->n_jobs - 1) / runs->n_jobs;
+    for (size_t i = 0; i < runs->n && ret->n < MOST_TOGETHER; i++) {
+        tide_plan_run *row = &runs->rows[i];
+        bool fits = ret->n == 0 || (ret->n < share && may_share(runs, ret->rows[0]) &&
+                                    may_share(runs, row));
+        if (is_waiting(row) && fits) {
+            ret->rows[ret->n++] = row;
+        }
     }
 }
 
-static tide_run_process *start(const tide_run_config *config, const char *setting) {
-    char before[CONF_BYTES];
-    bool was_set = false;
-    bool is_changed = setting[0] != '\0';
-    if (is_changed && !set_setting(setting, before, &was_set)) {
-        return NULL;
+/* "observe,fused;observe,checkpoint:Block" */
+static void join_sets(const job *of, char ret_sets[SETS_BYTES]) {
+    size_t n_used = 0;
+    for (size_t i = 0; i < of->n; i++) {
+        int n = snprintf(ret_sets + n_used, SETS_BYTES - n_used, "%s" OBSERVE ",%s",
+                         i > 0 ? ";" : "", of->rows[i]->changes);
+        n_used += n > 0 ? (size_t)n : 0;
+        TIDE_ASSERT(n_used < SETS_BYTES);
     }
-    tide_run_process *process = tide_run_process_start(config, NULL);
-    if (is_changed) {
-        reset_setting(before, was_set);
-    }
-    return process;
 }
 
-static tide_status begin(jobs *all, job *place) {
-    tide_plan_runs *runs = all->runs;
+static void configure(const tide_plan_runs *runs, const tide_plan_run *row,
+                      tide_run_config *config) {
+    config->recording.is_on = true;
+    config->workload.of.program.waits_asleep = true;
+    config->workload.of.program.settings = row->setting[0] != '\0' ? row->setting : NULL;
+    if (row->limit == TIDE_PLAN_WITHOUT_LIMIT) {
+        config->limits.memory_limit_bytes = TIDE_PLAN_NO_LIMIT_BYTES;
+    } else if (runs->room_bytes >= 0) {
+        config->limits.memory_limit_bytes = (uint64_t)runs->room_bytes;
+    }
+}
+
+static void name_snapshot(const tide_plan_runs *runs, const tide_plan_run *row,
+                          char ret_path[TIDE_RUN_PATH_BYTES]) {
+    (void)snprintf(ret_path, TIDE_RUN_PATH_BYTES, "%s/%03zu.json.gz", runs->folder,
+                   (size_t)(row - runs->rows));
+}
+
+static tide_status begin(tide_plan_runs *runs, job *place) {
     tide_run_config config = *runs->config;
     char path[TIDE_RUN_PATH_BYTES];
     char others[TIDE_PLAN_LIST_BYTES];
-    char changes[TIDE_PLAN_LIST_BYTES + sizeof(OBSERVE) + 1];
-    tide_plan_run *row = &runs->rows[all->next];
-    (void)snprintf(path, sizeof(path), "%s/%03zu.json.gz", runs->folder, all->next);
+    char sets[SETS_BYTES];
+    choose_rows(runs, place);
+    tide_plan_run *row = place->rows[0];
+    name_snapshot(runs, row, path);
     tide_plan_own_apply(runs->own, row->changes, &config, others);
-    (void)snprintf(changes, sizeof(changes), OBSERVE "%s%s", others[0] != '\0' ? "," : "", others);
-    config.workload.of.program.changes = changes;
-    config.recording.is_on = true;
+    (void)snprintf(sets, sizeof(sets), OBSERVE "%s%s", others[0] != '\0' ? "," : "", others);
+    config.workload.of.program.changes = sets;
+    if (place->n > 1) {
+        join_sets(place, sets);
+        config.workload.of.program.sets = sets;
+        config.workload.of.program.changes = OBSERVE;
+    }
+    configure(runs, row, &config);
     config.recording.snapshot_path = path;
-    if (row->limit == TIDE_PLAN_WITHOUT_LIMIT) {
-        config.limits.memory_limit_bytes = TIDE_PLAN_NO_LIMIT_BYTES;
-    } else if (runs->room_bytes >= 0) {
-        config.limits.memory_limit_bytes = (uint64_t)runs->room_bytes;
+    for (size_t i = 0; i < place->n; i++) {
+        place->rows[i]->is_begun = true;
+        runs->n_begun++;
+        if (runs->hooks.progress != NULL) {
+            runs->hooks.progress(runs->hooks.ctx, runs->n_begun, place->rows[i]->changes);
+        }
     }
-    if (runs->hooks.progress != NULL) {
-        runs->hooks.progress(runs->hooks.ctx, all->next + 1, row->changes);
-    }
-    *place = (job){.row = row, .process = start(&config, row->setting)};
-    all->next++;
+    place->process = tide_run_process_start(&config, NULL);
     return place->process != NULL ? TIDE_OK : TIDE_NO_MEMORY;
 }
 
@@ -189,14 +241,36 @@ static void take(tide_plan_run *row, const tide_run_result *result) {
     }
 }
 
+/* The runs of one import. Those that did not end well are made again, each alone: the reason may be
+ * that it was not safe to share the import. */
+static void take_parts(tide_plan_runs *runs, const job *of, tide_run_result *result) {
+    for (size_t i = 0; i < of->n; i++) {
+        tide_plan_run *row = of->rows[i];
+        tide_run_result *part = i < result->n_parts ? &result->parts[i] : NULL;
+        char path[TIDE_RUN_PATH_BYTES];
+        row->is_begun = false;
+        name_snapshot(runs, row, path);
+        if (part == NULL || part->outcome != TIDE_OUTCOME_COMPLETED ||
+            rename(part->snapshot_path, path) != 0) {
+            row->must_be_alone = true;
+            runs->n_begun--;
+            continue;
+        }
+        (void)snprintf(part->snapshot_path, sizeof(part->snapshot_path), "%s", path);
+        take(row, part);
+    }
+}
+
 static void finish(jobs *all, job *of) {
     tide_run_result result;
     tide_run_process_finish(of->process, all->runs->is_stopped, &result);
-    if (result.outcome != TIDE_OUTCOME_STOPPED) {
-        take(of->row, &result);
+    if (of->n > 1) {
+        take_parts(all->runs, of, &result);
+    } else if (result.outcome != TIDE_OUTCOME_STOPPED) {
+        take(of->rows[0], &result);
     }
     tide_run_result_fini(&result);
-    *of = (job){.row = NULL};
+    *of = (job){.n = 0};
 }
 
 /* ---- all runs ---- */
@@ -236,18 +310,24 @@ static void attend(jobs *all) {
     }
 }
 
+static bool has_waiting(const tide_plan_runs *runs) {
+    for (size_t i = 0; i < runs->n; i++) {
+        if (is_waiting(&runs->rows[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 tide_status tide_plan_runs_do(tide_plan_runs *runs, tide_error *error) {
     jobs all = {.runs = runs};
     tide_status status = TIDE_OK;
     for (bool is_busy = true; is_busy;) {
         is_busy = false;
         for (size_t i = 0; i < runs->n_jobs; i++) {
-            while (all.next < runs->n && runs->rows[all.next].is_done) {
-                all.next++;
-            }
-            bool may_begin = status == TIDE_OK && !runs->is_stopped && all.next < runs->n;
-            if (all.at[i].process == NULL && may_begin) {
-                status = begin(&all, &all.at[i]);
+            bool may_begin = status == TIDE_OK && !runs->is_stopped && has_waiting(runs);
+            if (all.at[i].n == 0 && may_begin) {
+                status = begin(runs, &all.at[i]);
             }
             is_busy = is_busy || all.at[i].process != NULL;
         }

@@ -1,6 +1,7 @@
 /* runs.h - the runs of a plan: each set of changes once, several at a time, and what each showed.
  *
- * A run is a subprocess, as in `fit` and `sweep`, and leaves a snapshot in the plan's folder. Runs
+ * A run is a subprocess, as in `fit` and `sweep`, and leaves a snapshot in the plan's folder. Several
+ * sets may share one subprocess, and with it one import of torch (programs/launch/together/together.h). Runs
  * are compared without the card's limit: under a limit the allocator returns cached memory and
  * tries again, so peaks would depend on the room.
  */
@@ -38,6 +39,8 @@ typedef struct tide_plan_run {
     char changes[TIDE_PLAN_LIST_BYTES];    /* "checkpoint:Block,fused"; "": the unchanged program */
     char setting[TIDE_PLAN_SETTING_BYTES]; /* of the allocator in this run; "": the program's own */
     tide_plan_limit limit;
+    bool is_begun;                      /* a subprocess runs it */
+    bool must_be_alone;                 /* it did not end well by a shared import */
     bool is_done;                       /* false: the other members are meaningless */
     bool is_complete;                   /* ran to its end, and made all changes */
     bool is_refused;                    /* it ran to its end, and a change was not applied */
@@ -74,10 +77,12 @@ typedef struct tide_plan_runs {
     size_t n_most;       /* the budget of runs */
     tide_plan_run *rows; /* owned; TIDE_PLAN_ROWS of them */
     size_t n;
+    size_t n_begun;
+    bool can_share;  /* one import may serve several runs */
     bool is_stopped; /* the caller stopped them; no run is made any more */
 } tide_plan_runs;
 
-TIDE_NODISCARD tide_status tide_plan_runs_init(tide_plan_runs *runs);
+TIDE_NODISCARD tide_status tide_plan_runs_init(tide_plan_runs *runs, tide_error *error);
 void tide_plan_runs_fini(tide_plan_runs *runs);
 
 /* The number of a run of these changes; SIZE_MAX if there is none. */

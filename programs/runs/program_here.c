@@ -5,15 +5,11 @@
 #include <string.h>
 
 #include "common/hostmem.h"
-#include "programs/launch/cards.h"
 #include "programs/launch/document/document.h"
-#include "programs/launch/launch.h"
-#include "programs/launch/left/left.h"
 #include "programs/launch/names.h"
 #include "programs/launch/left/peaks.h"
-#include "programs/launch/time.h"
 #include "programs/runs/program.h"
-#include "programs/runs/run_friend.h"
+#include "programs/runs/program_run.h"
 #include "programs/runs/work_areas.h"
 #include "snapshot/explain/assumed.h"
 
@@ -21,32 +17,9 @@ enum { ERROR_BYTES = 8192, FD_PATH_BYTES = 64 };
 
 _Static_assert((int)TIDE_RUN_HOST_BYTES == (int)TIDE_TIME_HOST_WORDS, "the sentence has room");
 
-/* The host whose time is forecast, and the calibrations that it points to. */
-typedef struct run_host {
-    tide_calibration own, target;
-    tide_time_host host;
-} run_host;
-
-/* One run on its way. */
-typedef struct program_run {
-    const tide_run_config *config; /* borrowed, as the next two */
-    const tide_run_hooks *hooks;
-    tide_run_result *result;
-    char cards[TIDE_LAUNCH_CARDS_BYTES];
-    tide_launch_config launching;
-    tide_launch launch;
-    run_host host;
-    FILE *errors; /* the program's error output */
-    tide_left_list left;
-    size_t process, device;               /* the fullest; of the list */
-    char saved_path[TIDE_RUN_PATH_BYTES]; /* of the process that was saved last; "": none */
-    tide_snapshot *snapshot;              /* owned: of that process; NULL: it has no history */
-    int64_t failure_asked_bytes, failure_free_bytes; /* of a failed allocation; -1: none */
-    double slowest_us; /* a step of the slowest rank so far; 0: none has a forecast */
-} program_run;
 
 static bool go_on(void *ctx) {
-    const tide_run_hooks *hooks = ((program_run *)ctx)->hooks;
+    const tide_run_hooks *hooks = ((tide_run_of_command *)ctx)->hooks;
     if (hooks->tick != NULL) {
         hooks->tick(hooks->ctx);
     }
@@ -59,14 +32,17 @@ static void take_options(const tide_run_program *program, tide_launch_config *la
     launching->values = program->reads != NULL ? program->reads : launching->values;
     launching->streams = program->streams != NULL ? program->streams : launching->streams;
     launching->changes = program->changes;
+    launching->sets = program->sets;
+    launching->allocator_settings = program->settings;
+    launching->waits_asleep = program->waits_asleep;
     launching->writes_are_real = program->writes_are_real;
     launching->logs_launches = program->forecasts_time;
 }
 
 /* Before the program runs, so an unreadable calibration costs no time. */
-static tide_status read_host(program_run *run, tide_error *error) {
+static tide_status read_host(tide_run_of_command *run, tide_error *error) {
     const tide_run_program *program = &run->config->workload.of.program;
-    run_host *to = &run->host;
+    tide_run_host *to = &run->host;
     bool has_own = program->own_calibration != NULL;
     bool has_target = program->calibration != NULL;
     if (has_own) {
@@ -81,7 +57,7 @@ static tide_status read_host(program_run *run, tide_error *error) {
 }
 
 /* Starts the program and waits for its end. */
-static tide_status launch(program_run *run, char **arguments, tide_error *error) {
+static tide_status launch(tide_run_of_command *run, char **arguments, tide_error *error) {
     const tide_run_limits *limits = &run->config->limits;
     char path[FD_PATH_BYTES];
     TIDE_TRY(tide_launch_cards(limits->device, run->cards, error));
@@ -110,7 +86,7 @@ static tide_status launch(program_run *run, char **arguments, tide_error *error)
 
 /* ---- the files that it left ---- */
 
-static void read_failure(program_run *run, const tide_snapshot *snapshot) {
+static void read_failure(tide_run_of_command *run, const tide_snapshot *snapshot) {
     int64_t event = tide_left_first_failure(snapshot);
     if (snapshot != NULL && event >= 0) {
         run->failure_asked_bytes =
@@ -121,7 +97,7 @@ static void read_failure(program_run *run, const tide_snapshot *snapshot) {
 }
 
 /* Takes the peaks and the history of a process if it is the fullest so far. */
-static void compare_process(program_run *run, size_t number, tide_snapshot **snapshot,
+static void compare_process(tide_run_of_command *run, size_t number, tide_snapshot **snapshot,
                             const tide_summary *summary) {
     const tide_left *process = &run->left.processes[number];
     tide_run_memory *memory = &run->result->memory;
@@ -162,7 +138,7 @@ static tide_status check_free(const char *path, tide_error *error) {
                            "%s is there, and it is no snapshot: name another folder", path);
 }
 
-static tide_status save_process(program_run *run, size_t number, tide_snapshot *snapshot,
+static tide_status save_process(tide_run_of_command *run, size_t number, tide_snapshot *snapshot,
                                 tide_error *error) {
     const tide_run_recording *recording = &run->config->recording;
     run->saved_path[0] = '\0';
@@ -180,7 +156,7 @@ static tide_status save_process(program_run *run, size_t number, tide_snapshot *
     return tide_snapshot_save(snapshot, run->saved_path, error);
 }
 
-static bool is_out_of_memory(const program_run *run) {
+static bool is_out_of_memory(const tide_run_of_command *run) {
     for (size_t i = 0; i < run->left.n_processes; i++) {
         if (run->left.processes[i].is_out_of_memory) {
             return true;
@@ -190,14 +166,14 @@ static bool is_out_of_memory(const program_run *run) {
 }
 
 /* The steps of a failed program do not represent the whole run. */
-static bool has_times(const program_run *run) {
+static bool has_times(const tide_run_of_command *run) {
     return run->launching.logs_launches && run->launch.exit_status == 0 &&
            run->launch.signal_number == 0 && !is_out_of_memory(run);
 }
 
 /* The time of a step in a process, on one of its cards. Of several, the slowest is kept. A process
  * that launched nothing has none. */
-static void read_time(program_run *run, size_t process, size_t device) {
+static void read_time(tide_run_of_command *run, size_t process, size_t device) {
     tide_card card;
     tide_launch_time made = {.log = {.mem = NULL}};
     const char *path = run->left.processes[process].launches_path;
@@ -215,14 +191,14 @@ static void read_time(program_run *run, size_t process, size_t device) {
 }
 
 /* Ranks of a job wait for each other, so all are as slow as the slowest. */
-static void read_time_of_rank(program_run *run, size_t number, const tide_summary *summary) {
+static void read_time_of_rank(tide_run_of_command *run, size_t number, const tide_summary *summary) {
     const tide_left *process = &run->left.processes[number];
     if (process->rank >= 0) {
         read_time(run, number, tide_left_fullest_device(process, summary));
     }
 }
 
-static tide_status read_process(program_run *run, size_t number, tide_error *error) {
+static tide_status read_process(tide_run_of_command *run, size_t number, tide_error *error) {
     const tide_left *process = &run->left.processes[number];
     tide_snapshot *snapshot = NULL;
     tide_summary *summary = NULL;
@@ -252,7 +228,7 @@ static tide_status read_process(program_run *run, size_t number, tide_error *err
 
 /* The bytes of the card that were never used. Without an account of the card, only the cache's
  * bytes are known to be used. */
-static int64_t margin_of(const program_run *run) {
+static int64_t margin_of(const tide_run_of_command *run) {
     const tide_run_device *device = &run->left.devices[run->device % TIDE_RUN_DEVICES];
     tide_card card;
     if (device->total_bytes > 0) {
@@ -270,7 +246,7 @@ static int64_t margin_of(const program_run *run) {
 }
 
 /* The host memory used by all processes together, for the fullest card. */
-static void read_spill(program_run *run) {
+static void read_spill(tide_run_of_command *run) {
     const tide_run_device *device = &run->left.devices[run->device % TIDE_RUN_DEVICES];
     tide_run_memory *memory = &run->result->memory;
     if (run->launching.spill_bytes > 0 && device->total_bytes > 0) {
@@ -281,7 +257,7 @@ static void read_spill(program_run *run) {
     }
 }
 
-static void describe_place(program_run *run) {
+static void describe_place(tide_run_of_command *run) {
     tide_run_environment *environment = &run->result->environment;
     const tide_left *process = &run->left.processes[run->process];
     tide_card card;
@@ -323,7 +299,7 @@ static void last_line(FILE *errors, char ret_line[TIDE_RUN_REASON_BYTES]) {
                    line != NULL ? line + 1 : text);
 }
 
-static void fail_by_signal(program_run *run) {
+static void fail_by_signal(tide_run_of_command *run) {
     char text[TIDE_RUN_REASON_BYTES];
     int number = run->launch.signal_number;
     if (run->launch.was_stopped) {
@@ -337,7 +313,7 @@ static void fail_by_signal(program_run *run) {
 }
 
 /* Whether the fullest card has less left than what is not measured. */
-static void read_near(program_run *run) {
+static void read_near(tide_run_of_command *run) {
     tide_card card;
     tide_run_of_program *program = &run->result->program;
     const tide_snapshot_work_areas *areas =
@@ -349,7 +325,7 @@ static void read_near(program_run *run) {
     }
 }
 
-static void judge(program_run *run) {
+static void judge(tide_run_of_command *run) {
     tide_run_result *result = run->result;
     char line[TIDE_RUN_REASON_BYTES];
     if (is_out_of_memory(run)) {
@@ -371,13 +347,15 @@ static void judge(program_run *run) {
                       "ask for the device cuda, and does its PyTorch have CUDA?");
     } else {
         result->outcome = TIDE_OUTCOME_COMPLETED;
-        result->program.margin_bytes = margin_of(run);
-        read_near(run);
+        if (!run->is_part) { /* the card's account is of all parts */
+            result->program.margin_bytes = margin_of(run);
+            read_near(run);
+        }
     }
 }
 
 /* The values that the fullest process assumed. */
-static void read_assumed(program_run *run) {
+static void read_assumed(tide_run_of_command *run) {
     tide_run_assumed *to = &run->result->program.assumed;
     const tide_left_list *left = &run->left;
     tide_assumed_limit limit = {.n_reads = 0};
@@ -403,10 +381,18 @@ static void read_assumed(program_run *run) {
     to->all_bytes = limit.all_bytes;
 }
 
-static tide_status read_all(program_run *run, tide_error *error) {
+/* Of all processes, or of that of the part. */
+static int64_t count_inexact(const tide_run_of_command *run) {
+    int64_t n = 0;
+    for (size_t i = 0; i < run->left.n_inexact; i++) {
+        n += !run->is_part || run->left.inexact[i].pid == run->left.processes[0].pid;
+    }
+    return n;
+}
+
+tide_status tide_run_command_read(tide_run_of_command *run, tide_error *error) {
     tide_run_of_program *known = &run->result->program;
     int64_t n_passes = -1;
-    TIDE_TRY(tide_left_read(&run->launch, &run->left, error));
     for (size_t i = 0; i < run->left.n_processes; i++) {
         TIDE_TRY(read_process(run, i, error));
     }
@@ -416,7 +402,7 @@ static tide_status read_all(program_run *run, tide_error *error) {
         read_time(run, run->process, run->device);
     }
     judge(run);
-    known->n_inexact = (int64_t)run->left.n_inexact;
+    known->n_inexact = count_inexact(run);
     read_assumed(run);
     if (run->left.n_processes > 0) {
         known->n_steps = run->left.processes[run->process].n_steps;
@@ -432,7 +418,7 @@ static tide_status read_all(program_run *run, tide_error *error) {
 
 void tide_run_program_here(const tide_run_config *config, const tide_run_hooks *hooks,
                            tide_run_result *result) {
-    program_run run = {.config = config,
+    tide_run_of_command run = {.config = config,
                        .hooks = hooks,
                        .result = result,
                        .launch = {.alive_fd = -1, .cleaner = -1},
@@ -450,7 +436,12 @@ void tide_run_program_here(const tide_run_config *config, const tide_run_hooks *
     }
     if (status == TIDE_OK) {
         result->host_peak_bytes = run.launch.host_peak_bytes;
-        status = read_all(&run, &error);
+        status = tide_left_read(&run.launch, &run.left, &error);
+    }
+    if (status == TIDE_OK) {
+        status = config->workload.of.program.sets != NULL
+                     ? tide_run_command_read_parts(&run, &error)
+                     : tide_run_command_read(&run, &error);
     }
     if (status != TIDE_OK) {
         tide_run_fail(result, tide_outcome_of_status(status), status, error.message);

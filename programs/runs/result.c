@@ -45,6 +45,11 @@ void tide_run_result_fini(tide_run_result *result) {
         result->mem->release(result->mem->ctx, result->host_ms[i]);
         result->mem->release(result->mem->ctx, result->device_ms[i]);
     }
+    for (size_t i = 0; i < result->n_parts; i++) {
+        tide_run_result_fini(&result->parts[i]);
+    }
+    const tide_hostmem *mem = tide_hostmem_default();
+    mem->release(mem->ctx, result->parts);
     tide_snapshot_destroy(result->snapshot);
     tide_run_time_release(result);
     tide_run_result_init(result);

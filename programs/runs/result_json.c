@@ -110,12 +110,22 @@ static bool add_phases(cJSON *json, const tide_run_result *result) {
     return is_complete;
 }
 
+static bool add_parts(cJSON *json, const tide_run_result *result) {
+    cJSON *array = result->n_parts > 0 ? cJSON_AddArrayToObject(json, "parts") : NULL;
+    bool is_complete = result->n_parts == 0 || array != NULL;
+    for (size_t i = 0; is_complete && i < result->n_parts; i++) {
+        cJSON *part = tide_run_result_to_json(&result->parts[i]);
+        is_complete = part != NULL && cJSON_AddItemToArray(array, part);
+    }
+    return is_complete;
+}
+
 cJSON *tide_run_result_to_json(const tide_run_result *result) {
     cJSON *json = cJSON_CreateObject();
     bool is_complete =
         cJSON_AddStringToObject(json, "outcome", tide_outcome_name((int)result->outcome)) != NULL;
     is_complete = is_complete && tide_json_fields_write(json, FIELDS, N_FIELDS, result) &&
-                  add_phases(json, result);
+                  add_phases(json, result) && add_parts(json, result);
     cJSON *environment = is_complete ? cJSON_AddObjectToObject(json, "environment") : NULL;
     if (environment == NULL ||
         !tide_json_fields_write(environment, tide_run_environment_fields, TIDE_N_ENVIRONMENT_FIELDS,
@@ -174,6 +184,25 @@ static tide_status read_phases(const cJSON *json, tide_run_result *result, tide_
     return TIDE_OK;
 }
 
+/* Parts of parts are refused. */
+static tide_status read_parts(const cJSON *json, tide_run_result *result, tide_error *error) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    const cJSON *array = cJSON_GetObjectItemCaseSensitive(json, "parts");
+    const cJSON *item = NULL;
+    int n = cJSON_IsArray(array) ? cJSON_GetArraySize(array) : 0;
+    result->parts = n > 0 ? tide_hostmem_zeroed(mem, (size_t)n, sizeof(*result->parts)) : NULL;
+    if (n > 0 && result->parts == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY, "the host has no memory left for %d results", n);
+    }
+    cJSON_ArrayForEach(item, array) {
+        if (cJSON_HasObjectItem(item, "parts")) {
+            return tide_fail(error, TIDE_FORMAT, "a part of parts has parts itself");
+        }
+        TIDE_TRY(tide_run_result_from_json(item, &result->parts[result->n_parts++], error));
+    }
+    return TIDE_OK;
+}
+
 tide_status tide_run_result_from_json(const cJSON *json, tide_run_result *ret_result,
                                       tide_error *error) {
     tide_run_result_init(ret_result);
@@ -187,6 +216,7 @@ tide_status tide_run_result_from_json(const cJSON *json, tide_run_result *ret_re
     TIDE_TRY(tide_json_fields_read(environment, tide_run_environment_fields,
                                    TIDE_N_ENVIRONMENT_FIELDS, &ret_result->environment, error));
     TIDE_TRY(read_phases(json, ret_result, error));
+    TIDE_TRY(read_parts(json, ret_result, error));
     ret_result->outcome = (tide_outcome)number;
     ret_result->status =
         tide_outcome_status(ret_result->outcome); /* the exact value is not written */

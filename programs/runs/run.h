@@ -209,6 +209,9 @@ typedef struct tide_run_result {
     tide_run_environment environment;
     double recorder_ns_per_event;            /* for the recording of the next run; -1: unknown */
     char stacks_limited[512];                /* why stacks are short or absent; "" when whole */
+    struct tide_run_result *parts; /* owned: of each of the program's sets. One that did not end
+                                      well is TIDE_OUTCOME_FAILED, without figures: run it alone */
+    size_t n_parts;
     size_t n_steps_done, n_steps;            /* including warm-up; equal when completed */
     char snapshot_path[TIDE_RUN_PATH_BYTES]; /* "": none was saved */
     struct tide_launch_time *time; /* owned; the forecast of our own model on a virtual card

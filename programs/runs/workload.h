@@ -37,6 +37,11 @@ typedef struct tide_run_program {
     const char *streams;  /* "now", "late": when work on streams completes; NULL: "now" */
     const char *changes;  /* borrowed: those of `tidemark plan` that are applied to it, or
                              "observe"; NULL: none */
+    const char *sets;     /* borrowed: lists of changes, separated by semicolons, that one import
+                             runs one after the other (programs/launch/together/together.h), with results
+                             in tide_run_result.parts; NULL: one run, with `changes` */
+    const char *settings; /* borrowed: added to the allocator's; NULL: none */
+    bool waits_asleep;    /* its idle threads sleep: other runs use the processors */
     bool writes_are_real; /* its writes reach the user's files */
     bool forecasts_time;  /* log its launches, and forecast the time of its steps */
     /* The host whose time is forecast, in the form of tide_time_host_of. */

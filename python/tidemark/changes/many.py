@@ -7,6 +7,10 @@ is its list.
 
 A package may ask CUDA something when it is imported: a fork could not use CUDA then. A first child finds that out,
 and this process starts again with torch alone.
+
+The sets share the run's view of files. Once one of them has written a file, the others are left out, because they
+would find it. The file `together` in the folder of the run has a line for each child that ended well: its process
+id, a tab, its set.
 """
 import ast
 import os
@@ -63,6 +67,20 @@ def _run(text, script):
     runpy.run_path(script, run_name="__main__")
 
 
+def _files():
+    """What was written in the run's view of files, except compiled modules, which change no program."""
+    found = set()
+    for folder, folders, names in os.walk(os.path.join(os.environ.get("TIDEMARK_SCRATCH", ""), "files")):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        found.update((path, os.lstat(path).st_mtime_ns) for path in (os.path.join(folder, name) for name in names))
+    return found
+
+
+def _note(child, text):
+    with open(os.path.join(os.environ["TIDEMARK_RUN_FOLDER"], "together"), "a", encoding="utf-8") as file:
+        file.write(f"{child}\t{text}\n")
+
+
 def main():
     sets, script = sys.argv[1].split(";"), sys.argv[2]
     sys.argv = sys.argv[2:]
@@ -75,7 +93,7 @@ def main():
             sys.exit(f"tidemark: the import of torch uses CUDA: run {script} once for each set of changes")
         arguments = [sys.executable, *sys.orig_argv[1:]]
         os.execve(sys.executable, arguments, dict(os.environ, **{_ONLY_TORCH: "1"}))
-    worst = 0
+    worst, before = 0, _files()
     for text in sets:
         child = os.fork()
         if child == 0:
@@ -83,6 +101,10 @@ def main():
             sys.exit(0)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         worst = worst or (status if status >= 0 else 128 - status)
+        if status == 0:
+            _note(child, text)
+        if _files() != before:
+            break
     sys.exit(worst)
 
 
