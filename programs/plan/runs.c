@@ -122,8 +122,8 @@ static void choose_rows(const tide_plan_runs *runs, job *ret) {
     size_t share = (n_sharing + runs->n_jobs - 1) / runs->n_jobs;
     for (size_t i = 0; i < runs->n && ret->n < MOST_TOGETHER; i++) {
         tide_plan_run *row = &runs->rows[i];
-        bool fits = ret->n == 0 || (ret->n < share && may_share(runs, ret->rows[0]) &&
-                                    may_share(runs, row));
+        bool fits = ret->n == 0 ||
+                    (ret->n < share && may_share(runs, ret->rows[0]) && may_share(runs, row));
         if (is_waiting(row) && fits) {
             ret->rows[ret->n++] = row;
         }

@@ -1,9 +1,9 @@
 /* runs.h - the runs of a plan: each set of changes once, several at a time, and what each showed.
  *
- * A run is a subprocess, as in `fit` and `sweep`, and leaves a snapshot in the plan's folder. Several
- * sets may share one subprocess, and with it one import of torch (programs/launch/together/together.h). Runs
- * are compared without the card's limit: under a limit the allocator returns cached memory and
- * tries again, so peaks would depend on the room.
+ * A run is a subprocess, as in `fit` and `sweep`, and leaves a snapshot in the plan's folder.
+ * Several sets may share one subprocess, and with it one import of torch
+ * (programs/launch/together/together.h). Runs are compared without the card's limit: under a limit
+ * the allocator returns cached memory and tries again, so peaks would depend on the room.
  */
 #ifndef TIDE_PROGRAMS_PLAN_RUNS_H
 #define TIDE_PROGRAMS_PLAN_RUNS_H

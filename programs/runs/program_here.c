@@ -17,7 +17,6 @@ enum { ERROR_BYTES = 8192, FD_PATH_BYTES = 64 };
 
 _Static_assert((int)TIDE_RUN_HOST_BYTES == (int)TIDE_TIME_HOST_WORDS, "the sentence has room");
 
-
 static bool go_on(void *ctx) {
     const tide_run_hooks *hooks = ((tide_run_of_command *)ctx)->hooks;
     if (hooks->tick != NULL) {
@@ -191,7 +190,8 @@ static void read_time(tide_run_of_command *run, size_t process, size_t device) {
 }
 
 /* Ranks of a job wait for each other, so all are as slow as the slowest. */
-static void read_time_of_rank(tide_run_of_command *run, size_t number, const tide_summary *summary) {
+static void read_time_of_rank(tide_run_of_command *run, size_t number,
+                              const tide_summary *summary) {
     const tide_left *process = &run->left.processes[number];
     if (process->rank >= 0) {
         read_time(run, number, tide_left_fullest_device(process, summary));
@@ -419,11 +419,11 @@ tide_status tide_run_command_read(tide_run_of_command *run, tide_error *error) {
 void tide_run_program_here(const tide_run_config *config, const tide_run_hooks *hooks,
                            tide_run_result *result) {
     tide_run_of_command run = {.config = config,
-                       .hooks = hooks,
-                       .result = result,
-                       .launch = {.alive_fd = -1, .cleaner = -1},
-                       .failure_asked_bytes = -1,
-                       .failure_free_bytes = -1};
+                               .hooks = hooks,
+                               .result = result,
+                               .launch = {.alive_fd = -1, .cleaner = -1},
+                               .failure_asked_bytes = -1,
+                               .failure_free_bytes = -1};
     tide_error error = {""};
     char **arguments = NULL;
     tide_status status =

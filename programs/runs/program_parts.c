@@ -1,5 +1,5 @@
-/* The results of the sets of one import (programs/launch/together/together.h): each is one process, and is read
- * as if it had been the only one. */
+/* The results of the sets of one import (programs/launch/together/together.h): each is one process,
+ * and is read as if it had been the only one. */
 #include <string.h>
 
 #include "common/hostmem.h"

@@ -32,7 +32,7 @@ typedef struct tide_run_of_command {
     char saved_path[TIDE_RUN_PATH_BYTES]; /* of the process that was saved last; "": none */
     tide_snapshot *snapshot;              /* owned: of that process; NULL: it has no history */
     int64_t failure_asked_bytes, failure_free_bytes; /* of a failed allocation; -1: none */
-    bool is_part; /* of a run of several sets: its figures are those of one process */
+    bool is_part;      /* of a run of several sets: its figures are those of one process */
     double slowest_us; /* a step of the slowest rank so far; 0: none has a forecast */
 } tide_run_of_command;
 

@@ -207,8 +207,8 @@ typedef struct tide_run_result {
 
     int64_t started_unix_us;
     tide_run_environment environment;
-    double recorder_ns_per_event;            /* for the recording of the next run; -1: unknown */
-    char stacks_limited[512];                /* why stacks are short or absent; "" when whole */
+    double recorder_ns_per_event;  /* for the recording of the next run; -1: unknown */
+    char stacks_limited[512];      /* why stacks are short or absent; "" when whole */
     struct tide_run_result *parts; /* owned: of each of the program's sets. One that did not end
                                       well is TIDE_OUTCOME_FAILED, without figures: run it alone */
     size_t n_parts;

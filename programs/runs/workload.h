@@ -38,8 +38,8 @@ typedef struct tide_run_program {
     const char *changes;  /* borrowed: those of `tidemark plan` that are applied to it, or
                              "observe"; NULL: none */
     const char *sets;     /* borrowed: lists of changes, separated by semicolons, that one import
-                             runs one after the other (programs/launch/together/together.h), with results
-                             in tide_run_result.parts; NULL: one run, with `changes` */
+                             runs one after the other (programs/launch/together/together.h), with
+                             results     in tide_run_result.parts; NULL: one run, with `changes` */
     const char *settings; /* borrowed: added to the allocator's; NULL: none */
     bool waits_asleep;    /* its idle threads sleep: other runs use the processors */
     bool writes_are_real; /* its writes reach the user's files */

@@ -76,6 +76,30 @@ def small_room(own, folder, report):
     check(again == 2 and "empty" in refused.get("error", ""), "a folder with files was taken")
 
 
+WRITING = """import os
+assert not os.path.exists("left"), "a file of another run"
+open("left", "w").close()
+exec(open({path!r}).read())
+"""
+
+
+def shared_import(own, folder):
+    """One import for several runs gives the figures of single runs, and a run never finds the files of another."""
+    script = folder / "writing.py"
+    script.write_text(WRITING.format(path=str(PROGRAM)))
+    sets = [word for name in ("fused", "checkpoint:Block", "checkpoint:Block,fused", "chunked_loss") for word in ("--try", name)]
+    found = []
+    for jobs, program in (("4", PROGRAM), ("1", PROGRAM), ("1", script)):  # with four jobs each has a process of its own
+        command = [own.tidemark, "plan", "--device", "virtual:rtx4090", "--format", "json", "--jobs", jobs, *sets, "--", own.python, str(program)]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        rows = runs_of(json.loads(done.stdout)) if done.returncode == 0 else {}
+        check(len(rows) == 5 and all(row["outcome"] == "completed" for row in rows.values()), f"--jobs {jobs} of {program}: {rows} {done.stderr[-300:]}")
+        keys = ("allocated_peak_bytes", "reserved_peak_bytes", "gpu_ms", "launches")
+        found.append({name: [row[key] for key in keys] for name, row in rows.items()})
+    check(found[0] == found[1], f"one import: {found[1]}, single runs: {found[0]}")
+    check(found[0] == found[2], f"the program that writes: {found[2]}, single runs: {found[0]}")
+
+
 def patch(own, folder):
     """A patch runs as one more candidate, and the user's file stays."""
     script = folder / "gpt.py"
@@ -107,6 +131,7 @@ def main():
         folder = Path(made)
         report = named_changes(own, folder)
         small_room(own, folder, report)
+        shared_import(own, folder)
         patch(own, folder)
         refusals(own, folder)
     print(f"plan: {len(failures)} failures")

@@ -10,8 +10,8 @@
 
 enum { MAX_FILE_BYTES = 1 << 20 };
 
-/* The number of the script among the arguments of a Python interpreter; 0: none. Options that many.py
- * passes on without a change of their meaning may stand before it. */
+/* The number of the script among the arguments of a Python interpreter; 0: none. Options that
+ * many.py passes on without a change of their meaning may stand before it. */
 static size_t script_of(char *const *arguments) {
     const char *slash = strrchr(arguments[0], '/');
     const char *name = slash != NULL ? slash + 1 : arguments[0];
@@ -38,14 +38,17 @@ tide_status tide_launch_together(const tide_launch_config *config, const tide_la
     const tide_hostmem *mem = tide_hostmem_default();
     size_t script = script_of(config->arguments);
     size_t n = 0;
+    *ret = (tide_launch_together_command){.arguments = NULL};
     if (script == 0) {
-        return tide_fail(error, TIDE_INVALID, "%s is no Python with a script: run it once for each set",
+        return tide_fail(error, TIDE_INVALID,
+                         "%s is no Python with a script: run it once for each set",
                          config->arguments[0]);
     }
     while (config->arguments[n] != NULL) {
         n++;
     }
-    int length = snprintf(ret->many, sizeof(ret->many), "%s/tidemark/changes/many.py", launch->python);
+    int length =
+        snprintf(ret->many, sizeof(ret->many), "%s/tidemark/changes/many.py", launch->python);
     ret->sets = tide_hostmem_text(mem, config->sets);
     ret->arguments = tide_hostmem_zeroed(mem, n + 3, sizeof(*ret->arguments));
     TIDE_ASSERT(length > 0 && (size_t)length < sizeof(ret->many));

@@ -1,6 +1,6 @@
-/* together.h - several runs of a Python script by one import: python/tidemark/changes/many.py imports
- * torch and what the script imports, and forks a child for each list of changes, one after the
- * other.
+/* together.h - several runs of a Python script by one import: python/tidemark/changes/many.py
+ * imports torch and what the script imports, and forks a child for each list of changes, one after
+ * the other.
  *
  *     python -u train.py --batch 8  ──>  python -u FOLDER/changes/many.py SETS train.py --batch 8
  *
@@ -31,7 +31,8 @@ typedef struct tide_launch_together_command {
     char many[2 * TIDE_LAUNCH_PATH_BYTES];
 } tide_launch_together_command;
 
-/* Makes it. TIDE_INVALID unless tide_launch_can_share_import. The caller calls fini, also after a failure. */
+/* Makes it. TIDE_INVALID unless tide_launch_can_share_import. The caller calls fini, also after a
+ * failure. */
 TIDE_NODISCARD tide_status tide_launch_together(const tide_launch_config *config,
                                                 const tide_launch *launch,
                                                 tide_launch_together_command *ret,

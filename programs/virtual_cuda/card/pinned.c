@@ -72,15 +72,16 @@ bool tide_vc_is_managed(const void *address) {
     return find(address, &found) && found.kind == (int)MANAGED;
 }
 
-/* The whole pages among the bytes, if they are in memory that is mapped here and worth a call of the
- * system. */
+/* The whole pages among the bytes, if they are in memory that is mapped here and worth a call of
+ * the system. */
 static size_t pages_of(const void *address, size_t n_bytes, uintptr_t *ret_first) {
     tide_vc_range found;
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t begin = ((uintptr_t)address + page - 1) / page * page;
     uintptr_t end = ((uintptr_t)address + n_bytes) / page * page;
     *ret_first = begin;
-    bool is_ours = n_bytes >= LEAST_GIVEN_BACK && find(address, &found) && found.kind == (int)OURS &&
+    bool is_ours = n_bytes >= LEAST_GIVEN_BACK && find(address, &found) &&
+                   found.kind == (int)OURS &&
                    n_bytes <= found.n_bytes - ((uintptr_t)address - found.address);
     return is_ours ? end - begin : 0;
 }

@@ -160,6 +160,35 @@ static void what_is_known_of_a_command_survives_as_json(void **state) {
     tide_run_result_fini(&result);
 }
 
+/* Each set of one import has a result of its own; a part of a part is refused. */
+static void parts_travel_with_the_result(void **state) {
+    (void)state;
+    tide_run_result result;
+    tide_run_result back;
+    tide_run_result_init(&result);
+    result.outcome = TIDE_OUTCOME_COMPLETED;
+    result.parts = tide_hostmem_zeroed(tide_hostmem_default(), 2, sizeof(*result.parts));
+    assert_non_null(result.parts);
+    result.n_parts = 2;
+    tide_run_result_init(&result.parts[0]);
+    tide_run_result_init(&result.parts[1]);
+    result.parts[0].outcome = TIDE_OUTCOME_COMPLETED;
+    result.parts[0].memory.reserved_peak_bytes = 4096;
+    cJSON *json = tide_run_result_to_json(&result);
+    assert_int_equal(tide_run_result_from_json(json, &back, NULL), TIDE_OK);
+    assert_int_equal(back.n_parts, 2);
+    assert_int_equal(back.parts[0].memory.reserved_peak_bytes, 4096);
+    assert_int_equal(back.parts[0].outcome, TIDE_OUTCOME_COMPLETED);
+    assert_int_equal(back.parts[1].outcome, TIDE_OUTCOME_FAILED);
+    tide_run_result_fini(&back);
+    cJSON *first = cJSON_GetArrayItem(cJSON_GetObjectItem(json, "parts"), 0);
+    assert_non_null(cJSON_AddArrayToObject(first, "parts"));
+    assert_int_equal(tide_run_result_from_json(json, &back, NULL), TIDE_FORMAT);
+    tide_run_result_fini(&back);
+    cJSON_Delete(json);
+    tide_run_result_fini(&result);
+}
+
 /* ---- the search ---- */
 
 /* A card with room for `capacity`, and a program that takes base + cost * value, in pieces. */
@@ -307,6 +336,7 @@ static void the_largest_with_its_margin_is_found(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_travel_with_the_result),
         cmocka_unit_test(only_declared_names_are_replaced),
         cmocka_unit_test(what_is_no_list_of_texts_is_refused),
         cmocka_unit_test(a_name_is_used_only_in_braces),
