@@ -312,6 +312,23 @@ static void settings_of_the_allocator(void **state) {
     assert_int_equal(unsetenv("PYTORCH_ALLOC_CONF"), 0);
 }
 
+/* The user's own policy stays. */
+static void idle_threads_sleep_beside_other_runs(void **state) {
+    (void)state;
+    tide_launch_config config;
+    tide_launch_config_init(&config);
+    assert_int_equal(unsetenv("OMP_WAIT_POLICY"), 0);
+    make(&config);
+    assert_null(value_of("OMP_WAIT_POLICY"));
+    config.waits_asleep = true;
+    make(&config);
+    expect("OMP_WAIT_POLICY", "passive");
+    assert_int_equal(setenv("OMP_WAIT_POLICY", "active", 1), 0);
+    make(&config);
+    expect("OMP_WAIT_POLICY", "active");
+    assert_int_equal(unsetenv("OMP_WAIT_POLICY"), 0);
+}
+
 /* Changes need Python's start, also where a library is preloaded. */
 static void changes_come_with_pythons_start(void **state) {
     (void)state;
@@ -344,6 +361,7 @@ int main(void) {
         PREPARED(writes_are_kept_away_unless_they_are_real),
         PREPARED(a_failure_is_asked_about_if_it_is_explained),
         PREPARED(settings_of_the_allocator),
+        PREPARED(idle_threads_sleep_beside_other_runs),
         PREPARED(changes_come_with_pythons_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
