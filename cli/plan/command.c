@@ -13,6 +13,7 @@
 #include "cli/progress.h"
 #include "cli/words/program_words.h"
 #include "common/clock.h"
+#include "common/text/list.h"
 
 #define AT(member) offsetof(tide_plan_command, member)
 
@@ -84,18 +85,16 @@ static tide_status check_range(const char *name, uint64_t value, uint64_t most, 
 
 static tide_status check_allowed(const char *words, tide_error *error) {
     static const char *const KNOWN[] = {"precision", "optimizer", "compile"};
-    for (const char *at = words; at != NULL && *at != '\0';) {
-        size_t n = strcspn(at, ",");
+    for (tide_list_word word; tide_list_next(&words, &word);) {
         bool is_known = false;
         for (size_t i = 0; i < sizeof(KNOWN) / sizeof(KNOWN[0]); i++) {
-            is_known = is_known || (strlen(KNOWN[i]) == n && strncmp(KNOWN[i], at, n) == 0);
+            is_known = is_known || tide_list_word_is(word, KNOWN[i]);
         }
         if (!is_known) {
             return tide_fail(error, TIDE_INVALID,
-                             "--allow %.*s: the words are precision, optimizer and compile", (int)n,
-                             at);
+                             "--allow %.*s: the words are precision, optimizer and compile",
+                             (int)word.n_bytes, word.text);
         }
-        at += n + (at[n] == ',');
     }
     return TIDE_OK;
 }

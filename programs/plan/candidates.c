@@ -6,6 +6,7 @@
 
 #include "common/assert.h"
 #include "common/hostmem.h"
+#include "common/text/list.h"
 #include "programs/plan/facts.h"
 
 /* Of the activations at the peak that the blocks of a class hold: less is not worth a run. */
@@ -103,22 +104,10 @@ static size_t choose_classes(const tide_plan_timeline *timeline, block_class *re
 
 /* ---- candidates ---- */
 
-static bool has_word(const char *list, const char *word) {
-    size_t n_word = strlen(word);
-    for (const char *at = list; at != NULL && *at != '\0';) {
-        size_t n = strcspn(at, ",");
-        if (n == n_word && strncmp(at, word, n) == 0) {
-            return true;
-        }
-        at += n + (at[n] == ',');
-    }
-    return false;
-}
-
 /* A list of --try may name several changes that are made together. */
 static bool is_named(const tide_plan_allowed *allowed, const char *name) {
     for (size_t i = 0; i < allowed->n_names; i++) {
-        if (has_word(allowed->names[i], name)) {
+        if (tide_list_has(allowed->names[i], name)) {
             return true;
         }
     }
@@ -169,7 +158,7 @@ static void judge(tide_plan_candidate *row, const tide_plan_candidates *all,
                   const tide_plan_allowed *allowed) {
     if (allowed->n_names > 0) {
         row->state = is_named(allowed, row->name) ? TIDE_PLAN_OPEN : TIDE_PLAN_NOT_ALLOWED;
-    } else if (row->change->allow != NULL && !has_word(allowed->words, row->change->allow)) {
+    } else if (row->change->allow != NULL && !tide_list_has(allowed->words, row->change->allow)) {
         row->state = TIDE_PLAN_NOT_ALLOWED;
     } else if (!row->change->may_save_time &&
                !tide_plan_may_matter(row->lowest_bytes, all->peak_bytes)) {
@@ -264,11 +253,11 @@ static bool is_given(const tide_plan_own *own, const tide_plan_change *change,
 
 tide_status tide_plan_check_names(const tide_plan_allowed *allowed, tide_error *error) {
     for (size_t i = 0; i < allowed->n_names; i++) {
-        for (const char *at = allowed->names[i]; *at != '\0';) {
+        const char *rest = allowed->names[i];
+        for (tide_list_word word; tide_list_next(&rest, &word);) {
             char name[TIDE_PLAN_NAME_BYTES];
             const char *argument = "";
-            size_t n = strcspn(at, ",");
-            (void)snprintf(name, sizeof(name), "%.*s", (int)n, at);
+            (void)snprintf(name, sizeof(name), "%.*s", (int)word.n_bytes, word.text);
             const tide_plan_change *change = tide_plan_change_of(name, &argument);
             if (change == NULL) {
                 return tide_fail(error, TIDE_INVALID,
@@ -281,7 +270,6 @@ tide_status tide_plan_check_names(const tide_plan_allowed *allowed, tide_error *
                                  "divides",
                                  name);
             }
-            at += n + (at[n] == ',');
         }
     }
     return TIDE_OK;
