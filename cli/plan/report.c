@@ -109,7 +109,7 @@ static void say_paste(const tide_plan *plan, const tide_plan_answer *answer, tid
 static const char *cost_words(const tide_plan *plan, tide_plan_set set, tide_report *report) {
     const char *words = tide_plan_risk_name(tide_plan_set_risk(plan, set));
     for (size_t i = 0; i < plan->n_combined; i++) {
-        const char *effect = plan->candidates.rows[plan->combined[i]].change->effect;
+        const char *effect = plan->candidates.rows[plan->combined[i]].change->text->effect;
         if (tide_plan_has(set, i) && effect[0] != '\0') {
             words = tide_report_text(report, "%s; %s", words, effect);
         }

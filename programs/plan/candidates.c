@@ -122,20 +122,13 @@ static tide_plan_candidate *add(tide_plan_candidates *all, const tide_plan_chang
     tide_plan_candidate *row = &all->rows[all->n++];
     bool has_argument = argument[0] != '\0';
     *row = (tide_plan_candidate){.change = change,
-                                 .risk = change->risk,
+                                 .risk = change->text->risk,
                                  .row = SIZE_MAX,
                                  .worth = 1.0,
                                  .lowest_bytes = all->peak_bytes};
-    (void)snprintf(row->name, sizeof(row->name), "%s%s%s", change->name, has_argument ? ":" : "",
-                   argument);
-    const char *gap = strstr(change->title, "%s");
-    if (gap != NULL && !has_argument) { /* it is not possible for any */
-        (void)snprintf(row->title, sizeof(row->title), "%s", change->name);
-        return row;
-    }
-    (void)snprintf(row->title, sizeof(row->title), "%.*s%s%s",
-                   (int)(gap != NULL ? (size_t)(gap - change->title) : strlen(change->title)),
-                   change->title, gap != NULL ? argument : "", gap != NULL ? gap + 2 : "");
+    (void)snprintf(row->name, sizeof(row->name), "%s%s%s", change->text->name,
+                   has_argument ? ":" : "", argument);
+    tide_plan_title(change->text, argument, row->title, sizeof(row->title));
     return row;
 }
 
@@ -158,7 +151,8 @@ static void judge(tide_plan_candidate *row, const tide_plan_candidates *all,
                   const tide_plan_allowed *allowed) {
     if (allowed->n_names > 0) {
         row->state = is_named(allowed, row->name) ? TIDE_PLAN_OPEN : TIDE_PLAN_NOT_ALLOWED;
-    } else if (row->change->allow != NULL && !tide_list_has(allowed->words, row->change->allow)) {
+    } else if (row->change->text->allow != NULL &&
+               !tide_list_has(allowed->words, row->change->text->allow)) {
         row->state = TIDE_PLAN_NOT_ALLOWED;
     } else if (!row->change->may_save_time &&
                !tide_plan_may_matter(row->lowest_bytes, all->peak_bytes)) {
@@ -172,14 +166,15 @@ static tide_status add_possible(tide_plan_candidates *all, const tide_plan_timel
     char ranks[RANK_TEXT];
     const char *argument = "";
     const tide_plan_change *change = tide_plan_change_of(name, &argument);
-    if (change == NULL || (strcmp(change->name, "fully_shard") == 0 && allowed->n_ranks < 2)) {
+    if (change == NULL ||
+        (strcmp(change->text->name, "fully_shard") == 0 && allowed->n_ranks < 2)) {
         return TIDE_OK;
     }
     tide_plan_candidate *row = add(all, change, argument);
     if (row == NULL) {
         return TIDE_OK;
     }
-    if (strcmp(change->name, "fully_shard") == 0) {
+    if (strcmp(change->text->name, "fully_shard") == 0) {
         (void)snprintf(ranks, sizeof(ranks), "%lld", (long long)allowed->n_ranks);
         detail = ranks;
     }
@@ -243,11 +238,11 @@ static tide_status add_own(tide_plan_candidates *all, const tide_plan_timeline *
 /* Whether a change of the command itself has what it needs. */
 static bool is_given(const tide_plan_own *own, const tide_plan_change *change,
                      const char *argument) {
-    if (strcmp(change->name, TIDE_PLAN_PATCH) == 0) {
+    if (strcmp(change->text->name, TIDE_PLAN_PATCH) == 0) {
         return own->patched_command != NULL && argument[0] == '\0';
     }
     bool is_number = argument[0] != '\0' && strspn(argument, "0123456789") == strlen(argument);
-    return strcmp(change->name, TIDE_PLAN_BATCH) != 0 ||
+    return strcmp(change->text->name, TIDE_PLAN_BATCH) != 0 ||
            (is_number && tide_plan_own_has_part(own, strtoull(argument, NULL, 10)));
 }
 

@@ -44,7 +44,7 @@ static tide_plan_candidate candidate_of(const char *name, const char *title, tid
     tide_plan_candidate candidate = {
         .change = tide_plan_change_of(name, &argument), .state = state, .row = row};
     assert_non_null(candidate.change);
-    candidate.risk = candidate.change->risk;
+    candidate.risk = candidate.change->text->risk;
     (void)snprintf(candidate.name, sizeof(candidate.name), "%s", name);
     (void)snprintf(candidate.title, sizeof(candidate.title), "%s", title);
     return candidate;
