@@ -209,11 +209,8 @@ static tide_status print(const tide_plan_report_input *input, const tide_plan_co
                          tide_error *error) {
     tide_report report;
     tide_report_init(&report, "plan");
-    tide_plan_report_answer(input, &report);
     const tide_format format = tide_format_chosen(&command->report);
-    tide_plan_report_tables(input, tide_format_is_for_programs(format) || format.table != NULL,
-                            &report);
-    tide_plan_report_left_out(input, &report);
+    tide_plan_report(input, tide_format_is_for_programs(format) || format.table != NULL, &report);
     return tide_report_end(&report, TIDE_OK, format, error);
 }
 
@@ -251,6 +248,9 @@ static tide_status make(const tide_plan_command *command, char *const *arguments
                                               .keeps_files = !folder->is_own,
                                               .folder = folder->path};
         status = input.keeps_files ? tide_plan_save_front(&input, error) : TIDE_OK;
+        if (status == TIDE_OK && input.keeps_files) {
+            status = tide_plan_save_page(&input, error);
+        }
         status = status == TIDE_OK ? print(&input, command, error) : status;
         *ret_exit = tide_plan_has_answer(&plan) ? TIDE_EXIT_SUCCESS : TIDE_EXIT_DEVICE_OOM;
     }
