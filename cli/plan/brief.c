@@ -3,7 +3,8 @@
 
 enum {
     TABLE_LINES = 4, /* besides its rows: blank lines around it, the title and the head */
-    FEW_ROWS = 3     /* of the table, if lines to paste need the rest */
+    FEW_ROWS = 3,    /* of the table, if lines to paste need the rest */
+    FEW_LINES = 3    /* to paste, if even these have no room */
 };
 
 static void make(const tide_plan_report_input *input, bool wants_runs, tide_report *report) {
@@ -40,15 +41,16 @@ static void share_lines(tide_plan_report_input *input) {
     tide_report report;
     size_t n_alone = plan->options->allowed.n_names == 0 ? tide_plan_count_alone(plan) : 0;
     size_t n_paste = count_paste(plan);
-    input->n_paste = input->n_more_paste = input->n_rows = 0;
+    input->n_paste = input->n_rows = 0;
     tide_report_init(&report, "plan");
     make(input, false, &report);
     size_t n_used = count_texts(&report) + (n_alone > 0 ? TABLE_LINES : 0);
     tide_report_fini(&report);
     size_t n_left = TIDE_PLAN_LINES > n_used ? TIDE_PLAN_LINES - n_used : 0;
     size_t n_rows = n_left > n_paste ? n_left - n_paste : 0;
+    size_t n_kept = n_paste < FEW_LINES ? n_paste : FEW_LINES;
     n_rows = n_rows < FEW_ROWS ? FEW_ROWS : n_rows;
-    n_rows = n_rows > n_left / 2 && n_rows + n_paste > n_left ? n_left / 2 : n_rows;
+    n_rows = n_rows + n_kept <= n_left ? n_rows : n_left > n_kept ? n_left - n_kept : 0;
     input->n_rows = n_rows < n_alone ? n_rows : n_alone;
     input->n_paste = n_left - input->n_rows;
 }
@@ -56,7 +58,7 @@ static void share_lines(tide_plan_report_input *input) {
 void tide_plan_report(const tide_plan_report_input *input, bool is_whole, tide_report *report) {
     tide_plan_report_input used = *input;
     used.is_brief = !is_whole;
-    used.n_paste = used.n_more_paste = used.n_rows = SIZE_MAX;
+    used.n_paste = used.n_rows = SIZE_MAX;
     if (!is_whole) {
         share_lines(&used);
     }

@@ -45,10 +45,9 @@ typedef struct tide_plan_report_input {
     double seconds;      /* that the plan took */
     bool keeps_files;    /* the folder remains */
     const char *folder;
-    bool is_brief;       /* for people: reasons are cut, and the next three are limits */
-    size_t n_paste;      /* lines to paste of the first answer */
-    size_t n_more_paste; /* of an answer that --allow adds to it */
-    size_t n_rows;       /* of the table of single changes */
+    bool is_brief;  /* for people: reasons are cut, and a second answer has one line */
+    size_t n_paste; /* most lines to paste of an answer */
+    size_t n_rows;  /* most rows of the table of single changes */
 } tide_plan_report_input;
 
 /* brief.c: the whole report. For people it has at most TIDE_PLAN_LINES lines, as long as the

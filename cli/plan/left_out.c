@@ -71,11 +71,16 @@ static void say_runs(const tide_plan_report_input *input, tide_report *report) {
                                           "combines, and those that save least were left out"
                          : is_whole ? "; no other combination is expected to fit and to be faster"
                                     : "; the search is not complete: a larger --runs goes on";
+    const char *files =
+        input->keeps_files && input->is_brief
+            ? tide_report_text(report, "; their snapshots are in %s, and all of this plan in %s/%s",
+                               input->folder, input->folder, TIDE_PLAN_PAGE)
+            : "";
     tide_report_say(report, "runs",
                     "%zu %s in %.0f s%s; all of them on the virtual card: memory is exact except "
-                    "where tidemark run says otherwise, and times are forecasts",
-                    n, tide_plural(n, "run", "runs"), input->seconds, search);
-    if (input->keeps_files) {
+                    "where tidemark run says otherwise, and times are forecasts%s",
+                    n, tide_plural(n, "run", "runs"), input->seconds, search, files);
+    if (input->keeps_files && !input->is_brief) {
         tide_report_say(report, "snapshots",
                         "the snapshots of the runs are in %s: tidemark compare and tidemark view "
                         "show before and after; %s/" TIDE_PLAN_PAGE " has all of this plan",

@@ -21,9 +21,6 @@ static const char HEAD[] =
     "<style>\n"
     ":root{color-scheme:light dark;--bg:#fff;--page:#f4f5f7;--ink:#1b1f26;--muted:#5d6673;"
     "--line:#dcdfe5;--accent:#2463c9;--fits:#0a6b3d}\n"
-    "@media (prefers-color-scheme:dark){:root{--bg:#181b21;--page:#101216;--ink:#e8eaee;"
-    "--muted:#9ba4b2;--line:#2e343e;--accent:#7aa7f5;--fits:#6fcf97}"
-    "figure svg{filter:invert(1) hue-rotate(180deg)}}\n"
     "*{box-sizing:border-box}\n"
     "body{margin:0;background:var(--page);color:var(--ink);"
     "font:14px/1.45 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}\n"
@@ -47,10 +44,13 @@ static const char HEAD[] =
     ".n{text-align:right;white-space:nowrap}\n"
     ".yes{color:var(--fits);font-weight:600}\n"
     "a{color:var(--accent)}\n"
+    "@media (prefers-color-scheme:dark){:root{--bg:#181b21;--page:#101216;--ink:#e8eaee;"
+    "--muted:#9ba4b2;--line:#2e343e;--accent:#7aa7f5;--fits:#6fcf97}"
+    "figure{background:#000}figure svg{filter:invert(1) hue-rotate(180deg)}}\n"
     "@media (max-width:720px){thead{display:none}tr{display:block;padding:8px 0;border-bottom:1px "
     "solid var(--line)}td{display:flex;gap:12px;padding:2px 12px;border:0;text-align:left}"
     "td.n{text-align:left;white-space:normal}td:empty{display:none}"
-    "td::before{content:attr(data-name);flex:0 0 92px;color:var(--muted)}}\n"
+    "td::before{content:attr(data-name);flex:0 0 92px;color:var(--muted);font-weight:400}}\n"
     "</style>\n";
 
 /* ---- writing ---- */
@@ -62,11 +62,12 @@ static void put(tide_output_file *file, const char *text) {
 /* Text as text: no character of it is a command of the page. */
 static void put_text(tide_output_file *file, const char *text) {
     for (const char *at = text; *at != '\0'; at++) {
-        const char *as = *at == '&'   ? "&amp;"
-                         : *at == '<' ? "&lt;"
-                         : *at == '>' ? "&gt;"
-                         : *at == '"' ? "&quot;"
-                                      : NULL;
+        const char *as = *at == '&'    ? "&amp;"
+                         : *at == '<'  ? "&lt;"
+                         : *at == '>'  ? "&gt;"
+                         : *at == '"'  ? "&quot;"
+                         : *at == '\'' ? "&#39;"
+                                       : NULL;
         bool is_control = (unsigned char)*at < 0x20 && *at != '\n' && *at != '\t';
         if (as != NULL || is_control) {
             put(file, as != NULL ? as : "?");
@@ -194,7 +195,7 @@ static void put_run(tide_output_file *file, const tide_plan *plan, const tide_pl
     tide_text text = tide_text_in(words, sizeof(words));
     bool is_limited = run->limit == TIDE_PLAN_WITH_LIMIT;
     put(file, "<tr>");
-    put_cell(file, "in the picture", "\" class=\"n\">", number);
+    put_cell(file, "point", "\" class=\"n\">", number);
     tide_text_add(&text, "%s%s%s", run->changes[0] != '\0' ? run->changes : "unchanged",
                   run->setting[0] != '\0' ? ", with " : "", run->setting);
     put_cell(file, "changes", "\">", words);
@@ -220,10 +221,11 @@ static void put_run(tide_output_file *file, const tide_plan *plan, const tide_pl
 static void put_runs(tide_output_file *file, const tide_plan *plan) {
     char number[24];
     size_t n_points = 0;
-    put(file, "<h2>All runs</h2>\n<div class=\"scroll\"><table><thead><tr><th class=\"n\">in the "
-              "picture</th><th>changes</th><th>limit</th><th class=\"n\">allocated</th><th "
-              "class=\"n\">reserved</th><th class=\"n\">card a step</th><th>fits</th>"
-              "<th>snapshot</th></tr></thead>\n<tbody>\n");
+    put(file,
+        "<h2>All runs</h2>\n<div class=\"scroll\"><table><thead><tr><th "
+        "class=\"n\">point</th><th>changes</th><th>limit</th><th class=\"n\">allocated</th><th "
+        "class=\"n\">reserved</th><th class=\"n\">card a step</th><th>fits</th>"
+        "<th>snapshot</th></tr></thead>\n<tbody>\n");
     for (size_t i = 0; i < plan->runs.n; i++) {
         const tide_plan_run *run = &plan->runs.rows[i];
         if (run->is_done) {
@@ -261,7 +263,7 @@ static tide_status put_page(tide_output_file *file, const tide_plan_report_input
     put_element(file, "<title>plan: ", input->program, " on ");
     put_element(file, "", input->card, "</title>\n");
     put(file, HEAD);
-    put_element(file, "</head>\n<body>\n<main>\n<h1>", input->program, " on ");
+    put_element(file, "</head>\n<body>\n<main>\n<h1>Plan: ", input->program, " on ");
     put_element(file, "", input->card, "</h1>\n");
     put_sentences(file, report, true);
     TIDE_TRY(put_picture(file, input->folder, error));

@@ -140,9 +140,12 @@ static void say_best(const tide_plan_report_input *input, const char *key, const
                      const tide_plan_answer *answer, tide_report *report) {
     const tide_plan *plan = input->plan;
     const tide_plan_run *run = &plan->runs.rows[answer->row];
-    tide_report_say(report, key, "%s: %s%s%s", lead, set_words(plan, answer->set, report),
-                    figure_words(plan, run, report), proof_words(plan, answer, report));
-    if (answer->set != 0) {
+    bool is_second = input->is_brief && answer == &plan->all && plan->safe.has_best;
+    tide_report_say(report, key, "%s: %s%s%s%s%s", lead, set_words(plan, answer->set, report),
+                    figure_words(plan, run, report), proof_words(plan, answer, report),
+                    is_second ? "; " : "",
+                    is_second ? tide_plan_risk_name(tide_plan_set_risk(plan, answer->set)) : "");
+    if (answer->set != 0 && !is_second) {
         tide_plan_paste paste;
         tide_plan_paste_init(&paste, plan, answer);
         tide_plan_report_paste(&paste, input->n_paste, report);
@@ -264,9 +267,7 @@ void tide_plan_report_answer(const tide_plan_report_input *input, tide_report *r
     say_other(plan, report);
     bool is_other = plan->all.has_best && (!plan->safe.has_best || plan->all.set != plan->safe.set);
     if (is_other) {
-        tide_plan_report_input used = *input;
-        used.n_paste = plan->safe.has_best ? input->n_more_paste : input->n_paste;
-        say_best(&used, "allowed", tide_report_text(report, "with --allow %s", input->allow),
+        say_best(input, "allowed", tide_report_text(report, "with --allow %s", input->allow),
                  &plan->all, report);
         say_diff(plan, &plan->all, report);
     }

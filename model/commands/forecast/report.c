@@ -123,7 +123,8 @@ static void say_line(const tide_forecast *f, tide_report *report) {
         describe_why(report, f), describe_change(report, f));
 }
 
-/* The forecast's changes are those of our own model; a plan makes such changes in other programs. */
+/* The forecast's changes are those of our own model; a plan makes such changes in other programs.
+ */
 static void say_plan(const tide_forecast *f, tide_report *report) {
     const tide_workload_config *workload = tide_run_workload_model(&f->config.workload);
     bool is_virtual = strncmp(f->device.spec, "virtual:", strlen("virtual:")) == 0;

@@ -16,8 +16,9 @@ enum {
 
 /* Whether the recorded text is a command of a script that a shell reads as it was. */
 static bool can_start(const char *command) {
-    static const char *const PLAIN = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                     "_./=:,@%+- ";
+    static const char *const PLAIN =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+        "_./=:,@%+- ";
     bool is_script = strstr(command, ".py") != NULL || strstr(command, " -m ") != NULL;
     return is_script && strlen(command) < COMMAND_BYTES &&
            strspn(command, PLAIN) == strlen(command) && strstr(command, "ipykernel") == NULL &&

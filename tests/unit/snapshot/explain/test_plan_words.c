@@ -38,8 +38,8 @@ static int train_with_logits(void **state) {
     (void)train(state);
     uint32_t phase = peak_scope(&program, NONE, TIDE_SCOPE_PHASE, "backward");
     uint32_t head = peak_module(&program, peak_at(&program, 22), "LM.forward", USER, 15);
-    uint32_t loss = peak_call(&program, peak_at(&program, 23), "cross_entropy",
-                              TORCH "nn/functional.py", 3000);
+    uint32_t loss =
+        peak_call(&program, peak_at(&program, 23), "cross_entropy", TORCH "nn/functional.py", 3000);
     uint32_t node = peak_scope(&program, phase, TIDE_SCOPE_OPERATOR, "LogSoftmaxBackward0");
     peak_put(&program, 200, head, NONE, TIDE_ACTIVATION);
     peak_put(&program, 200, loss, NONE, TIDE_ACTIVATION);
@@ -101,9 +101,9 @@ static void changed_run(void **state) {
 
 static void command_that_cannot_start_again(void **state) {
     (void)state;
-    static const char *const COMMANDS[] = {
-        NULL, "python", "python -c 'import train'", "python train.py --name 'a b'",
-        "python -m ipykernel_launcher -f kernel.json"};
+    static const char *const COMMANDS[] = {NULL, "python", "python -c 'import train'",
+                                           "python train.py --name 'a b'",
+                                           "python -m ipykernel_launcher -f kernel.json"};
     for (size_t i = 0; i < sizeof(COMMANDS) / sizeof(COMMANDS[0]); i++) {
         program.command = COMMANDS[i];
         assert_words("");
