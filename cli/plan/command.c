@@ -54,9 +54,8 @@ static const tide_option OPTIONS[] = {
      .name = "output",
      .letter = "o",
      .value = "FOLDER|FILE.diff",
-     .help =
-         "keep the snapshot of each run in this folder, for compare and view; or write the best "
-         "as a patch, and run the patched program",
+     .help = "keep the snapshot of each run in this folder, for compare and view, with the page "
+             "plan.html; or write the best as a patch, and run the patched program",
      .offset = AT(output)},
     TIDE_REPORT_ROWS(AT(report)),
 };

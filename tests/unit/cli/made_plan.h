@@ -1,5 +1,5 @@
-/* made_plan.h - a plan made by hand, as a search would leave it: a checkpoint makes the program fit,
- * and fused makes it faster.
+/* made_plan.h - a plan made by hand, as a search would leave it: a checkpoint makes the program
+ * fit, and fused makes it faster.
  */
 #ifndef TIDE_TESTS_MADE_PLAN_H
 #define TIDE_TESTS_MADE_PLAN_H

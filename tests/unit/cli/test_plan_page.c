@@ -37,8 +37,8 @@ static void save(void) {
     tide_status status = tide_plan_save_front(&plan.input, &error);
     status = status == TIDE_OK ? tide_plan_save_page(&plan.input, &error) : status;
     (void)snprintf(path, sizeof(path), "%s/" TIDE_PLAN_PAGE, plan.folder);
-    status = status == TIDE_OK ? tide_text_file_read(path, MOST_BYTES, &page, NULL, &error)
-                               : status;
+    status =
+        status == TIDE_OK ? tide_text_file_read(path, MOST_BYTES, &page, NULL, &error) : status;
     if (status != TIDE_OK) {
         fail_msg("%s", error.message);
     }
@@ -142,8 +142,8 @@ static void texts_are_escaped(void **state) {
     (void)snprintf(plan.rows[MADE_LIMITED].reason, sizeof(plan.rows[MADE_LIMITED].reason),
                    "</td><b onclick=\"x\">\x1b[1m & more");
     (void)snprintf(plan.candidates[3].reason, sizeof(plan.candidates[3].reason), "<img src=x>");
-    (void)snprintf(plan.rows[MADE_FUSED].snapshot_path,
-                   sizeof(plan.rows[MADE_FUSED].snapshot_path), "a/\"onclick=\"x.json.gz");
+    (void)snprintf(plan.rows[MADE_FUSED].snapshot_path, sizeof(plan.rows[MADE_FUSED].snapshot_path),
+                   "a/\"onclick=\"x.json.gz");
     save();
     assert_well_formed(page);
     lacks("<script");

@@ -137,6 +137,31 @@ static void small_plan_is_whole(void **state) {
     assert_true(count_lines(text) <= TIDE_PLAN_LINES);
 }
 
+/* Of three changes with two lines each, two lines for one and one about the others fit in four. */
+static void lines_that_fit(void **state) {
+    (void)state;
+    const tide_plan_paste paste = {
+        .rows = {{"a", "a1\na2", "", 2}, {"b", "b1\nb2", "", 2}, {"c", "c1\nc2", "", 2}},
+        .n = 3,
+        .n_lines = 6};
+    static const size_t SENTENCES[] = {0, 1, 1, 3, 3, 5, 6};
+    const char *key = NULL;
+    for (size_t n_most = 0; n_most < sizeof(SENTENCES) / sizeof(SENTENCES[0]); n_most++) {
+        tide_report report;
+        size_t n = 0;
+        tide_report_init(&report, "plan");
+        tide_plan_report_paste(&paste, n_most, &report);
+        while (tide_report_sentence_at(&report, n, &key) != NULL) {
+            n++;
+        }
+        assert_int_equal(n, SENTENCES[n_most]);
+        if (n_most == 4) {
+            has(tide_report_sentence_at(&report, 2, &key), "    # 4 lines of b, c: ");
+        }
+        tide_report_fini(&report);
+    }
+}
+
 static void least_memory_comes_first(void **state) {
     (void)state;
     const char *text = made_plan_print(&plan, true);
@@ -182,6 +207,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(rich_plan_fits_a_screen, make_rich, clean),
         cmocka_unit_test_setup_teardown(whole_report_lacks_nothing, make_rich, clean),
         cmocka_unit_test_setup_teardown(small_plan_is_whole, make, clean),
+        cmocka_unit_test(lines_that_fit),
         cmocka_unit_test_setup_teardown(least_memory_comes_first, make_rich, clean),
         cmocka_unit_test_setup(attention_by_hand, make),
         cmocka_unit_test_setup(nothing_worth_a_sentence, make),
