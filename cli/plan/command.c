@@ -13,6 +13,7 @@
 #include "cli/progress.h"
 #include "cli/words/program_words.h"
 #include "common/clock.h"
+#include "common/text/list.h"
 
 #define AT(member) offsetof(tide_plan_command, member)
 
@@ -53,9 +54,8 @@ static const tide_option OPTIONS[] = {
      .name = "output",
      .letter = "o",
      .value = "FOLDER|FILE.diff",
-     .help =
-         "keep the snapshot of each run in this folder, for compare and view; or write the best "
-         "as a patch, and run the patched program",
+     .help = "keep the snapshot of each run in this folder, for compare and view, with the page "
+             "plan.html; or write the best as a patch, and run the patched program",
      .offset = AT(output)},
     TIDE_REPORT_ROWS(AT(report)),
 };
@@ -84,18 +84,16 @@ static tide_status check_range(const char *name, uint64_t value, uint64_t most, 
 
 static tide_status check_allowed(const char *words, tide_error *error) {
     static const char *const KNOWN[] = {"precision", "optimizer", "compile"};
-    for (const char *at = words; at != NULL && *at != '\0';) {
-        size_t n = strcspn(at, ",");
+    for (tide_list_word word; tide_list_next(&words, &word);) {
         bool is_known = false;
         for (size_t i = 0; i < sizeof(KNOWN) / sizeof(KNOWN[0]); i++) {
-            is_known = is_known || (strlen(KNOWN[i]) == n && strncmp(KNOWN[i], at, n) == 0);
+            is_known = is_known || tide_list_word_is(word, KNOWN[i]);
         }
         if (!is_known) {
             return tide_fail(error, TIDE_INVALID,
-                             "--allow %.*s: the words are precision, optimizer and compile", (int)n,
-                             at);
+                             "--allow %.*s: the words are precision, optimizer and compile",
+                             (int)word.n_bytes, word.text);
         }
-        at += n + (at[n] == ',');
     }
     return TIDE_OK;
 }
@@ -210,11 +208,8 @@ static tide_status print(const tide_plan_report_input *input, const tide_plan_co
                          tide_error *error) {
     tide_report report;
     tide_report_init(&report, "plan");
-    tide_plan_report_answer(input, &report);
     const tide_format format = tide_format_chosen(&command->report);
-    tide_plan_report_tables(input, tide_format_is_for_programs(format) || format.table != NULL,
-                            &report);
-    tide_plan_report_left_out(input, &report);
+    tide_plan_report(input, tide_format_is_for_programs(format) || format.table != NULL, &report);
     return tide_report_end(&report, TIDE_OK, format, error);
 }
 
@@ -252,6 +247,9 @@ static tide_status make(const tide_plan_command *command, char *const *arguments
                                               .keeps_files = !folder->is_own,
                                               .folder = folder->path};
         status = input.keeps_files ? tide_plan_save_front(&input, error) : TIDE_OK;
+        if (status == TIDE_OK && input.keeps_files) {
+            status = tide_plan_save_page(&input, error);
+        }
         status = status == TIDE_OK ? print(&input, command, error) : status;
         *ret_exit = tide_plan_has_answer(&plan) ? TIDE_EXIT_SUCCESS : TIDE_EXIT_DEVICE_OOM;
     }

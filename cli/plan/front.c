@@ -4,7 +4,7 @@
 #include "cli/plan/internal.h"
 #include "picture/scatter.h"
 
-static bool is_point(const tide_plan_run *run) {
+bool tide_plan_is_point(const tide_plan_run *run) {
     return run->is_done && run->is_complete && run->limit == TIDE_PLAN_WITHOUT_LIMIT;
 }
 
@@ -16,7 +16,7 @@ tide_status tide_plan_save_front(const tide_plan_report_input *input, tide_error
     size_t n = 0;
     for (size_t i = 0; i < plan->runs.n; i++) {
         const tide_plan_run *run = &plan->runs.rows[i];
-        if (is_point(run)) {
+        if (tide_plan_is_point(run)) {
             bool needs_setting = run->fitting_setting[0] != '\0';
             points[n++] =
                 (tide_scatter_point){.bytes = needs_setting ? run->fitting_reserved_bytes

@@ -5,7 +5,6 @@
 
 #include "cli/plan/internal.h"
 #include "common/text/milliseconds.h"
-#include "programs/plan/facts.h"
 
 static const tide_plan_run *base_of(const tide_plan *plan) {
     return &plan->runs.rows[plan->base_row];
@@ -72,44 +71,11 @@ static void say_unchanged(const tide_plan_report_input *input, tide_report *repo
 
 /* ---- the best ---- */
 
-/* The lines of a change that ran, each as a sentence: "    line". */
-static void say_lines(const tide_snapshot *snapshot, const char *name, tide_report *report) {
-    const char *lines = tide_plan_fact(snapshot, "lines", name);
-    const char *place = tide_plan_fact(snapshot, "place", name);
-    if (lines == NULL || lines[0] == '\0') {
-        return;
-    }
-    bool names_places = strncmp(lines, "# at ", strlen("# at ")) == 0; /* before each part */
-    if (place != NULL && place[0] != '\0' && !names_places) {
-        bool is_before = strncmp(place, "before ", strlen("before ")) == 0;
-        tide_report_say(report, "paste", "    # %s%s", is_before ? "" : "after ", place);
-    }
-    for (const char *at = lines; *at != '\0';) {
-        size_t n = strcspn(at, "\n");
-        tide_report_say(report, "paste", "    %.*s", (int)n, at);
-        at += n + (at[n] == '\n');
-    }
-}
-
-static void say_paste(const tide_plan *plan, const tide_plan_answer *answer, tide_report *report) {
-    tide_snapshot *snapshot = NULL;
-    const char *path = plan->runs.rows[answer->row].snapshot_path;
-    if (tide_snapshot_load(path, NULL, &snapshot, NULL) != TIDE_OK) {
-        return; /* it was loaded before, when the run ended */
-    }
-    for (size_t i = 0; i < plan->n_combined; i++) {
-        if (tide_plan_has(answer->set, i)) {
-            say_lines(snapshot, plan->candidates.rows[plan->combined[i]].name, report);
-        }
-    }
-    tide_snapshot_destroy(snapshot);
-}
-
 /* "same numbers; the forward pass of each block runs twice". */
 static const char *cost_words(const tide_plan *plan, tide_plan_set set, tide_report *report) {
     const char *words = tide_plan_risk_name(tide_plan_set_risk(plan, set));
     for (size_t i = 0; i < plan->n_combined; i++) {
-        const char *effect = plan->candidates.rows[plan->combined[i]].change->effect;
+        const char *effect = plan->candidates.rows[plan->combined[i]].change->text->effect;
         if (tide_plan_has(set, i) && effect[0] != '\0') {
             words = tide_report_text(report, "%s; %s", words, effect);
         }
@@ -145,26 +111,46 @@ static const char *figure_words(const tide_plan *plan, const tide_plan_run *run,
                             tide_report_bytes(report, reserved), time_words(plan, run, report));
 }
 
+/* The changes without which the best would fit as well; "" without. */
+static const char *unneeded_words(const tide_plan *plan, const tide_plan_answer *answer,
+                                  tide_report *report) {
+    tide_plan_set unneeded = answer->known & answer->set & ~answer->needed;
+    bool is_one = (unneeded & (unneeded - 1)) == 0;
+    return unneeded == 0 ? ""
+                         : tide_report_text(report, "it also fits without %s: %s",
+                                            is_one ? "this" : "any one of these",
+                                            set_words(plan, unneeded, report));
+}
+
+static void say_cost(const tide_plan_report_input *input, const char *key,
+                     const tide_plan_answer *answer, tide_report *report) {
+    const char *cost = cost_words(input->plan, answer->set, report);
+    const char *unneeded = unneeded_words(input->plan, answer, report);
+    if (input->is_brief && unneeded[0] != '\0') {
+        tide_report_say(report, key, "    %s; %s", cost, unneeded);
+        return;
+    }
+    tide_report_say(report, key, "    %s", cost);
+    if (unneeded[0] != '\0') {
+        tide_report_say(report, "unneeded", "    %s", unneeded);
+    }
+}
+
 static void say_best(const tide_plan_report_input *input, const char *key, const char *lead,
                      const tide_plan_answer *answer, tide_report *report) {
     const tide_plan *plan = input->plan;
     const tide_plan_run *run = &plan->runs.rows[answer->row];
-    tide_report_say(report, key, "%s: %s%s%s", lead, set_words(plan, answer->set, report),
-                    figure_words(plan, run, report), proof_words(plan, answer, report));
-    if (answer->set != 0) {
-        say_paste(plan, answer, report);
-        tide_report_say(report, key, "    %s", cost_words(plan, answer->set, report));
-    }
-}
-
-/* The changes without which the best would fit as well. */
-static void say_unneeded(const tide_plan *plan, const tide_plan_answer *answer,
-                         tide_report *report) {
-    tide_plan_set unneeded = answer->known & answer->set & ~answer->needed;
-    if (answer->has_best && unneeded != 0) {
-        bool is_one = (unneeded & (unneeded - 1)) == 0;
-        tide_report_say(report, "unneeded", "    it also fits without %s: %s",
-                        is_one ? "this" : "any one of these", set_words(plan, unneeded, report));
+    bool is_second = input->is_brief && answer == &plan->all && plan->safe.has_best;
+    tide_report_say(report, key, "%s: %s%s%s%s%s", lead, set_words(plan, answer->set, report),
+                    figure_words(plan, run, report), proof_words(plan, answer, report),
+                    is_second ? "; " : "",
+                    is_second ? tide_plan_risk_name(tide_plan_set_risk(plan, answer->set)) : "");
+    if (answer->set != 0 && !is_second) {
+        tide_plan_paste paste;
+        tide_plan_paste_init(&paste, plan, answer);
+        tide_plan_report_paste(&paste, input->n_paste, report);
+        tide_plan_paste_fini(&paste);
+        say_cost(input, key, answer, report);
     }
 }
 
@@ -276,7 +262,6 @@ void tide_plan_report_answer(const tide_plan_report_input *input, tide_report *r
                                                        : "fastest of what fits";
     if (plan->safe.has_best && !(plan->fits_unchanged && plan->safe.set == 0)) {
         say_best(input, "best", lead, &plan->safe, report);
-        say_unneeded(plan, &plan->safe, report);
         say_diff(plan, &plan->safe, report);
     }
     say_other(plan, report);
@@ -284,7 +269,6 @@ void tide_plan_report_answer(const tide_plan_report_input *input, tide_report *r
     if (is_other) {
         say_best(input, "allowed", tide_report_text(report, "with --allow %s", input->allow),
                  &plan->all, report);
-        say_unneeded(plan, &plan->all, report);
         say_diff(plan, &plan->all, report);
     }
     if (!plan->safe.has_best && !plan->all.has_best && !plan->fits_unchanged) {

@@ -15,21 +15,57 @@ static tide_cell as_more_ms(double after, double before, tide_report *report) {
                : tide_as_text(tide_report_text(report, "%+.3g ms", after - before));
 }
 
-static void add_alone(const tide_plan *plan, tide_report *report) {
+/* The run of a candidate alone; NULL: it ran only with others, or not at all. */
+static const tide_plan_run *run_alone(const tide_plan *plan, size_t candidate) {
+    const tide_plan_candidate *row = &plan->candidates.rows[candidate];
+    if (row->state != TIDE_PLAN_RAN || row->row >= plan->runs.n) {
+        return NULL;
+    }
+    const tide_plan_run *run = &plan->runs.rows[row->row];
+    return strcmp(run->changes, row->name) == 0 ? run : NULL;
+}
+
+size_t tide_plan_count_alone(const tide_plan *plan) {
+    size_t n = 0;
+    for (size_t i = 0; i < plan->candidates.n; i++) {
+        n += run_alone(plan, i) != NULL;
+    }
+    return n;
+}
+
+/* The candidates that ran alone, those that need least memory first. */
+static size_t sort_alone(const tide_plan *plan, size_t ret_candidates[TIDE_PLAN_CANDIDATES]) {
+    size_t n = 0;
+    for (size_t i = 0; i < plan->candidates.n; i++) {
+        const tide_plan_run *run = run_alone(plan, i);
+        if (run == NULL) {
+            continue;
+        }
+        size_t at = n++;
+        for (; at > 0 && run->memory.allocated_peak_bytes <
+                             run_alone(plan, ret_candidates[at - 1])->memory.allocated_peak_bytes;
+             at--) {
+            ret_candidates[at] = ret_candidates[at - 1];
+        }
+        ret_candidates[at] = i;
+    }
+    return n;
+}
+
+static void add_alone(const tide_plan *plan, size_t n_most, tide_report *report) {
+    size_t candidates[TIDE_PLAN_CANDIDATES];
     const tide_plan_run *base = &plan->runs.rows[plan->base_row];
-    tide_table *table = tide_report_table(report, "alone", "each by itself");
+    size_t n = sort_alone(plan, candidates);
+    const char *title =
+        n <= n_most ? "each by itself"
+                    : tide_report_text(report, "each by itself, the first %zu of %zu", n_most, n);
+    tide_table *table = tide_report_table(report, "alone", title);
     TIDE_COLUMNS(table, TIDE_TEXT("change", "change"), TIDE_NUMBER("allocated", "allocated"),
                  TIDE_NUMBER("reserved", "reserved"), TIDE_NUMBER("gpu", "card a step"),
                  TIDE_TEXT("fits", "fits"), TIDE_TEXT("risk", "risk"));
-    for (size_t i = 0; i < plan->candidates.n; i++) {
-        const tide_plan_candidate *row = &plan->candidates.rows[i];
-        if (row->state != TIDE_PLAN_RAN || row->row >= plan->runs.n) {
-            continue;
-        }
-        const tide_plan_run *run = &plan->runs.rows[row->row];
-        if (strcmp(run->changes, row->name) != 0) { /* it ran only with others */
-            continue;
-        }
+    for (size_t i = 0; i < n && i < n_most; i++) {
+        const tide_plan_candidate *row = &plan->candidates.rows[candidates[i]];
+        const tide_plan_run *run = run_alone(plan, candidates[i]);
         TIDE_ROW(table, tide_as_text(row->title),
                  as_change(run->memory.allocated_peak_bytes, base->memory.allocated_peak_bytes),
                  as_change(run->memory.reserved_peak_bytes, base->memory.reserved_peak_bytes),
@@ -98,8 +134,8 @@ void tide_plan_report_tables(const tide_plan_report_input *input, bool wants_run
                              tide_report *report) {
     bool is_search = input->plan->options->allowed.n_names == 0;
     add_figures(input, report);
-    if (is_search) {
-        add_alone(input->plan, report);
+    if (is_search && input->n_rows > 0) {
+        add_alone(input->plan, input->n_rows, report);
     }
     if (wants_runs || !is_search) {
         add_runs(input->plan, report);

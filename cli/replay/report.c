@@ -337,6 +337,19 @@ static void add_figures(tide_report *report, const tide_replay_runs *runs) {
     }
 }
 
+/* Settings are not all that can change; a plan runs the program itself. */
+static void say_plan(tide_report *report, const tide_snapshot *snapshot) {
+    bool is_torch = strcmp(snapshot->origin.format, "pytorch") == 0;
+    for (size_t i = 0; i < snapshot->n_software; i++) {
+        is_torch = is_torch || strcmp(snapshot->software[i].name, "torch") == 0;
+    }
+    if (is_torch && !tide_snapshot_has_rank(snapshot)) {
+        tide_report_say(report, "plan",
+                        "if the program trains a model with PyTorch, tidemark plan tries changes "
+                        "of the program, and these settings with each of them");
+    }
+}
+
 void tide_replay_report(tide_report *report, const tide_replay_runs *runs, const char *path) {
     add_figures(report, runs);
     tide_report_say(report, "run", "%s: %zu %s on %zu %s", path, any_replay(runs)->n_requests,
@@ -354,6 +367,7 @@ void tide_replay_report(tide_report *report, const tide_replay_runs *runs, const
     }
     if (runs->has_grid) {
         tide_replay_report_ranks(report, runs);
+        say_plan(report, runs->snapshot);
     } else {
         figures_tables(report, runs);
     }

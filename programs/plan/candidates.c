@@ -6,6 +6,7 @@
 
 #include "common/assert.h"
 #include "common/hostmem.h"
+#include "common/text/list.h"
 #include "programs/plan/facts.h"
 
 /* Of the activations at the peak that the blocks of a class hold: less is not worth a run. */
@@ -103,22 +104,10 @@ static size_t choose_classes(const tide_plan_timeline *timeline, block_class *re
 
 /* ---- candidates ---- */
 
-static bool has_word(const char *list, const char *word) {
-    size_t n_word = strlen(word);
-    for (const char *at = list; at != NULL && *at != '\0';) {
-        size_t n = strcspn(at, ",");
-        if (n == n_word && strncmp(at, word, n) == 0) {
-            return true;
-        }
-        at += n + (at[n] == ',');
-    }
-    return false;
-}
-
 /* A list of --try may name several changes that are made together. */
 static bool is_named(const tide_plan_allowed *allowed, const char *name) {
     for (size_t i = 0; i < allowed->n_names; i++) {
-        if (has_word(allowed->names[i], name)) {
+        if (tide_list_has(allowed->names[i], name)) {
             return true;
         }
     }
@@ -133,20 +122,13 @@ static tide_plan_candidate *add(tide_plan_candidates *all, const tide_plan_chang
     tide_plan_candidate *row = &all->rows[all->n++];
     bool has_argument = argument[0] != '\0';
     *row = (tide_plan_candidate){.change = change,
-                                 .risk = change->risk,
+                                 .risk = change->text->risk,
                                  .row = SIZE_MAX,
                                  .worth = 1.0,
                                  .lowest_bytes = all->peak_bytes};
-    (void)snprintf(row->name, sizeof(row->name), "%s%s%s", change->name, has_argument ? ":" : "",
-                   argument);
-    const char *gap = strstr(change->title, "%s");
-    if (gap != NULL && !has_argument) { /* it is not possible for any */
-        (void)snprintf(row->title, sizeof(row->title), "%s", change->name);
-        return row;
-    }
-    (void)snprintf(row->title, sizeof(row->title), "%.*s%s%s",
-                   (int)(gap != NULL ? (size_t)(gap - change->title) : strlen(change->title)),
-                   change->title, gap != NULL ? argument : "", gap != NULL ? gap + 2 : "");
+    (void)snprintf(row->name, sizeof(row->name), "%s%s%s", change->text->name,
+                   has_argument ? ":" : "", argument);
+    tide_plan_title(change->text, argument, row->title, sizeof(row->title));
     return row;
 }
 
@@ -169,7 +151,8 @@ static void judge(tide_plan_candidate *row, const tide_plan_candidates *all,
                   const tide_plan_allowed *allowed) {
     if (allowed->n_names > 0) {
         row->state = is_named(allowed, row->name) ? TIDE_PLAN_OPEN : TIDE_PLAN_NOT_ALLOWED;
-    } else if (row->change->allow != NULL && !has_word(allowed->words, row->change->allow)) {
+    } else if (row->change->text->allow != NULL &&
+               !tide_list_has(allowed->words, row->change->text->allow)) {
         row->state = TIDE_PLAN_NOT_ALLOWED;
     } else if (!row->change->may_save_time &&
                !tide_plan_may_matter(row->lowest_bytes, all->peak_bytes)) {
@@ -183,14 +166,15 @@ static tide_status add_possible(tide_plan_candidates *all, const tide_plan_timel
     char ranks[RANK_TEXT];
     const char *argument = "";
     const tide_plan_change *change = tide_plan_change_of(name, &argument);
-    if (change == NULL || (strcmp(change->name, "fully_shard") == 0 && allowed->n_ranks < 2)) {
+    if (change == NULL ||
+        (strcmp(change->text->name, "fully_shard") == 0 && allowed->n_ranks < 2)) {
         return TIDE_OK;
     }
     tide_plan_candidate *row = add(all, change, argument);
     if (row == NULL) {
         return TIDE_OK;
     }
-    if (strcmp(change->name, "fully_shard") == 0) {
+    if (strcmp(change->text->name, "fully_shard") == 0) {
         (void)snprintf(ranks, sizeof(ranks), "%lld", (long long)allowed->n_ranks);
         detail = ranks;
     }
@@ -254,21 +238,21 @@ static tide_status add_own(tide_plan_candidates *all, const tide_plan_timeline *
 /* Whether a change of the command itself has what it needs. */
 static bool is_given(const tide_plan_own *own, const tide_plan_change *change,
                      const char *argument) {
-    if (strcmp(change->name, TIDE_PLAN_PATCH) == 0) {
+    if (strcmp(change->text->name, TIDE_PLAN_PATCH) == 0) {
         return own->patched_command != NULL && argument[0] == '\0';
     }
     bool is_number = argument[0] != '\0' && strspn(argument, "0123456789") == strlen(argument);
-    return strcmp(change->name, TIDE_PLAN_BATCH) != 0 ||
+    return strcmp(change->text->name, TIDE_PLAN_BATCH) != 0 ||
            (is_number && tide_plan_own_has_part(own, strtoull(argument, NULL, 10)));
 }
 
 tide_status tide_plan_check_names(const tide_plan_allowed *allowed, tide_error *error) {
     for (size_t i = 0; i < allowed->n_names; i++) {
-        for (const char *at = allowed->names[i]; *at != '\0';) {
+        const char *rest = allowed->names[i];
+        for (tide_list_word word; tide_list_next(&rest, &word);) {
             char name[TIDE_PLAN_NAME_BYTES];
             const char *argument = "";
-            size_t n = strcspn(at, ",");
-            (void)snprintf(name, sizeof(name), "%.*s", (int)n, at);
+            (void)snprintf(name, sizeof(name), "%.*s", (int)word.n_bytes, word.text);
             const tide_plan_change *change = tide_plan_change_of(name, &argument);
             if (change == NULL) {
                 return tide_fail(error, TIDE_INVALID,
@@ -281,7 +265,6 @@ tide_status tide_plan_check_names(const tide_plan_allowed *allowed, tide_error *
                                  "divides",
                                  name);
             }
-            at += n + (at[n] == ',');
         }
     }
     return TIDE_OK;

@@ -1,8 +1,9 @@
 /* changes.h - the table of changes that a plan can make to a program of PyTorch.
  *
- * python/tidemark/changes/ makes them, and knows where each is possible. This table knows what a
- * change is called, what it may do to the numbers that the program computes, which changes exclude
- * each other, and which share of each block a change could leave at best (shares.c).
+ * python/tidemark/changes/ makes them, and knows where each is possible. snapshot/plan/texts.h has
+ * what a change is called, and what it may do to the numbers that the program computes. This table
+ * knows which changes exclude each other, and which share of each block a change could leave at
+ * best (shares.c).
  */
 #ifndef TIDE_PROGRAMS_PLAN_CHANGES_H
 #define TIDE_PROGRAMS_PLAN_CHANGES_H
@@ -11,22 +12,11 @@
 #include <stddef.h>
 
 #include "programs/plan/timeline.h"
+#include "snapshot/plan/texts.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* What a change does to the numbers that the program computes. */
-typedef enum tide_plan_risk {
-    TIDE_PLAN_SAME = 0, /* nothing */
-    TIDE_PLAN_ROUNDING, /* the order of sums changes, and with it the rounding */
-    TIDE_PLAN_YOURS,    /* what the user's own patch does, which is not looked at */
-    TIDE_PLAN_NUMBERS,  /* the training itself: other precision, optimizer or statistics */
-    TIDE_PLAN_N_RISKS
-} tide_plan_risk;
-
-/* "same numbers", "same up to rounding", "your patch", "changes the numbers". */
-const char *tide_plan_risk_name(tide_plan_risk risk);
 
 /* Changes of one group exclude each other. */
 typedef enum tide_plan_group {
@@ -39,12 +29,8 @@ typedef enum tide_plan_group {
 } tide_plan_group;
 
 typedef struct tide_plan_change {
-    const char *name;   /* "checkpoint"; all texts are static */
-    const char *title;  /* "checkpoint each %s": %s is the argument; without one: a plain text */
-    const char *effect; /* what it costs, a clause; "" without */
-    const char *allow;  /* the word of --allow that it needs; NULL: none */
+    const tide_plan_text *text; /* static: name, title, effect, risk */
     tide_plan_group group;
-    tide_plan_risk risk;
     size_t n_classes; /* of modules for which it is tried, by the bytes they hold; 0: it is not made
                          class by class */
     bool may_save_time; /* worth a run even if it cannot lower the peak */

@@ -10,6 +10,7 @@
 
 #include "common/assert.h"
 #include "common/hostmem.h"
+#include "common/text/list.h"
 #include "programs/runs/program.h"
 
 /* "$0" is the patch, the others are the command. `patch` prints only what fails. */
@@ -107,18 +108,16 @@ void tide_plan_own_apply(const tide_plan_own *own, const char *changes, tide_run
     if (own->batch_name[0] != '\0') {
         tide_plan_own_values(own, 1, config->workload.of.program.values);
     }
-    for (const char *at = changes; *at != '\0';) {
-        size_t n = strcspn(at, ",");
-        if (tide_plan_is_own(at, n)) {
-            apply_one(own, at, n, config);
+    for (tide_list_word word; tide_list_next(&changes, &word);) {
+        if (tide_plan_is_own(word.text, word.n_bytes)) {
+            apply_one(own, word.text, word.n_bytes, config);
         } else {
             if (n_used > 0) {
                 ret_others[n_used++] = ',';
             }
-            memcpy(ret_others + n_used, at, n);
-            n_used += n;
+            memcpy(ret_others + n_used, word.text, word.n_bytes);
+            n_used += word.n_bytes;
             ret_others[n_used] = '\0';
         }
-        at += n + (at[n] == ',');
     }
 }

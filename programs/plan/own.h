@@ -20,10 +20,6 @@
 extern "C" {
 #endif
 
-#define TIDE_PLAN_PATCH "patch"         /* in a list of changes: the patch of --patch */
-#define TIDE_PLAN_DIFF "plan.diff"      /* the patch that the plan made */
-#define TIDE_PLAN_BATCH "smaller_batch" /* of a smaller batch, "smaller_batch:2" */
-
 /* What the user gives for them. */
 typedef struct tide_plan_own {
     const char *patch_path;      /* borrowed; NULL: none */

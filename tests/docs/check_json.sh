@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # Runs every command that prints a report with --format json and compares the printed names with docs/reference/json.md:
-# check_json.sh PAGE TIDEMARK SOURCES A name that is printed must be on the page. A figure and a column that is on the
+# check_json.sh PAGE TIDEMARK SOURCES MADE_PLAN
+# MADE_PLAN prints the report of a plan, which needs PyTorch. A name that is printed must be on the page. A figure and a column that is on the
 # page must be printed by one of the commands below. Many sentences are printed in rare cases only: such a key must at
 # least occur in the sources of cli/, programs/, model/ or snapshot/explain/.
 set -u
-[ $# -eq 3 ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
+[ $# -eq 4 ] || { sed -n '2,6s/^# //p' "$0" >&2; exit 2; }
 command -v jq >/dev/null || { echo "jq is missing" >&2; exit 77; }
 page=$(realpath "$1")
 program=$(realpath "$2")
 sources=$(realpath "$3")
+made_plan=$(realpath "$4")
 snapshots=$sources/tests/golden/snapshots
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -40,8 +42,11 @@ report() { # COMMAND...
     0 | 3 | 4) ;;
     *) { echo "tidemark $*: exit status $status"; cat errors; } >&2; failed=1; return ;;
     esac
+    take "tidemark $*"
+}
+take() { # WHAT printed report.json
     jq -e "$is_sound" report.json >/dev/null ||
-        { echo "tidemark $*: not the object that docs/reference/json.md describes" >&2; failed=1; }
+        { echo "$1: not the object that docs/reference/json.md describes" >&2; failed=1; }
     jq -r "$names" report.json >>printed
 }
 
@@ -123,6 +128,8 @@ virtual="--device virtual --steps 3"
     report devices
     report devices --cards
     report devices --simulated
+    "$made_plan" >report.json || failed=1
+    take "$made_plan"
 }
 sort -u printed >names.printed
 

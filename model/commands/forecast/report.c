@@ -10,6 +10,7 @@
 #include "cli/time_kernels.h"
 #include "common/text/text.h"
 #include "programs/launch/time.h"
+#include "snapshot/plan/texts.h"
 
 enum { N_CATEGORIES_SAID = 3, PART_BYTES = 512, TIMES_BYTES = 32 };
 
@@ -122,6 +123,21 @@ static void say_line(const tide_forecast *f, tide_report *report) {
         describe_why(report, f), describe_change(report, f));
 }
 
+/* The forecast's changes are those of our own model; a plan makes such changes in other programs.
+ */
+static void say_plan(const tide_forecast *f, tide_report *report) {
+    const tide_workload_config *workload = tide_run_workload_model(&f->config.workload);
+    bool is_virtual = strncmp(f->device.spec, "virtual:", strlen("virtual:")) == 0;
+    char title[PART_BYTES];
+    if (!f->fits && is_virtual && workload->mode == TIDE_TRAIN) {
+        tide_plan_title(&tide_plan_texts[TIDE_PLAN_CHECKPOINT], "block", title, sizeof(title));
+        tide_report_say(report, "plan",
+                        "in a training program of your own, `tidemark plan --device %s -- python "
+                        "train.py` tries such changes: %s, and others",
+                        f->device.spec, title);
+    }
+}
+
 /* ---- tables ---- */
 
 static void add_changes(const tide_forecast *f, tide_report *report) {
@@ -182,6 +198,7 @@ tide_status tide_forecast_print(const tide_forecast *f, const tide_run_result *t
     tide_report_init(&report, "forecast");
     add_figures(f, &report);
     say_line(f, &report);
+    say_plan(f, &report);
     tide_say_spill(&report, NULL, &f->config.limits, &f->memory, NULL);
     if (timed != NULL) {
         tide_time_say(&report, timed->time != NULL ? &timed->time->forecast : NULL,

@@ -92,7 +92,8 @@ tide_status tide_cause_activations(const tide_facts *facts, tide_causes *to) {
         .cure = "a smaller batch, with the gradients of several summed before each step; bfloat16 "
                 "(`torch.autocast(\"cuda\", torch.bfloat16)`); or `torch.utils.checkpoint` around "
                 "each block; if you do not train here, use `torch.no_grad()`",
-        .cost = "checkpoint computes the forward pass twice"};
+        .cost = "checkpoint computes the forward pass twice",
+        .changes = "checkpoint_library,checkpoint,micro_batch"};
     return tide_causes_add(to, &cause);
 }
 

@@ -42,6 +42,9 @@ typedef struct tide_cause {
     const char *words;              /* the sentences of the cause */
     const char *cure;               /* what to change, in code */
     const char *cost;               /* of the change; "": none */
+    const char *changes; /* of `tidemark plan` that are this cure, "linear_loss,chunked_loss"; NULL:
+                            none; borrowed, static */
+    bool is_offered;     /* the call stacks show that `changes`, a single one, is possible */
 } tide_cause;
 
 typedef struct tide_causes {

@@ -172,6 +172,7 @@ static void set_cure(const tide_facts *facts, const tide_lifetime *const *blocks
                         "as Liger's, or `checkpoint` around head and loss of 1,024 tokens at a "
                         "time";
     cause->cost = has_four ? "" : "head and loss are computed twice";
+    cause->changes = has_four ? NULL : "linear_loss,chunked_loss";
 }
 
 static int64_t bytes_of(const tide_lifetime *const *blocks, size_t n) {

@@ -89,6 +89,8 @@ static tide_status say_foreach(const tide_facts *facts, const tide_cause_blocks 
                           : "pass `foreach=False` to the optimizer";
     cause.cost = is_fused ? "foreach=False starts many more kernels; fused=True does not"
                           : "many more kernels are started in each step";
+    cause.changes = is_fused ? "fused" : "no_foreach";
+    cause.is_offered = true;
     return tide_causes_add(to, &cause);
 }
 

@@ -11,6 +11,7 @@
 #include "snapshot/explain/words/failure_words.h"
 #include "snapshot/explain/words/fit_words.h"
 #include "snapshot/explain/words/peak_words.h"
+#include "snapshot/explain/words/plan_words.h"
 #include "snapshot/explain/words/reserved_words.h"
 #include "snapshot/explain/words/serving_words.h"
 
@@ -41,6 +42,8 @@ static tide_status say_causes(tide_answer *answer, const tide_answer_input *inpu
         tide_cause_add_text(&input->causes->causes[i], i == 0, words);
         TIDE_TRY(say(answer, "cause", words));
     }
+    tide_plan_words_add(input->facts, input->causes, words);
+    TIDE_TRY(say(answer, "plan", words));
     tide_failure_words_add_margin(input->facts, input->causes, words);
     return say(answer, "oom_cause", words);
 }

@@ -20,14 +20,14 @@ extern "C" {
 #endif
 
 typedef struct tide_answer_sentence {
-    const char *key; /* "refusal", "oom", "cause", "oom_cause", "assumed_limit", "assumed",
-                        "retries", "filled", "kinds", "kv_pool", "xla", "xla_arrays", "xla_flags",
-                        "assumed_value", "assumed_count" (after the last value), "reserved",
-                        "work_areas"; equal keys are neighbours */
+    const char *key; /* "refusal", "oom", "cause", "plan", "oom_cause", "assumed_limit",
+                        "assumed", "retries", "filled", "kinds", "kv_pool", "xla", "xla_arrays",
+                        "xla_flags", "assumed_value", "assumed_count" (after the last value),
+                        "reserved", "work_areas"; equal keys are neighbours */
     const char *text;
 } tide_answer_sentence;
 
-enum { TIDE_ANSWER_SENTENCES = 24 };
+enum { TIDE_ANSWER_SENTENCES = 25 };
 
 typedef struct tide_answer {
     tide_arena arena;                                      /* holds the texts */

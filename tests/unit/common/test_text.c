@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "common/text/list.h"
 #include "common/text/milliseconds.h"
 #include "common/text/sentences.h"
 #include "common/text/text.h"
@@ -120,11 +121,35 @@ static void sentences_are_counted(void **state) {
     assert_int_equal(tide_count_sentences("Cure: `x.cpu()`. Also: 3 tensors (..) remain."), 2);
 }
 
+static void words_of_a_list_follow_each_other(void **state) {
+    (void)state;
+    const char *rest = "checkpoint:Block,,fused,";
+    tide_list_word word;
+    assert_true(tide_list_next(&rest, &word));
+    assert_true(tide_list_word_is(word, "checkpoint:Block"));
+    assert_false(tide_list_word_is(word, "checkpoint"));
+    assert_true(tide_list_next(&rest, &word));
+    assert_int_equal(word.n_bytes, 0);
+    assert_true(tide_list_next(&rest, &word));
+    assert_true(tide_list_word_is(word, "fused"));
+    assert_false(tide_list_next(&rest, &word)); /* nothing follows the last comma */
+    rest = NULL;
+    assert_false(tide_list_next(&rest, &word));
+    assert_true(tide_list_has("precision,optimizer", "optimizer"));
+    assert_false(tide_list_has("precision,optimizer", "optimize"));
+    assert_false(tide_list_has("precision,optimizer", "precision,optimizer"));
+    assert_false(tide_list_has(NULL, "optimizer"));
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces_are_joined),       cmocka_unit_test(items_are_separated),
-        cmocka_unit_test(text_may_fill_its_room),  cmocka_unit_test(cut_text_takes_no_more),
-        cmocka_unit_test(characters_stay_whole),   cmocka_unit_test(small_rooms_are_kept),
-        cmocka_unit_test(times_have_three_digits), cmocka_unit_test(sentences_are_counted)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(pieces_are_joined),
+                                       cmocka_unit_test(items_are_separated),
+                                       cmocka_unit_test(text_may_fill_its_room),
+                                       cmocka_unit_test(cut_text_takes_no_more),
+                                       cmocka_unit_test(characters_stay_whole),
+                                       cmocka_unit_test(small_rooms_are_kept),
+                                       cmocka_unit_test(times_have_three_digits),
+                                       cmocka_unit_test(sentences_are_counted),
+                                       cmocka_unit_test(words_of_a_list_follow_each_other)};
     return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }

@@ -112,6 +112,7 @@ typedef struct derived {
     tide_snapshot *snapshot;
     tide_lifetimes lifetimes;
     tide_facts facts;
+    tide_snapshot_setting software;
 } derived;
 
 static void derive(const peak_program *of, derived *to) {
@@ -129,6 +130,14 @@ static void derive(const peak_program *of, derived *to) {
     to->snapshot->event_mode = of->mode != TIDE_AUTOGRAD_UNKNOWN ? of->modes : NULL;
     to->snapshot->source = of->source;
     to->snapshot->n_source = of->n_source;
+    to->software = (tide_snapshot_setting){.name = "torch", .text = of->torch};
+    to->snapshot->software = &to->software;
+    to->snapshot->n_software = of->torch != NULL;
+    to->snapshot->plan = of->plan;
+    to->snapshot->n_plan = of->n_plan;
+    to->snapshot->run.command = of->command != NULL ? of->command : "";
+    to->snapshot->forecast.card = of->card != NULL ? of->card : "";
+    to->snapshot->rank.rank = of->rank - 1;
     assert_int_equal(
         tide_lifetimes_init(&to->lifetimes, to->snapshot, tide_hostmem_default(), NULL), TIDE_OK);
     assert_int_equal(tide_facts_init(&to->facts, to->snapshot, &to->lifetimes, 0), TIDE_OK);
@@ -191,6 +200,17 @@ void peak_lacks(const peak_program *of, const char *id) {
     char cure[PEAK_TEXT];
     find_cause(of, id, words, cure);
     assert_string_equal(words, "");
+}
+
+void peak_plan(const peak_program *of, char words[PEAK_TEXT]) {
+    derived from;
+    tide_causes causes;
+    tide_text text = tide_text_in(words, PEAK_TEXT);
+    derive(of, &from);
+    assert_int_equal(tide_causes_init(&causes, &from.facts), TIDE_OK);
+    tide_plan_words_add(&from.facts, &causes, &text);
+    tide_causes_fini(&causes);
+    end(&from);
 }
 
 void peak_sentences(const peak_program *of, char lines[PEAK_TEXT], char kinds[PEAK_TEXT]) {

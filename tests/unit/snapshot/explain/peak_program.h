@@ -10,12 +10,13 @@
 
 #include "snapshot/explain/causes/causes.h"
 #include "snapshot/explain/words/peak_words.h"
+#include "snapshot/explain/words/plan_words.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define TORCH "/opt/lib/python3.11/site-packages/torch/"
 #define USER "/me/train.py"
 
-enum { PEAK_ROWS = 512, PEAK_TEXT = 1024 };
+enum { PEAK_ROWS = 512, PEAK_TEXT = 1024, PEAK_FACTS = 8 };
 
 /* Tables that grow as the test adds to them. All stacks begin at a line of main. */
 typedef struct peak_program {
@@ -34,6 +35,11 @@ typedef struct peak_program {
     tide_source_row source[PEAK_ROWS];
     size_t n_source;
     bool is_pickle;
+    /* For tidemark plan; NULL: not recorded. */
+    const char *command, *torch, *card;
+    tide_snapshot_setting plan[PEAK_FACTS];
+    size_t n_plan;
+    int64_t rank; /* 0: no job; else the rank + 1 */
 } peak_program;
 
 #define NONE TIDE_NONE
@@ -80,6 +86,9 @@ void peak_has(const peak_program *of, const char *id, const char *part);
 void peak_lacks(const peak_program *of, const char *id);
 /* Asserts that the cause fires, and that its cure contains `part`. */
 void peak_cured_by(const peak_program *of, const char *id, const char *part);
+
+/* The sentence that names `tidemark plan`. */
+void peak_plan(const peak_program *of, char words[PEAK_TEXT]);
 
 /* The sentence of the peak, and that of its kinds. */
 void peak_sentences(const peak_program *of, char lines[PEAK_TEXT], char kinds[PEAK_TEXT]);
