@@ -13,6 +13,7 @@
 #include "cli/progress.h"
 #include "cli/words/program_words.h"
 #include "common/clock.h"
+#include "programs/launch/ranks.h"
 #include "common/text/list.h"
 
 #define AT(member) offsetof(tide_plan_command, member)
@@ -45,6 +46,10 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION(COUNT, "runs", "N", AT(n_runs), "most runs of the command; default 16"),
     TIDE_OPTION(COUNT, "jobs", "N", AT(n_jobs), "runs at a time, 1 to 8; default 2"),
     TIDE_OPTION(COUNT, "steps", "N", AT(n_steps), "number of steps of each run; default 2"),
+    TIDE_OPTION(COUNT, "world", "N", AT(world),
+                "plan a job of N ranks, of which some run; --device virtual:CARDxM has the cards of "
+                "a node"),
+    TIDE_OPTION(TEXT, "ranks", "LIST", AT(ranks), "ranks that run, such as 0,7; default 0"),
     TIDE_PROGRAM_ROW_VALUES(AT(program)),
     TIDE_PROGRAM_ROW_STREAMS(AT(program), tide_choice_streams, "or when the host waits"),
     TIDE_PROGRAM_ROW_WRITES(AT(program)),
@@ -98,11 +103,23 @@ static tide_status check_allowed(const char *words, tide_error *error) {
     return TIDE_OK;
 }
 
+static tide_status check_ranks(const tide_plan_command *command, tide_error *error) {
+    if (command->ranks != NULL && command->world == 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--ranks names ranks of a job: say how many it has with --world N");
+    }
+    return command->world <= TIDE_RANKS_MAX_WORLD
+               ? TIDE_OK
+               : tide_fail(error, TIDE_INVALID, "--world: more than %d ranks are not served",
+                           (int)TIDE_RANKS_MAX_WORLD);
+}
+
 static tide_status check(const tide_plan_command *command, tide_error *error) {
     TIDE_TRY(check_range("runs", command->n_runs, TIDE_PLAN_ROWS, error));
     TIDE_TRY(check_range("jobs", command->n_jobs, TIDE_PLAN_JOBS, error));
     TIDE_TRY(check_range("steps", command->n_steps, INT64_MAX, error));
     TIDE_TRY(check_range("room", command->room_bytes, UINT64_MAX, error));
+    TIDE_TRY(check_ranks(command, error));
     return check_allowed(command->allow, error);
 }
 
@@ -221,6 +238,8 @@ static tide_status make(const tide_plan_command *command, char *const *arguments
     tide_plan plan;
     int64_t began_ns = tide_clock_now_ns();
     tide_program_configure(grid, 0, &config);
+    config.workload.of.program.world = command->world;
+    config.workload.of.program.ranks = command->ranks != NULL ? command->ranks : "0";
     tide_progress_begin(&progress, "plan");
     const tide_plan_options options = {
         .config = &config,
@@ -229,7 +248,8 @@ static tide_status make(const tide_plan_command *command, char *const *arguments
         .allowed = {.own = own,
                     .words = command->allow,
                     .names = command->named.texts,
-                    .n_names = command->named.n},
+                    .n_names = command->named.n,
+                    .n_ranks = (int64_t)command->world},
         .room_bytes = command->room_bytes != TIDE_RUN_UNLIMITED ? (int64_t)command->room_bytes : -1,
         .folder = folder->path,
         .n_most_runs = command->n_runs,

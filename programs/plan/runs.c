@@ -7,6 +7,7 @@
 
 #include "common/assert.h"
 #include "common/hostmem.h"
+#include "common/text/list.h"
 #include "programs/launch/together/together.h"
 #include "programs/plan/facts.h"
 #include "programs/runs/program.h"
@@ -36,19 +37,18 @@ typedef struct jobs {
 static tide_status can_share(const tide_run_program *program, bool *ret_can, tide_error *error) {
     char **arguments = NULL;
     TIDE_TRY(tide_run_program_arguments(program, &arguments, error));
-    *ret_can = tide_launch_can_share_import(arguments) && !program->writes_are_real;
+    *ret_can = tide_launch_can_share_import(arguments) && !program->writes_are_real &&
+               program->world == 0;
     tide_run_program_release(arguments);
     return TIDE_OK;
 }
 
 /* Whether a list has a change of the command itself. */
 static bool has_own(const char *changes) {
-    for (const char *at = changes; *at != '\0';) {
-        size_t n = strcspn(at, ",");
-        if (tide_plan_is_own(at, n)) {
+    for (tide_list_word word; tide_list_next(&changes, &word);) {
+        if (tide_plan_is_own(word.text, word.n_bytes)) {
             return true;
         }
-        at += n + (at[n] == ',');
     }
     return false;
 }
@@ -193,10 +193,10 @@ static tide_status begin(tide_plan_runs *runs, job *place) {
 /* Each change that was asked for must have been made. */
 static void check_changes(tide_plan_run *row, const tide_snapshot *snapshot) {
     char name[TIDE_PLAN_LIST_BYTES];
-    for (const char *at = row->changes; *at != '\0';) {
-        size_t n = strcspn(at, ",");
-        (void)snprintf(name, sizeof(name), "%.*s", (int)n, at);
-        if (!tide_plan_is_own(name, n) && tide_plan_fact(snapshot, "did", name) == NULL) {
+    const char *rest = row->changes;
+    for (tide_list_word word; tide_list_next(&rest, &word);) {
+        (void)snprintf(name, sizeof(name), "%.*s", (int)word.n_bytes, word.text);
+        if (!tide_plan_is_own(name, word.n_bytes) && tide_plan_fact(snapshot, "did", name) == NULL) {
             const char *why = tide_plan_fact(snapshot, "cannot", name);
             row->is_complete = false;
             row->is_refused = true;
@@ -204,7 +204,6 @@ static void check_changes(tide_plan_run *row, const tide_snapshot *snapshot) {
                            why != NULL ? why : "the program has no place for it");
             return;
         }
-        at += n + (at[n] == ',');
     }
 }
 

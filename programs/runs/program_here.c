@@ -38,6 +38,16 @@ static void take_options(const tide_run_program *program, tide_launch_config *la
     launching->logs_launches = program->forecasts_time;
 }
 
+/* A job of ranks, of which some run. */
+static tide_status take_ranks(tide_run_of_command *run, tide_error *error) {
+    const tide_run_program *program = &run->config->workload.of.program;
+    run->launching.world = (int64_t)program->world;
+    run->launching.ranks = program->world > 0 ? &run->ranks : NULL;
+    return program->world > 0
+               ? tide_ranks_parse(program->ranks, (int64_t)program->world, &run->ranks, error)
+               : TIDE_OK;
+}
+
 /* Before the program runs, so an unreadable calibration costs no time. */
 static tide_status read_host(tide_run_of_command *run, tide_error *error) {
     const tide_run_program *program = &run->config->workload.of.program;
@@ -58,6 +68,7 @@ static tide_status read_host(tide_run_of_command *run, tide_error *error) {
 /* Starts the program and waits for its end. */
 static tide_status launch(tide_run_of_command *run, char **arguments, tide_error *error) {
     const tide_run_limits *limits = &run->config->limits;
+    const tide_run_program *program = &run->config->workload.of.program;
     char path[FD_PATH_BYTES];
     TIDE_TRY(tide_launch_cards(limits->device, run->cards, error));
     run->errors = tmpfile(); /* unnamed, so no file can remain */
@@ -72,8 +83,11 @@ static tide_status launch(tide_run_of_command *run, char **arguments, tide_error
         run->launching.memory_bytes = limits->memory_limit_bytes;
     }
     run->launching.spill_bytes = limits->spill_bytes;
-    run->launching.nccl_bytes = 0; /* a failure of a cell would not name the model */
-    take_options(&run->config->workload.of.program, &run->launching);
+    if (program->world == 0) { /* otherwise what communicators take is part of the answer */
+        run->launching.nccl_bytes = 0;
+    }
+    take_options(program, &run->launching);
+    TIDE_TRY(take_ranks(run, error));
     run->launching.output = "/dev/null";
     run->launching.errors = path;
     run->launching.shall_stop = go_on;

@@ -15,6 +15,8 @@ static const tide_json_field FIELDS[] = {
     OF_PROGRAM("changes", TIDE_JSON_FIELD_BORROWED, changes),
     OF_PROGRAM("sets", TIDE_JSON_FIELD_BORROWED, sets),
     OF_PROGRAM("settings", TIDE_JSON_FIELD_BORROWED, settings),
+    OF_PROGRAM("world", TIDE_JSON_FIELD_COUNT, world),
+    OF_PROGRAM("ranks", TIDE_JSON_FIELD_BORROWED, ranks),
     OF_PROGRAM("waits_asleep", TIDE_JSON_FIELD_FLAG, waits_asleep),
     OF_PROGRAM("writes_are_real", TIDE_JSON_FIELD_FLAG, writes_are_real),
     OF_PROGRAM("forecasts_time", TIDE_JSON_FIELD_FLAG, forecasts_time),

@@ -8,6 +8,7 @@
 #include "programs/launch/cards.h"
 #include "programs/launch/launch.h"
 #include "programs/launch/left/left.h"
+#include "programs/launch/ranks.h"
 #include "programs/launch/time.h"
 #include "programs/runs/run_friend.h"
 
@@ -24,6 +25,7 @@ typedef struct tide_run_of_command {
     tide_run_result *result;
     char cards[TIDE_LAUNCH_CARDS_BYTES];
     tide_launch_config launching;
+    tide_ranks ranks; /* that run, of a job of ranks */
     tide_launch launch;
     tide_run_host host;
     FILE *errors; /* the program's error output */

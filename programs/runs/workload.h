@@ -41,6 +41,8 @@ typedef struct tide_run_program {
                              runs one after the other (programs/launch/together/together.h), with
                              results     in tide_run_result.parts; NULL: one run, with `changes` */
     const char *settings; /* borrowed: added to the allocator's; NULL: none */
+    uint64_t world;       /* ranks of the job, of which some run; 0: no ranks */
+    const char *ranks;    /* borrowed: those that run, "0,7"; only with world */
     bool waits_asleep;    /* its idle threads sleep: other runs use the processors */
     bool writes_are_real; /* its writes reach the user's files */
     bool forecasts_time;  /* log its launches, and forecast the time of its steps */
