@@ -38,7 +38,7 @@ static const tide_plan_change CHANGES[TIDE_PLAN_N_KINDS] = {
     {&tide_plan_texts[TIDE_PLAN_OWN_PATCH], TIDE_PLAN_GROUP_NONE, 0, true, tide_plan_leave_nothing},
     {&tide_plan_texts[TIDE_PLAN_BUCKET_VIEW], TIDE_PLAN_GROUP_NONE, 0, false,
      tide_plan_leave_gradients},
-    {&tide_plan_texts[TIDE_PLAN_FULLY_SHARD], TIDE_PLAN_GROUP_NONE, 1, false,
+    {&tide_plan_texts[TIDE_PLAN_FULLY_SHARD], TIDE_PLAN_GROUP_NONE, 0, false,
      tide_plan_leave_part_of_state},
     {&tide_plan_texts[TIDE_PLAN_NO_GRAD_EVAL], TIDE_PLAN_GROUP_NONE, 0, true,
      tide_plan_leave_evaluation},

@@ -100,6 +100,20 @@ def shared_import(own, folder):
     check(found[0] == found[2], f"the program that writes: {found[2]}, single runs: {found[0]}")
 
 
+def ranks(own, folder):
+    """A job of four ranks, of which one runs: sharding is a change of it, and of it alone."""
+    alone = [own.tidemark, "plan", "--format", "json", "--try", "fully_shard:Block", "--device"]
+    command = [*alone, "virtual:h100-80x4", "--world", "4", "--", own.python, str(PROGRAM)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    rows = runs_of(json.loads(done.stdout)) if done.returncode == 0 else {}
+    base, sharded = rows.get(("unchanged", "none")), rows.get(("fully_shard:Block", "none"))
+    check(base and sharded and sharded["allocated_peak_bytes"] < base["allocated_peak_bytes"], f"--world 4: {rows} {done.stderr[-300:]}")
+    done = subprocess.run([*alone, "virtual:h100-80", "--", own.python, str(PROGRAM)], cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    rows = runs_of(json.loads(done.stdout)) if done.returncode in (0, 3) else {}
+    refused = rows.get(("fully_shard:Block", "none"), {})
+    check("needs ranks" in (refused.get("reason") or ""), f"one rank was sharded: {refused}")
+
+
 def patch(own, folder):
     """A patch runs as one more candidate, and the user's file stays."""
     script = folder / "gpt.py"
@@ -132,6 +146,7 @@ def main():
         report = named_changes(own, folder)
         small_room(own, folder, report)
         shared_import(own, folder)
+        ranks(own, folder)
         patch(own, folder)
         refusals(own, folder)
     print(f"plan: {len(failures)} failures")

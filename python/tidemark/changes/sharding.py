@@ -42,12 +42,12 @@ def _is_tied(root, kind):
 
 
 def can(now):
+    """The class whose instances own most parameters; of those that own the same, the outermost."""
     root = all_models(now)[0]
-    found = {}
-    for kind in models.repeated(root):
-        if not models.is_nested(root, kind) and not _is_tied(root, kind):
-            found[kind] = " ".join(checkpoint.path_of(root, block) for block in models.instances(root, kind))
-    return found
+    kinds = [kind for kind in models.repeated(root) if not models.is_nested(root, kind) and not _is_tied(root, kind)]
+    blocks = {kind: models.instances(root, kind) for kind in kinds}
+    best = max(kinds, key=lambda kind: (sum(p.numel() for block in blocks[kind] for p in block.parameters()), -len(blocks[kind])), default=None)
+    return {best: " ".join(checkpoint.path_of(root, block) for block in blocks[best])} if best else {}
 
 
 def apply(now, made, roots, kind):
