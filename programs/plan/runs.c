@@ -190,6 +190,15 @@ static tide_status begin(tide_plan_runs *runs, job *place) {
 
 /* ---- the end of a run ---- */
 
+/* Why a change was not made. It was refused with its argument, or for every argument. */
+static const char *reason_of(const tide_snapshot *snapshot, const char *name) {
+    char change[TIDE_PLAN_LIST_BYTES];
+    (void)snprintf(change, sizeof(change), "%.*s", (int)strcspn(name, ":"), name);
+    const char *why = tide_plan_fact(snapshot, "cannot", name);
+    why = why != NULL ? why : tide_plan_fact(snapshot, "cannot", change);
+    return why != NULL ? why : "the program has no place for it";
+}
+
 /* Each change that was asked for must have been made. */
 static void check_changes(tide_plan_run *row, const tide_snapshot *snapshot) {
     char name[TIDE_PLAN_LIST_BYTES];
@@ -197,11 +206,9 @@ static void check_changes(tide_plan_run *row, const tide_snapshot *snapshot) {
     for (tide_list_word word; tide_list_next(&rest, &word);) {
         (void)snprintf(name, sizeof(name), "%.*s", (int)word.n_bytes, word.text);
         if (!tide_plan_is_own(name, word.n_bytes) && tide_plan_fact(snapshot, "did", name) == NULL) {
-            const char *why = tide_plan_fact(snapshot, "cannot", name);
             row->is_complete = false;
             row->is_refused = true;
-            (void)snprintf(row->reason, sizeof(row->reason), "%s",
-                           why != NULL ? why : "the program has no place for it");
+            (void)snprintf(row->reason, sizeof(row->reason), "%s", reason_of(snapshot, name));
             return;
         }
     }
