@@ -72,6 +72,11 @@ def small_room(own, folder, report):
     for row in rows.values():
         check(row["snapshot"] is None or (folder / row["snapshot"]).exists(), f"no snapshot {row['snapshot']}")
     check((folder / "kept" / "front.svg").read_text().count("MiB") > 1, "no picture of the runs")
+    page = (folder / "kept" / "plan.html").read_text()
+    kept = sorted(path.name for path in (folder / "kept").glob("*.json.gz"))
+    check(kept and all(f'href="{name}"' in page for name in kept), "the page lacks a link to a snapshot")
+    check(page.count("<tr><td") == figures["runs"], f"the page has {page.count('<tr><td')} of {figures['runs']} runs")
+    check("<svg" in page and "<script" not in page, "the page has no picture, or a script")
     again, refused = plan(own, folder, "-o", "kept")
     check(again == 2 and "empty" in refused.get("error", ""), "a folder with files was taken")
 
