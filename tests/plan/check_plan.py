@@ -18,6 +18,18 @@ PATCH = """--- a/gpt.py
  {first}
 """
 
+LOGITS = """import torch
+from torch import nn
+from torch.nn import functional as F
+model = nn.Sequential(nn.Embedding(32000, 256), nn.Linear(256, 32000, bias=False)).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+for step in range(2):
+    tokens = torch.randint(32000, (8, 513), device="cuda")
+    F.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten()).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
 failures = []
 
 
@@ -95,6 +107,18 @@ def patch(own, folder):
     check(rows.get(("patch", "none"), {}).get("outcome") == "completed", f"the patched program: {rows.get(('patch', 'none'))}")
 
 
+def pointer(own, folder):
+    """`explain` names the plan that tries the cure of a cause."""
+    (folder / "lm.py").write_text(LOGITS)
+    for changes, words in ((["--apply", "observe"], "--try linear_loss --try chunked_loss -- "), ([], "virtual:CARD -- ")):
+        command = [own.tidemark, "run", "--device", "virtual:rtx4090", "--html", "none", "-o", "lm.json.gz", *changes, "--", own.python, "lm.py"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        check(done.returncode == 0, f"the program with large logits ended with {done.returncode}: {done.stderr[-300:]}")
+        done = subprocess.run([own.tidemark, "explain", "lm.json.gz", "--format", "json"], cwd=folder, capture_output=True, text=True, check=True)
+        said = json.loads(done.stdout)["sentences"].get("plan", [""])[0]
+        check(words in said and said.count("lm.py`") == 1, f"explain said of a plan: {said!r}")
+
+
 def refusals(own, folder):
     """What cannot be planned is said, with status 2."""
     for options, words in ((["--allow", "everything"], "precision, optimizer and compile"), (["--try", "fusedd"], "no such change"),
@@ -113,6 +137,7 @@ def main():
         report = named_changes(own, folder)
         small_room(own, folder, report)
         patch(own, folder)
+        pointer(own, folder)
         refusals(own, folder)
     print(f"plan: {len(failures)} failures")
     return 1 if failures else 0
