@@ -80,8 +80,9 @@ typedef struct tide_plan_paste {
 void tide_plan_paste_init(tide_plan_paste *paste, const tide_plan *plan,
                           const tide_plan_answer *answer);
 void tide_plan_paste_fini(tide_plan_paste *paste);
-/* The lines of the changes that fit into `n_most`, and one line about the others. */
-void tide_plan_report_paste(const tide_plan_paste *paste, size_t n_most, tide_report *report);
+/* The lines of the changes that fit into `input->n_paste`, and one line about the others. */
+void tide_plan_report_paste(const tide_plan_report_input *input, const tide_plan_paste *paste,
+                            tide_report *report);
 /* Adds the lines of a change, each after `indent`. */
 void tide_plan_paste_row_add(const tide_plan_paste_row *row, const char *indent, tide_text *to);
 

@@ -130,7 +130,7 @@ static tide_status put_lines(tide_output_file *file, const tide_plan_paste_row *
         title = strcmp(candidate->name, row->name) == 0 ? candidate->title : title;
     }
     put_element(file, "<p>", title, ":</p>\n");
-    put_element(file, "<pre>", bytes, "</pre>\n");
+    put_element(file, "<pre tabindex=\"0\">", bytes, "</pre>\n");
     mem->release(mem->ctx, bytes);
     return TIDE_OK;
 }
@@ -222,7 +222,7 @@ static void put_runs(tide_output_file *file, const tide_plan *plan) {
     char number[24];
     size_t n_points = 0;
     put(file,
-        "<h2>All runs</h2>\n<div class=\"scroll\"><table><thead><tr><th "
+        "<h2>All runs</h2>\n<div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th "
         "class=\"n\">point</th><th>changes</th><th>limit</th><th class=\"n\">allocated</th><th "
         "class=\"n\">reserved</th><th class=\"n\">card a step</th><th>fits</th>"
         "<th>snapshot</th></tr></thead>\n<tbody>\n");
@@ -248,7 +248,7 @@ static tide_status put_picture(tide_output_file *file, const char *folder, tide_
     (void)snprintf(path, sizeof(path), "%s/" TIDE_PLAN_FRONT, folder);
     TIDE_TRY(tide_text_file_read(path, PICTURE_BYTES, &picture, NULL, error));
     const char *begin = strstr(picture, "<svg");
-    put(file, "<h2>Memory against time</h2>\n<figure>");
+    put(file, "<h2>Memory against time</h2>\n<figure tabindex=\"0\">");
     put(file, begin != NULL ? begin : "");
     put(file, "</figure>\n");
     mem->release(mem->ctx, picture);

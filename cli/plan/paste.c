@@ -70,7 +70,16 @@ static void say_row(const tide_plan_paste_row *row, tide_report *report) {
     }
 }
 
-void tide_plan_report_paste(const tide_plan_paste *paste, size_t n_most, tide_report *report) {
+/* Where the lines are that have no room. */
+static const char *elsewhere(const tide_plan_report_input *input, tide_report *report) {
+    return input->keeps_files
+               ? tide_report_text(report, "in %s/" TIDE_PLAN_PAGE, input->folder)
+               : "--format json prints them, and -o FOLDER keeps them in " TIDE_PLAN_PAGE;
+}
+
+void tide_plan_report_paste(const tide_plan_report_input *input, const tide_plan_paste *paste,
+                            tide_report *report) {
+    size_t n_most = input->n_paste;
     bool is_whole = paste->n_lines <= n_most;
     size_t n_room = is_whole ? n_most : n_most - (n_most > 0); /* a line says what is missing */
     size_t n_missing = 0;
@@ -87,9 +96,7 @@ void tide_plan_report_paste(const tide_plan_paste *paste, size_t n_most, tide_re
         }
     }
     if (n_missing > 0 && n_most > 0) {
-        tide_report_say(report, "paste",
-                        "    # %zu %s of %s: --format json prints them, and -o FOLDER keeps them "
-                        "in " TIDE_PLAN_PAGE,
-                        n_missing, tide_plural(n_missing, "line", "lines"), missing);
+        tide_report_say(report, "paste", "    # %zu %s of %s: %s", n_missing,
+                        tide_plural(n_missing, "line", "lines"), missing, elsewhere(input, report));
     }
 }

@@ -148,7 +148,7 @@ static void say_best(const tide_plan_report_input *input, const char *key, const
     if (answer->set != 0 && !is_second) {
         tide_plan_paste paste;
         tide_plan_paste_init(&paste, plan, answer);
-        tide_plan_report_paste(&paste, input->n_paste, report);
+        tide_plan_report_paste(input, &paste, report);
         tide_plan_paste_fini(&paste);
         say_cost(input, key, answer, report);
     }

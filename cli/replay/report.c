@@ -346,7 +346,7 @@ static void say_plan(tide_report *report, const tide_snapshot *snapshot) {
     if (is_torch && !tide_snapshot_has_rank(snapshot)) {
         tide_report_say(report, "plan",
                         "if the program trains a model with PyTorch, tidemark plan tries changes "
-                        "of the program, and these settings with each of them");
+                        "of the program, with settings of the allocator where these are needed");
     }
 }
 

@@ -9,11 +9,11 @@ enum { MOST_SENTENCES = 8 };
 static const struct {
     const char *key;
     size_t n_kept;
-} ORDER[] = {{"kinds", 0},         {"cause", 2},         {"assumed_value", 2}, {"assumed", 2},
-             {"reserved", 0},      {"work_areas", 0},    {"retries", 0},       {"emulated", 0},
-             {"inexact", 0},       {"unknown", 0},       {"xla_flags", 0},     {"xla_arrays", 0},
-             {"assumed_value", 1}, {"assumed", 1},       {"oom_cause", 0},     {"cause", 1},
-             {"assumed_count", 0}, {"assumed_value", 0}, {"filled", 0}};
+} ORDER[] = {{"kinds", 0},      {"plan", 0},          {"cause", 2},         {"assumed_value", 2},
+             {"assumed", 2},    {"reserved", 0},      {"work_areas", 0},    {"retries", 0},
+             {"emulated", 0},   {"inexact", 0},       {"unknown", 0},       {"xla_flags", 0},
+             {"xla_arrays", 0}, {"assumed_value", 1}, {"assumed", 1},       {"oom_cause", 0},
+             {"cause", 1},      {"assumed_count", 0}, {"assumed_value", 0}, {"filled", 0}};
 
 /* Of an answer, with room for `help`. */
 static size_t count(const tide_report *report, bool may_help) {

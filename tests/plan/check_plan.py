@@ -18,6 +18,18 @@ PATCH = """--- a/gpt.py
  {first}
 """
 
+LOGITS = """import torch
+from torch import nn
+from torch.nn import functional as F
+model = nn.Sequential(nn.Embedding(32000, 256), nn.Linear(256, 32000, bias=False)).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+for step in range(2):
+    tokens = torch.randint(32000, (8, 513), device="cuda")
+    F.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten()).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
 failures = []
 
 
@@ -72,6 +84,11 @@ def small_room(own, folder, report):
     for row in rows.values():
         check(row["snapshot"] is None or (folder / row["snapshot"]).exists(), f"no snapshot {row['snapshot']}")
     check((folder / "kept" / "front.svg").read_text().count("MiB") > 1, "no picture of the runs")
+    page = (folder / "kept" / "plan.html").read_text()
+    kept = sorted(path.name for path in (folder / "kept").glob("*.json.gz"))
+    check(kept and all(f'href="{name}"' in page for name in kept), "the page lacks a link to a snapshot")
+    check(page.count("<tr><td") == figures["runs"], f"the page has {page.count('<tr><td')} of {figures['runs']} runs")
+    check("<svg" in page and "<script" not in page, "the page has no picture, or a script")
     again, refused = plan(own, folder, "-o", "kept")
     check(again == 2 and "empty" in refused.get("error", ""), "a folder with files was taken")
 
@@ -128,6 +145,18 @@ def patch(own, folder):
     check(rows.get(("patch", "none"), {}).get("outcome") == "completed", f"the patched program: {rows.get(('patch', 'none'))}")
 
 
+def pointer(own, folder):
+    """`explain` names the plan that tries the cure of a cause."""
+    (folder / "lm.py").write_text(LOGITS)
+    for changes, words in ((["--apply", "observe"], "--try linear_loss --try chunked_loss -- "), ([], "virtual:CARD -- ")):
+        command = [own.tidemark, "run", "--device", "virtual:rtx4090", "--html", "none", "-o", "lm.json.gz", *changes, "--", own.python, "lm.py"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        check(done.returncode == 0, f"the program with large logits ended with {done.returncode}: {done.stderr[-300:]}")
+        done = subprocess.run([own.tidemark, "explain", "lm.json.gz", "--format", "json"], cwd=folder, capture_output=True, text=True, check=True)
+        said = json.loads(done.stdout)["sentences"].get("plan", [""])[0]
+        check(words in said and said.count("lm.py`") == 1, f"explain said of a plan: {said!r}")
+
+
 def refusals(own, folder):
     """What cannot be planned is said, with status 2."""
     for options, words in ((["--allow", "everything"], "precision, optimizer and compile"), (["--try", "fusedd"], "no such change"),
@@ -148,6 +177,7 @@ def main():
         shared_import(own, folder)
         ranks(own, folder)
         patch(own, folder)
+        pointer(own, folder)
         refusals(own, folder)
     print(f"plan: {len(failures)} failures")
     return 1 if failures else 0

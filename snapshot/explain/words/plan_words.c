@@ -94,8 +94,8 @@ static void add_change(const char *name, tide_text *options, tide_text *titles) 
     }
 }
 
-static void add_changes(const tide_snapshot *snapshot, const tide_cause *cause, tide_text *options,
-                        tide_text *titles) {
+static size_t add_changes(const tide_snapshot *snapshot, const tide_cause *cause,
+                          tide_text *options, tide_text *titles) {
     const char *rest = cause->changes;
     size_t n = 0;
     for (tide_list_word word; n < MOST_NAMED && tide_list_next(&rest, &word);) {
@@ -107,6 +107,7 @@ static void add_changes(const tide_snapshot *snapshot, const tide_cause *cause, 
             n++;
         }
     }
+    return n;
 }
 
 /* Whether the sentence is complete: an observed run that offers none of the changes has none. */
@@ -117,14 +118,15 @@ static bool add_cause(const tide_facts *facts, const tide_cause *cause, tide_tex
     char title_bytes[WORDS_BYTES];
     tide_text options = tide_text_in(option_bytes, sizeof(option_bytes));
     tide_text titles = tide_text_in(title_bytes, sizeof(title_bytes));
-    add_changes(snapshot, cause, &options, &titles);
-    if (options.n_used == 0 && snapshot->n_plan > 0) {
+    size_t n = add_changes(snapshot, cause, &options, &titles);
+    if (n == 0 && snapshot->n_plan > 0) {
         return false;
     }
     tide_text_add(to, "To try it without a GPU: `tidemark plan --device virtual:%s %s-- %s`",
                   card[0] != '\0' ? card : "CARD", option_bytes, snapshot->run.command);
-    if (titles.n_used > 0) {
-        tide_text_add(to, " runs the program with this change: %s.", title_bytes);
+    if (n > 0) {
+        tide_text_add(to, " runs the program with %s: %s.",
+                      n == 1 ? "this change" : "each of these changes", title_bytes);
     } else {
         tide_text_add(to, " runs the program with such changes, and prints the fastest that fits.");
     }

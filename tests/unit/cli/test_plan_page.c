@@ -124,12 +124,28 @@ static void every_run_is_a_row(void **state) {
         "href=\"004.json.gz\">004.json.gz</a></td>");
 }
 
+static void ways_to_fit(void **state) {
+    (void)state;
+    tide_plan_run *with_setting = &plan.rows[MADE_FUSED];
+    tide_plan_run *refuted = &plan.rows[MADE_CHECKPOINT];
+    (void)snprintf(with_setting->fitting_setting, sizeof(with_setting->fitting_setting),
+                   "expandable_segments:True");
+    refuted->is_refuted = true;
+    (void)snprintf(plan.rows[MADE_LIMITED].reason, sizeof(plan.rows[MADE_LIMITED].reason),
+                   "in step 1");
+    plan.rows[MADE_LIMITED].outcome = TIDE_OUTCOME_OOM;
+    save();
+    has("class=\"yes\">with expandable_segments:True</td>");
+    has("\"fits\">no: out of memory under the card&#39;s limit</td>");
+    has("\"fits\">no: out of memory, in step 1</td>");
+}
+
 static void sentences_and_lines_are_there(void **state) {
     (void)state;
     save();
     has("<p>train.py does not fit virtual:rtx4090");
     has("<p>fits, and is fastest: checkpoint each Block + optimizer with fused=True");
-    has("<p>optimizer with fused=True:</p>\n<pre># after train.py:52\n"
+    has("<p>optimizer with fused=True:</p>\n<pre tabindex=\"0\"># after train.py:52\n"
         "if a &lt; b and c &gt; &quot;d&quot;:\n    pass\n</pre>");
     has("<p>not possible here: micro_batch (odd batch)</p>");
     has("6 runs in 12 s");
@@ -159,6 +175,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(page_is_well_formed_and_alone, make, clean),
         cmocka_unit_test_setup_teardown(every_run_is_a_row, make, clean),
+        cmocka_unit_test_setup_teardown(ways_to_fit, make, clean),
         cmocka_unit_test_setup_teardown(sentences_and_lines_are_there, make, clean),
         cmocka_unit_test_setup_teardown(texts_are_escaped, make, clean),
     };

@@ -73,10 +73,11 @@ static void changes_that_an_observed_run_offers(void **state) {
     observe("can.chunked_loss");
     observe("can.linear_loss");
     observe("cannot.fused");
-    assert_words("To try it without a GPU: `tidemark plan --device virtual:rtx4090 --try "
-                 "linear_loss --try chunked_loss -- python train.py --batch 8` runs the program "
-                 "with this change: head and cross-entropy together, in chunks (same up to "
-                 "rounding), cross-entropy in 8 checkpointed chunks (same up to rounding).");
+    assert_words(
+        "To try it without a GPU: `tidemark plan --device virtual:rtx4090 --try "
+        "linear_loss --try chunked_loss -- python train.py --batch 8` runs the program "
+        "with each of these changes: head and cross-entropy together, in chunks (same up to "
+        "rounding), cross-entropy in 8 checkpointed chunks (same up to rounding).");
 }
 
 static void changes_that_are_not_known(void **state) {
