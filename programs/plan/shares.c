@@ -39,7 +39,7 @@ static int64_t instance_of(const instances *of, const tide_plan_block *block) {
     return -1;
 }
 
-/* Of an instance in a step. */
+/* Of an instance in a step, up to a backward pass: gradients may be accumulated over several. */
 typedef struct recomputed {
     int64_t step, instance;
     uint32_t last; /* the activation of its forward pass that was born last: its output */
@@ -54,10 +54,13 @@ typedef struct recomputation {
     size_t n, capacity;
 } recomputation;
 
-static recomputed *row_of(recomputation *all, int64_t step, int64_t instance) {
+static recomputed *row_of(recomputation *all, int64_t step, int64_t instance, bool is_backward) {
     for (size_t i = all->n; i > 0; i--) { /* mostly one of the last */
         recomputed *row = &all->rows[i - 1];
         if (row->step == step && row->instance == instance) {
+            if (row->has_backward && !is_backward) {
+                break; /* the next forward pass of the step */
+            }
             return row;
         }
     }
@@ -88,7 +91,7 @@ static tide_status find_instances(const tide_plan_timeline *timeline, const inst
         if (instance < 0) {
             continue;
         }
-        recomputed *row = row_of(all, block->step, instance);
+        recomputed *row = row_of(all, block->step, instance, is_backward);
         if (row == NULL) {
             return TIDE_NO_MEMORY;
         }

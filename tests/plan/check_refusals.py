@@ -47,6 +47,20 @@ PLAIN = '''model = make()
 optimizer = torch.optim.AdamW(model.parameters())
 '''
 
+LOADED = ("from torch.utils.data import DataLoader\n" + PLAIN + "data = DataLoader(torch.randn(64, 64), batch_size=16)\n"
+          + LOOP.replace("for _ in range(3)", "for x in data").replace("batch()", "x.cuda()"))
+FULL = '''import sys
+offload = sys.modules.get("_tidemark_recorder.changes.offload")  # of a run with changes
+if offload is not None:
+    offload.is_full = lambda: True
+'''
+STREAM = '''class Stream(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        return iter(torch.randn(64, 64))
+
+
+'''
+
 # name: (program, {fact: part of its text, or None if there is none})
 OBSERVED = {
     "plain": (PLAIN + LOOP, {
@@ -113,14 +127,22 @@ for _ in range(3):
     "scaled_head": ("model = nn.Sequential(make(), nn.Linear(64, 9000).cuda(), nn.Linear(9000, 8500).cuda())\noptimizer = torch.optim.AdamW(model.parameters())\n"
                     + LOOP.replace("model(batch()).square().mean()", "F.cross_entropy(model(batch())[:, :8300], torch.zeros(32, dtype=torch.long, device='cuda'))"),
                     {"can.chunked_loss": "", "cannot.linear_loss": "not those of a linear layer"}),
-    "loader": ("from torch.utils.data import DataLoader\n" + PLAIN + "data = DataLoader(torch.randn(64, 64), batch_size=16)\n"
-               + LOOP.replace("for _ in range(3)", "for x in data").replace("batch()", "x.cuda()"), {"can.micro_batch:2": "16 loader.py:26"}),
+    "loader": (LOADED, {"can.micro_batch:2": "16 loader.py:26"}),
     "scheduled": ("from torch.utils.data import DataLoader\n" + PLAIN + "data = DataLoader(torch.randn(64, 64), batch_size=16)\n"
                   "schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)\n"
                   + LOOP.replace("for _ in range(3)", "for x in data").replace("batch()", "x.cuda()") + "    schedule.step()\n",
                   {"cannot.micro_batch": "a scheduler steps with each batch (scheduled.py:32)", "can.optimizer_in_backward": "AdamW"}),
-    "late_loader": ("from torch.utils.data import DataLoader\n" + PLAIN + "data = DataLoader(torch.randn(64, 64), batch_size=16)\n"
-                    + LOOP.replace("for _ in range(3)", "for x in data").replace("batch()", "x.cuda()"), {"can.micro_batch:2": "16 late_loader.py:26"}),
+    "summed": (LOADED.replace("mean()", "sum()"), {"cannot.micro_batch": "the loss is a sum over the batch (summed.py:28)"}),
+    "summed_loss": (LOADED.replace("model(x.cuda()).square().mean()", "(F.mse_loss(model(x.cuda()), x.cuda(), reduction='sum') * 0.5 - model(x.cuda()).mean())"),
+                    {"cannot.micro_batch": "the loss is a sum over the batch (summed_loss.py:28)"}),
+    "divided": (LOADED.replace(".mean()", ".sum().div(16)"), {"can.micro_batch:2": "16 divided.py:26"}),
+    "incomplete": (LOADED.replace("64, 64)", "60, 64)"), {"cannot.micro_batch": "the last batch of the DataLoader is incomplete (incomplete.py:26)"}),
+    "dropped": (LOADED.replace("64, 64)", "68, 64)").replace("=16", "=16, drop_last=True"), {"can.micro_batch:2": "16 dropped.py:26"}),
+    "half_dropped": (LOADED.replace("64, 64)", "74, 64)").replace("=16", "=16, drop_last=True"), {"cannot.micro_batch": "incomplete"}),
+    "evaluated": (LOADED + "for x in DataLoader(torch.randn(60, 64), batch_size=16):\n    pass\n", {"can.micro_batch:2": "16 evaluated.py:26"}),
+    "streamed": (LOADED.replace("DataLoader(torch.randn(64, 64)", "DataLoader(Stream()").replace("data =", STREAM + "data ="), {
+        "cannot.micro_batch": "the number of samples of the DataLoader is unknown"}),
+    "late_loader": (LOADED, {"can.micro_batch:2": "16 late_loader.py:26"}),
     "routes": ("class Routed(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.part = Part()\n\n"
                "    def forward(self, x):\n        rows = torch.where(self.part(x)[:, 0] > 0)[0]\n"
                "        return torch.zeros_like(x).index_add_(0, rows, self.part(x[rows]))\n\n"
@@ -135,6 +157,10 @@ for _ in range(3):
                + LOOP.replace("for _ in range(3)", "for x in data").replace("batch()", "x.cuda()").replace("optimizer.zero", "model.zero"),
                {"cannot.micro_batch": "clears gradients by its model"}),
     "fails": (PLAIN + "model(batch()).mean().backward()\nraise SystemExit(3)\n", {"can.checkpoint:Part": "0 1 2", "can.fused": "AdamW"}),
+    "parallel": (PLAIN.replace("make()", "nn.DataParallel(make())") + LOOP, {"cannot.optimizer_in_backward": "wrapped by DataParallel"}),
+    "by_hand": ("model = make()\n" + LOOP.replace("optimizer.step()", "for p in model.parameters():\n        p.data.sub_(p.grad)").replace("optimizer", "model"),
+                {name: "makes no optimizer of torch.optim" for name in ("cannot.checkpoint", "cannot.fused", "cannot.bf16", "cannot.compile")}),
+    "full": (FULL + PLAIN + LOOP.replace("(32", "(4096").replace("batch()", "torch.randn(8192, 64, device='cuda')"), {"can.offload_activations": "Sequential"}),
     "copied": ("import copy\n" + PLAIN.replace("make()", "copy.deepcopy(make())") + LOOP, {"can.checkpoint:Part": "0 1 2"}),
 }
 
@@ -150,6 +176,9 @@ REFUSED = [
     ("plain", "checkpoint:Part,checkpoint_half:Part", {"did.checkpoint:Part": "3 modules Part", "cannot.checkpoint_half": "another change checkpoints Part"}),
     ("plain", "checkpoint_selective:Part,no_foreach", {"did.checkpoint_selective:Part": "3 modules, selectively, Part", "did.no_foreach": "parameter by parameter"}),
     ("late_loader", "micro_batch:2", {"did.micro_batch:2": "batches of 8 instead of 16"}),
+    ("summed", "micro_batch:2", {"cannot.micro_batch": "the loss is a sum over the batch", "did.micro_batch:2": None, "lines.micro_batch:2": None}),
+    ("incomplete", "micro_batch:2", {"cannot.micro_batch": "incomplete", "did.micro_batch:2": None}),
+    ("full", "offload_activations", {"cannot.offload_activations": "this machine has too little memory", "did.offload_activations": None}),
     ("two", "checkpoint:Part", {"did.checkpoint:Part": "3 modules Part, 2 times"}),
     ("routes", "checkpoint:Routed", {"cannot.checkpoint": "depend on values that the card does not compute", "did.checkpoint:Routed": None}),
     ("plain", "fully_shard:Part", {"cannot.fully_shard": "needs ranks"}),

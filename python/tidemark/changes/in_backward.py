@@ -43,6 +43,7 @@ def refusal(now, applied):
         (seen.scales, f"a GradScaler needs all gradients before the step ({seen.scales})"),
         (seen.closes, f"the optimizer calls a closure ({seen.closes})"),
         (seen.optimizers and seen.optimizers[0].kind == "LBFGS", "LBFGS needs all gradients"),
+        (parallel_kind(now) == "DataParallel", "the model is wrapped by DataParallel"),
         (parallel_kind(now) or is_sharded(now), "gradients are reduced over ranks first"),
         (now.wants("micro_batch") is not None or seen.n_steps > 0 and seen.n_backwards > seen.n_steps + 1,
          "several backward passes make one step"),

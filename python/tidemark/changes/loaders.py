@@ -1,4 +1,6 @@
 """Smaller batches of a DataLoader, and an optimizer that steps after several of them."""
+import weakref
+
 from .. import imports
 from . import lines, observe, paste, places, models
 from .row import Row, all_models, holders, optimizer_reason, unsuitable_models
@@ -29,8 +31,27 @@ accumulate({optimizer})'''
 class Loader:
     """A DataLoader that the program makes."""
 
-    def __init__(self, batch, place):
+    def __init__(self, loader, batch, place):
         self.batch, self.place = batch, place
+        self.of = weakref.ref(loader)
+        self.is_read = False  # before the first step
+        self.rest = _rest(loader, batch)  # samples after the last full batch; None: unknown
+        self.drops = getattr(loader, "drop_last", False)
+
+    def why_not(self, n):
+        """Why n smaller batches would not always make up one of the program's; None if they do."""
+        if self.rest is None:
+            return f"the number of samples of the DataLoader is unknown ({self.place or '?'})"
+        if self.rest and not (self.drops and self.rest < self.batch // n):
+            return f"the last batch of the DataLoader is incomplete ({self.place or '?'})"
+        return None
+
+
+def _rest(loader, batch):
+    try:
+        return len(loader.sampler) % batch if batch else 0
+    except (TypeError, NotImplementedError):
+        return None
 
 
 def watch(now):
@@ -43,14 +64,24 @@ def _watch_loaders(now, kind):
             base(self, *arguments, **named)
             frame = places.own_frame()
             batch = getattr(self, "batch_size", None)
-            now.seen.loaders.append(Loader(batch, places.of_frame(frame)))
+            now.seen.loaders.append(Loader(self, batch, places.of_frame(frame)))
             wanted = now.wants("micro_batch")
             if wanted is not None:
                 _make_smaller(now, self, batch, int(wanted), frame)
 
         return init
 
+    def reads(base):
+        def iterate(self):
+            if now.seen.n_steps == 0:
+                for loader in now.seen.loaders:
+                    loader.is_read = loader.is_read or loader.of() is self
+            return base(self)
+
+        return iterate
+
     observe.replace(kind, "__init__", make)
+    observe.replace(kind, "__iter__", reads)
 
 
 def _make_smaller(now, loader, batch, n, frame):
@@ -70,6 +101,12 @@ def _batch_reason(batch, n):
     return "the DataLoader gets its batches from a sampler" if batch is None else f"a batch of {batch} has no {n} equal parts"
 
 
+def _incomplete(now):
+    """Why batches that are read before the first step cannot be made smaller; None if they can."""
+    n = int(now.wants("micro_batch") or 2)
+    return next((why for why in (loader.why_not(n) for loader in now.seen.loaders if loader.is_read) if why), None)
+
+
 def refusal(now, applied):
     import torch
 
@@ -87,6 +124,8 @@ def refusal(now, applied):
         (seen.closes, f"the optimizer calls a closure ({seen.closes})"),
         (seen.schedules, f"a scheduler steps with each batch ({seen.schedules})"),
         (seen.clears_by_model, f"the program clears gradients by its model ({seen.clears_by_model})"),
+        (seen.sums, f"the loss is a sum over the batch ({seen.sums})"),
+        (_incomplete(now), _incomplete(now)),
         (any(models.has_batch_norm(torch, root) for root in all_models(now)), "BatchNorm would see smaller batches"),
         (now.wants("optimizer_in_backward") is not None, "the optimizer steps in the backward pass"),
         (not applied and seen.n_steps > 0 and seen.n_backwards > seen.n_steps + 1, "the program accumulates gradients already"),

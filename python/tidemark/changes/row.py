@@ -23,7 +23,7 @@ def holders(now):
 
 
 def unknown_models(now):
-    return None if all_models(now) else "no modules of an optimizer are known"
+    return optimizer_reason(now) or (None if all_models(now) else "no modules of an optimizer are known")
 
 
 def unsuitable_models(now, applied):

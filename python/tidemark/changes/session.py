@@ -30,6 +30,7 @@ class Seen:
         self.schedules = None  # a scheduler's step
         self.forward_place = None  # where the first model is called
         self.clears_by_model = None
+        self.sums = None  # backward() of a loss that is summed
         self.keeps_zeros = None  # zero_grad(set_to_none=False)
         self.reduces = []  # places where DistributedDataParallel is made, and whether with bucket views
 

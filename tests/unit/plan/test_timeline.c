@@ -97,6 +97,43 @@ static void test_recomputed_blocks_are_there_again_in_their_backward_pass(void *
     destroy(&of);
 }
 
+/* A step of two forward and backward passes of one block. The 10 MiB of one pass are alive again in
+ * the backward pass of the block, so the peak stays at the logits, and is 10 MiB lower. */
+static void test_accumulated_gradients_need_one_recomputation_at_a_time(void **state) {
+    (void)state;
+    enum { N_OF_PASS = 4, N = 2 * N_OF_PASS };
+    static const struct {
+        const char *phase, *layer;
+        int64_t mib;
+        uint32_t born, died; /* of the first pass */
+        tide_category category;
+    } PASS[N_OF_PASS] = {{"forward", "h.0.mlp", 10, 0, 6, TIDE_ACTIVATION},
+                         {"forward", "h.0", 4, 1, 5, TIDE_ACTIVATION},
+                         {"forward", "", 60, 2, 3, TIDE_ACTIVATION},
+                         {"backward", "h.0.mlp", 40, 4, 7, TIDE_TEMPORARY}};
+    tide_plan_block blocks[N];
+    uint32_t places[2 * N];
+    for (uint32_t i = 0; i < N; i++) {
+        uint32_t shift = i / N_OF_PASS * 2 * N_OF_PASS;
+        blocks[i] = (tide_plan_block){.bytes = PASS[i % N_OF_PASS].mib * MIB,
+                                      .phase = PASS[i % N_OF_PASS].phase,
+                                      .layer = PASS[i % N_OF_PASS].layer,
+                                      .operation = "",
+                                      .born = PASS[i % N_OF_PASS].born + shift,
+                                      .died = PASS[i % N_OF_PASS].died + shift,
+                                      .stack = TIDE_NONE,
+                                      .category = (uint8_t)PASS[i % N_OF_PASS].category};
+        places[blocks[i].born] = places[blocks[i].died] = i;
+    }
+    made of = {.timeline = {.mem = tide_hostmem_default(),
+                            .blocks = blocks,
+                            .n_blocks = N,
+                            .places = places,
+                            .n_places = 2 * (size_t)N}};
+    assert_int_equal(tide_plan_peak(&of.timeline, NULL, NULL, 0, NULL), (10 + 4 + 60) * MIB);
+    assert_int_equal(lowest(&of, "checkpoint:Block", "h.0", 1.0), 4 + 60);
+}
+
 static void test_worth_scales_what_a_change_saves(void **state) {
     (void)state;
     made of = make();
@@ -121,6 +158,7 @@ int main(void) {
         cmocka_unit_test(test_peak_moves_when_blocks_shrink),
         cmocka_unit_test(test_activations_do_not_matter_at_the_optimizer),
         cmocka_unit_test(test_recomputed_blocks_are_there_again_in_their_backward_pass),
+        cmocka_unit_test(test_accumulated_gradients_need_one_recomputation_at_a_time),
         cmocka_unit_test(test_worth_scales_what_a_change_saves),
         cmocka_unit_test(test_a_name_is_not_the_beginning_of_another),
     };
