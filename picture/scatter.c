@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "common/hostmem.h"
 #include "common/text/bytes.h"
@@ -18,7 +19,10 @@ enum {
     ROW = 20, /* of the list */
     RADIUS = 5,
     N_TICKS = 4,
-    WORDS = 320
+    WORDS = 320,
+    MOST_SPOTS = 512,
+    SPOT_WIDTH = 15, /* of a dot or a number, with a gap */
+    SPOT_HEIGHT = 12
 };
 
 #define PX TIDE_PICTURE_PX
@@ -29,10 +33,17 @@ enum {
 #define FITTING 0x0072b2
 #define OTHER 0xd55e00
 
+/* The middle of a dot or of a number beside one. */
+typedef struct spot {
+    int32_t x, y;
+} spot;
+
 typedef struct scene {
     const tide_scatter *of; /* borrowed */
     tide_picture_drawing drawing;
     double top_bytes, top_ms; /* the ends of the axes; they begin at 0 */
+    spot taken[MOST_SPOTS];   /* dots, then the numbers that were drawn; further ones are ignored */
+    size_t n_taken;
 } scene;
 
 static bool is_drawn(const tide_scatter_point *point) {
@@ -101,9 +112,8 @@ static void add_limit(scene *to) {
               is_left ? TIDE_PICTURE_LEFT : TIDE_PICTURE_RIGHT, INK, words);
 }
 
-/* A dot, or a ring for a run that does not fit, with its number. */
-static void add_point(scene *to, const tide_scatter_point *point, size_t number) {
-    char words[24];
+/* A dot, or a ring for a run that does not fit. */
+static void add_point(scene *to, const tide_scatter_point *point) {
     int32_t x = x_of(to, (double)point->bytes);
     int32_t y = y_of(to, point->ms);
     for (int32_t ring = 0; ring < (point->fits ? 1 : 2); ring++) {
@@ -118,8 +128,42 @@ static void add_point(scene *to, const tide_scatter_point *point, size_t number)
                                                                 : OTHER};
         tide_picture_add_rect(&to->drawing, &dot);
     }
+}
+
+static void take(scene *to, spot at) {
+    if (to->n_taken < MOST_SPOTS) {
+        to->taken[to->n_taken++] = at;
+    }
+}
+
+static bool is_free(const scene *to, spot at) {
+    for (size_t i = 0; i < to->n_taken; i++) {
+        if (abs(to->taken[i].x - at.x) < PX(SPOT_WIDTH) &&
+            abs(to->taken[i].y - at.y) < PX(SPOT_HEIGHT)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The number of a dot, at the first free spot around it; near dots would hide each other's. */
+static void add_number(scene *to, const tide_scatter_point *point, size_t number) {
+    static const spot AROUND[] = {{13, -8}, {13, 10},  {-13, -8}, {-13, 10}, {0, -14},
+                                  {0, 16},  {17, 1},   {-17, 1},  {13, -22}, {-13, -22},
+                                  {13, 24}, {-13, 24}, {0, -28},  {0, 30}};
+    char words[24];
+    spot at = {0, 0};
+    int32_t x = x_of(to, (double)point->bytes);
+    int32_t y = y_of(to, point->ms);
+    for (size_t i = 0; i < sizeof(AROUND) / sizeof(AROUND[0]); i++) {
+        at = (spot){x + AROUND[i].x * PX(1), y + AROUND[i].y * PX(1)};
+        if (is_free(to, at)) {
+            break;
+        }
+    }
+    take(to, at);
     (void)snprintf(words, sizeof(words), "%zu", number);
-    add_words(to, x + PX(RADIUS + 3), y - PX(4), TIDE_PICTURE_LEFT, INK, words);
+    add_words(to, at.x, at.y + PX(4), TIDE_PICTURE_CENTRE, INK, words);
 }
 
 /* The list below the plot: "2  checkpoint:Block   8.00 GiB, 120 ms, fits". */
@@ -138,6 +182,26 @@ static void add_row(scene *to, const tide_scatter_point *point, size_t number, s
     int32_t room = PX(PLOT_WIDTH - 16) - tide_picture_text_width(words, FONT, false);
     tide_picture_text_fit(point->name, room, FONT, false, name, sizeof(name));
     add_words(to, PX(LEFT), y, TIDE_PICTURE_LEFT, INK, name);
+}
+
+/* All dots before the numbers, which keep away from them. */
+static void add_points(scene *to) {
+    size_t n = 0;
+    for (size_t i = 0; i < to->of->n_points; i++) {
+        const tide_scatter_point *point = &to->of->points[i];
+        if (is_drawn(point)) {
+            add_row(to, point, n + 1, n);
+            add_point(to, point);
+            take(to, (spot){x_of(to, (double)point->bytes), y_of(to, point->ms)});
+            n++;
+        }
+    }
+    n = 0;
+    for (size_t i = 0; i < to->of->n_points; i++) {
+        if (is_drawn(&to->of->points[i])) {
+            add_number(to, &to->of->points[i], ++n);
+        }
+    }
 }
 
 static void lay_out(scene *to) {
@@ -165,13 +229,7 @@ static void lay_out(scene *to) {
     tide_picture_add_text(&to->drawing, &title, of->title);
     add_axes(to);
     add_limit(to);
-    n = 0;
-    for (size_t i = 0; i < of->n_points; i++) {
-        if (is_drawn(&of->points[i])) {
-            add_row(to, &of->points[i], n + 1, n);
-            add_point(to, &of->points[i], ++n);
-        }
-    }
+    add_points(to);
 }
 
 tide_status tide_scatter_save(const tide_scatter *scatter, const char *path, tide_error *error) {

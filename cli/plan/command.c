@@ -46,9 +46,10 @@ static const tide_option OPTIONS[] = {
     TIDE_OPTION(COUNT, "runs", "N", AT(n_runs), "most runs of the command; default 16"),
     TIDE_OPTION(COUNT, "jobs", "N", AT(n_jobs), "runs at a time, 1 to 8; default 2"),
     TIDE_OPTION(COUNT, "steps", "N", AT(n_steps), "number of steps of each run; default 2"),
-    TIDE_OPTION(COUNT, "world", "N", AT(world),
-                "plan a job of N ranks, of which some run; --device virtual:CARDxM has the cards of "
-                "a node"),
+    TIDE_OPTION(
+        COUNT, "world", "N", AT(world),
+        "plan a job of N ranks, of which some run; --device virtual:CARDxM has the cards of "
+        "a node"),
     TIDE_OPTION(TEXT, "ranks", "LIST", AT(ranks), "ranks that run, such as 0,7; default 0"),
     TIDE_PROGRAM_ROW_VALUES(AT(program)),
     TIDE_PROGRAM_ROW_STREAMS(AT(program), tide_choice_streams, "or when the host waits"),

@@ -20,8 +20,8 @@ typedef struct tide_plan_command {
     const char *accumulate;  /* "accum" */
     const char *patch;       /* path */
     uint64_t n_runs, n_jobs, n_steps;
-    uint64_t world;    /* ranks of the job; 0: no ranks */
-    const char *ranks; /* those that run; NULL: "0" */
+    uint64_t world;     /* ranks of the job; 0: no ranks */
+    const char *ranks;  /* those that run; NULL: "0" */
     const char *output; /* a folder; NULL: none */
     tide_program_options program;
     tide_report_options report;

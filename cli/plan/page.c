@@ -42,6 +42,7 @@ static const char HEAD[] =
     "tr:last-child td{border-bottom:0}\n"
     "td{overflow-wrap:anywhere}\n"
     ".n{text-align:right;white-space:nowrap}\n"
+    "td[data-name=snapshot]{white-space:nowrap}\n"
     ".yes{color:var(--fits);font-weight:600}\n"
     "a{color:var(--accent)}\n"
     "@media (prefers-color-scheme:dark){:root{--bg:#181b21;--page:#101216;--ink:#e8eaee;"

@@ -37,8 +37,8 @@ typedef struct jobs {
 static tide_status can_share(const tide_run_program *program, bool *ret_can, tide_error *error) {
     char **arguments = NULL;
     TIDE_TRY(tide_run_program_arguments(program, &arguments, error));
-    *ret_can = tide_launch_can_share_import(arguments) && !program->writes_are_real &&
-               program->world == 0;
+    *ret_can =
+        tide_launch_can_share_import(arguments) && !program->writes_are_real && program->world == 0;
     tide_run_program_release(arguments);
     return TIDE_OK;
 }
@@ -205,7 +205,8 @@ static void check_changes(tide_plan_run *row, const tide_snapshot *snapshot) {
     const char *rest = row->changes;
     for (tide_list_word word; tide_list_next(&rest, &word);) {
         (void)snprintf(name, sizeof(name), "%.*s", (int)word.n_bytes, word.text);
-        if (!tide_plan_is_own(name, word.n_bytes) && tide_plan_fact(snapshot, "did", name) == NULL) {
+        if (!tide_plan_is_own(name, word.n_bytes) &&
+            tide_plan_fact(snapshot, "did", name) == NULL) {
             row->is_complete = false;
             row->is_refused = true;
             (void)snprintf(row->reason, sizeof(row->reason), "%s", reason_of(snapshot, name));

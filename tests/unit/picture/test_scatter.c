@@ -1,5 +1,6 @@
 /* test_scatter.c - places of runs in the picture of memory against time. */
 #define _GNU_SOURCE /* mkdtemp */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,6 +77,44 @@ static void test_points_are_at_their_places(void **state) {
     release(text);
 }
 
+/* The place of the number beside a dot; the number in the list is left of the plot. */
+static void place_of(const char *text, const char *number, double *ret_x, double *ret_y) {
+    char content[16];
+    (void)snprintf(content, sizeof(content), ">%s</text>", number);
+    *ret_x = *ret_y = -1.0;
+    for (const char *at = strstr(text, "<text "); at != NULL; at = strstr(at + 1, "<text ")) {
+        const char *end = strstr(at, "</text>");
+        double x = 0.0;
+        double y = 0.0;
+        assert_int_equal(sscanf(at, "<text x=\"%lf\" y=\"%lf\"", &x, &y), 2);
+        if (x > 90.0 && strncmp(end - (strlen(number) + 1), content, strlen(content)) == 0) {
+            *ret_x = x;
+            *ret_y = y;
+        }
+    }
+    assert_true(*ret_x > 0.0);
+}
+
+static void test_numbers_of_near_points_do_not_overlap(void **state) {
+    (void)state;
+    const tide_scatter_point points[] = {{10 * GIB, 50.0, "a", true},
+                                         {10 * GIB, 50.1, "b", true},
+                                         {10 * GIB, 50.2, "c", true},
+                                         {20 * GIB, 100.0, "d", false}};
+    static const char *const NUMBERS[] = {"1", "2", "3"};
+    char *text = draw(points, 4);
+    for (size_t i = 0; i < 3; i++) {
+        for (size_t k = i + 1; k < 3; k++) {
+            double x[2];
+            double y[2];
+            place_of(text, NUMBERS[i], &x[0], &y[0]);
+            place_of(text, NUMBERS[k], &x[1], &y[1]);
+            assert_true(fabs(x[0] - x[1]) >= 12.0 || fabs(y[0] - y[1]) >= 12.0);
+        }
+    }
+    release(text);
+}
+
 static void test_no_run_leaves_axes(void **state) {
     (void)state;
     char *text = draw(NULL, 0);
@@ -87,6 +126,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_runs_are_listed_with_their_figures),
         cmocka_unit_test(test_points_are_at_their_places),
+        cmocka_unit_test(test_numbers_of_near_points_do_not_overlap),
         cmocka_unit_test(test_no_run_leaves_axes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
