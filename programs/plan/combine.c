@@ -29,7 +29,7 @@ static double saved_bytes(const tide_plan *plan, const tide_plan_candidate *cand
     return candidate->worth * could;
 }
 
-static bool is_useful(const tide_plan *plan, const tide_plan_candidate *candidate) {
+bool tide_plan_is_useful(const tide_plan *plan, const tide_plan_candidate *candidate) {
     return tide_plan_has_run(candidate) &&
            (saves_time(plan, candidate) ||
             saved_bytes(plan, candidate) >=
@@ -59,7 +59,7 @@ static void choose_combined(tide_plan *plan) {
             bool is_better =
                 best == SIZE_MAX ||
                 saved_bytes(plan, row) > saved_bytes(plan, &plan->candidates.rows[best]);
-            best = !is_taken[i] && is_useful(plan, row) && is_better ? i : best;
+            best = !is_taken[i] && tide_plan_is_useful(plan, row) && is_better ? i : best;
         }
         if (best == SIZE_MAX) {
             return;
@@ -104,8 +104,8 @@ static tide_status run(void *ctx, tide_plan_set set, tide_plan_tried *ret, tide_
     return TIDE_OK;
 }
 
-static void predict(void *ctx, tide_plan_set set, int64_t *ret_lowest, int64_t *ret_expected) {
-    const tide_plan *plan = ctx;
+void tide_plan_predict(const tide_plan *plan, tide_plan_set set, int64_t *ret_lowest,
+                       int64_t *ret_expected) {
     const tide_plan_shares *shares[TIDE_PLAN_CHANGES];
     double worth[TIDE_PLAN_CHANGES];
     double whole[TIDE_PLAN_CHANGES];
@@ -120,6 +120,10 @@ static void predict(void *ctx, tide_plan_set set, int64_t *ret_lowest, int64_t *
     *ret_lowest = tide_plan_peak(&plan->timeline, shares, whole, n, NULL);
     int64_t expected = tide_plan_peak(&plan->timeline, shares, worth, n, NULL);
     *ret_expected = expected > *ret_lowest ? expected : *ret_lowest; /* sums are rounded */
+}
+
+static void predict(void *ctx, tide_plan_set set, int64_t *ret_lowest, int64_t *ret_expected) {
+    tide_plan_predict(ctx, set, ret_lowest, ret_expected);
 }
 
 static tide_plan_problem problem_of(const tide_plan *plan, bool keeps_numbers) {

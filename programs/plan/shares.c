@@ -42,10 +42,8 @@ static int64_t instance_of(const instances *of, const tide_plan_block *block) {
 /* Of an instance in a step. */
 typedef struct recomputed {
     int64_t step, instance;
-    uint32_t last; /* the activation of its forward pass that was born last: its output */
-    int64_t bytes; /* of the others: they are alive again in its backward pass */
-    uint32_t first_place, last_place; /* of its backward pass in the walk */
-    bool has_backward;
+    uint32_t last;  /* the activation of its forward pass that was born last: its output */
+    uint32_t place; /* in the walk, of the first block of its backward pass; TIDE_NONE: none */
 } recomputed;
 
 typedef struct recomputation {
@@ -54,12 +52,20 @@ typedef struct recomputation {
     size_t n, capacity;
 } recomputation;
 
-static recomputed *row_of(recomputation *all, int64_t step, int64_t instance) {
+static recomputed *find_row(const recomputation *all, int64_t step, int64_t instance) {
     for (size_t i = all->n; i > 0; i--) { /* mostly one of the last */
         recomputed *row = &all->rows[i - 1];
         if (row->step == step && row->instance == instance) {
             return row;
         }
+    }
+    return NULL;
+}
+
+static recomputed *row_of(recomputation *all, int64_t step, int64_t instance) {
+    recomputed *row = find_row(all, step, instance);
+    if (row != NULL) {
+        return row;
     }
     recomputed *rows =
         tide_hostmem_grow(all->mem, all->rows, &all->capacity, all->n + 1, sizeof(*rows));
@@ -67,17 +73,12 @@ static recomputed *row_of(recomputation *all, int64_t step, int64_t instance) {
         return NULL;
     }
     all->rows = rows;
-    rows[all->n] = (recomputed){.step = step, .instance = instance, .last = TIDE_NONE};
+    rows[all->n] = (recomputed){
+        .step = step, .instance = instance, .last = TIDE_NONE, .place = TIDE_NONE};
     return &rows[all->n++];
 }
 
-static void pass_backward(recomputed *row, uint32_t place) {
-    row->first_place = row->has_backward ? row->first_place : place;
-    row->last_place = place; /* blocks are in order of birth */
-    row->has_backward = true;
-}
-
-/* A block that is no activation counts nothing, one of a backward pass shows where that is. */
+/* A block that is no activation counts nothing, one of a backward pass shows where that begins. */
 static tide_status find_instances(const tide_plan_timeline *timeline, const instances *of,
                                   tide_plan_shares *shares, recomputation *all) {
     for (size_t i = 0; i < timeline->n_blocks; i++) {
@@ -93,11 +94,10 @@ static tide_status find_instances(const tide_plan_timeline *timeline, const inst
             return TIDE_NO_MEMORY;
         }
         if (is_backward) {
-            pass_backward(row, block->born);
+            row->place = row->place == TIDE_NONE ? block->born : row->place;
             continue;
         }
         if (row->last != TIDE_NONE) {
-            row->bytes += timeline->blocks[row->last].bytes;
             leave(shares, row->last, 0.0F);
         }
         row->last = (uint32_t)i;
@@ -105,26 +105,37 @@ static tide_status find_instances(const tide_plan_timeline *timeline, const inst
     return TIDE_OK;
 }
 
-/* The activations of an instance are there again while its backward pass runs. */
-static tide_status add_again(const tide_plan_timeline *timeline, const recomputation *all,
-                             tide_plan_shares *shares) {
-    shares->further =
-        tide_hostmem_zeroed(timeline->mem, timeline->n_places + 1, sizeof(*shares->further));
-    if (shares->further == NULL) {
+static int by_place(const void *a, const void *b) {
+    const tide_plan_again *one = a;
+    const tide_plan_again *other = b;
+    if (one->place != other->place) {
+        return one->place < other->place ? -1 : 1;
+    }
+    return (one->block > other->block) - (one->block < other->block);
+}
+
+/* The activations that were alive when the backward pass of their instance began are whole from
+ * then on. Computing them again may need more for a while, which a bound leaves out. */
+static tide_status add_again(const tide_plan_timeline *timeline, const instances *of,
+                             const recomputation *all, tide_plan_shares *shares) {
+    size_t n = timeline->n_blocks + 1; /* no array is empty */
+    shares->again = tide_hostmem_array(timeline->mem, n, sizeof(*shares->again));
+    shares->places = tide_hostmem_array(timeline->mem, n, sizeof(*shares->places));
+    if (shares->again == NULL || shares->places == NULL) {
         return TIDE_NO_MEMORY;
     }
-    for (size_t i = 0; i < all->n; i++) {
-        const recomputed *row = &all->rows[i];
-        if (row->has_backward) {
-            shares->further[row->first_place] += row->bytes;
-            shares->further[row->last_place + 1] -= row->bytes;
+    for (size_t i = 0; i < timeline->n_blocks; i++) {
+        const tide_plan_block *block = &timeline->blocks[i];
+        int64_t instance = is_activation(block) ? instance_of(of, block) : (int64_t)-1;
+        const recomputed *row = instance >= 0 ? find_row(all, block->step, instance) : NULL;
+        bool is_again = row != NULL && row->last != i && row->place != TIDE_NONE &&
+                        block->born < row->place && row->place < block->died;
+        shares->places[i] = is_again ? row->place : TIDE_NONE;
+        if (is_again) {
+            shares->again[shares->n_again++] = (tide_plan_again){row->place, (uint32_t)i};
         }
     }
-    int64_t now = 0;
-    for (size_t i = 0; i < timeline->n_places; i++) {
-        now += shares->further[i];
-        shares->further[i] = now;
-    }
+    qsort(shares->again, shares->n_again, sizeof(*shares->again), by_place);
     return TIDE_OK;
 }
 
@@ -133,7 +144,7 @@ static tide_status leave_recomputed(const tide_plan_timeline *timeline, const in
     recomputation all = {.mem = timeline->mem};
     tide_status status = find_instances(timeline, of, shares, &all);
     if (status == TIDE_OK && has_again) {
-        status = add_again(timeline, &all, shares);
+        status = add_again(timeline, of, &all, shares);
     }
     all.mem->release(all.mem->ctx, all.rows);
     return status;

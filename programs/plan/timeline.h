@@ -44,10 +44,20 @@ typedef struct tide_plan_timeline {
     size_t n_places;
 } tide_plan_timeline;
 
-/* What a change leaves of each block, and what is alive in addition at each place. */
+/* A block that is computed again is whole from a place of the walk on, as it was in the recorded
+ * run. */
+typedef struct tide_plan_again {
+    uint32_t place; /* after the block's birth and before its end */
+    uint32_t block;
+} tide_plan_again;
+
+/* What a change leaves of each block. Of the changes that are made together, one may compute blocks
+ * again. */
 typedef struct tide_plan_shares {
-    float *share;     /* owned; n_blocks, 0 to 1 */
-    int64_t *further; /* owned; n_places; NULL: nothing */
+    float *share;           /* owned; n_blocks, 0 to 1 */
+    tide_plan_again *again; /* owned; in order of the places; NULL: none */
+    size_t n_again;
+    uint32_t *places; /* owned; n_blocks: the place in `again`, or TIDE_NONE; NULL as `again` */
 } tide_plan_shares;
 
 /* Fails as tide_lifetimes_init. The caller calls fini, also after a failure. */
