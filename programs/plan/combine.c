@@ -24,15 +24,10 @@ static bool saves_time(const tide_plan *plan, const tide_plan_candidate *candida
     return candidate->gpu_ms < -LEAST_TIME_SHARE * base_of(plan)->gpu_ms;
 }
 
-static double saved_bytes(const tide_plan *plan, const tide_plan_candidate *candidate) {
-    double could = (double)(plan->candidates.peak_bytes - candidate->lowest_bytes);
-    return candidate->worth * could;
-}
-
 bool tide_plan_is_useful(const tide_plan *plan, const tide_plan_candidate *candidate) {
     return tide_plan_has_run(candidate) &&
            (saves_time(plan, candidate) ||
-            saved_bytes(plan, candidate) >=
+            (double)candidate->saved_bytes >=
                 TIDE_PLAN_LEAST_SHARE * (double)plan->candidates.peak_bytes);
 }
 
@@ -57,8 +52,7 @@ static void choose_combined(tide_plan *plan) {
         for (size_t i = 0; i < plan->candidates.n; i++) {
             const tide_plan_candidate *row = &plan->candidates.rows[i];
             bool is_better =
-                best == SIZE_MAX ||
-                saved_bytes(plan, row) > saved_bytes(plan, &plan->candidates.rows[best]);
+                best == SIZE_MAX || row->saved_bytes > plan->candidates.rows[best].saved_bytes;
             best = !is_taken[i] && tide_plan_is_useful(plan, row) && is_better ? i : best;
         }
         if (best == SIZE_MAX) {

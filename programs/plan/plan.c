@@ -13,6 +13,8 @@
 /* Runs that are kept back from single changes, for combinations and the proof of the best. */
 #define KEPT_SHARE 0.4
 
+enum { STEPS_TO_WORTH = 20 }; /* halvings: each is a walk */
+
 bool tide_plan_fits(const tide_plan *plan, const tide_plan_run *run) {
     return run->is_done && run->is_complete && !run->is_refuted &&
            (run->memory.reserved_peak_bytes <= plan->room_bytes || run->fitting_setting[0] != '\0');
@@ -120,6 +122,23 @@ static tide_status look_at_unchanged(tide_plan *plan, tide_error *error) {
 
 /* ---- each change alone ---- */
 
+/* The part of the change with which the walk saves what the run saved. */
+static double worth_of(const tide_plan *plan, const tide_plan_candidate *candidate) {
+    const tide_plan_shares *shares = &candidate->shares;
+    int64_t did_bytes = plan->candidates.peak_bytes - candidate->saved_bytes;
+    double low = 0.0;
+    double high = 1.0;
+    if (did_bytes <= candidate->lowest_bytes || candidate->saved_bytes <= 0) {
+        return did_bytes <= candidate->lowest_bytes ? 1.0 : 0.0;
+    }
+    for (size_t i = 0; i < STEPS_TO_WORTH; i++) {
+        double middle = 0.5 * (low + high);
+        bool is_enough = tide_plan_peak(&plan->timeline, &shares, &middle, 1, NULL) <= did_bytes;
+        *(is_enough ? &high : &low) = middle;
+    }
+    return 0.5 * (low + high);
+}
+
 void tide_plan_learn(tide_plan *plan, tide_plan_candidate *candidate) {
     const tide_plan_run *base = &plan->runs.rows[plan->base_row];
     const tide_plan_run *run = &plan->runs.rows[candidate->row];
@@ -135,10 +154,8 @@ void tide_plan_learn(tide_plan *plan, tide_plan_candidate *candidate) {
     candidate->state = TIDE_PLAN_RAN;
     candidate->gpu_ms =
         run->gpu_ms >= 0.0 && base->gpu_ms >= 0.0 ? run->gpu_ms - base->gpu_ms : 0.0;
-    double could = (double)(plan->candidates.peak_bytes - candidate->lowest_bytes);
-    double did = (double)(base->memory.allocated_peak_bytes - run->memory.allocated_peak_bytes);
-    double worth = could > 0.0 ? did / could : 0.0;
-    candidate->worth = worth < 0.0 ? 0.0 : worth > 1.0 ? 1.0 : worth;
+    candidate->saved_bytes = base->memory.allocated_peak_bytes - run->memory.allocated_peak_bytes;
+    candidate->worth = worth_of(plan, candidate);
 }
 
 /* What may save time last: it seldom makes a program fit. */
