@@ -23,6 +23,11 @@ bool tide_plan_is_useful(const tide_plan *plan, const tide_plan_candidate *candi
 void tide_plan_predict(const tide_plan *plan, tide_plan_set set, int64_t *ret_lowest,
                        int64_t *ret_expected);
 
+/* The run from which another change could help, and its set of plan->combined: the best, else the
+ * set that needs least. */
+size_t tide_plan_next_start(const tide_plan *plan, const tide_plan_answer *answer,
+                            tide_plan_set *ret_set);
+
 /* combine.c: steps 4 to 6. */
 TIDE_NODISCARD tide_status tide_plan_combine(tide_plan *plan, tide_error *error);
 

@@ -50,9 +50,10 @@ typedef struct tide_plan_run {
     double step_ms;
     char snapshot_path[TIDE_RUN_PATH_BYTES]; /* "": none was saved */
     /* A setting with which a replay of this run's requests fits a room that it does not fit as it
-     * is; "": none, or not asked. */
+     * is; "": none, not needed, or not asked. */
     char fitting_setting[TIDE_PLAN_SETTING_BYTES];
     int64_t fitting_reserved_bytes; /* the reserved peak with it */
+    int64_t least_reserved_bytes;   /* the lowest of this run and of its replays; 0: not asked */
     bool is_refuted;                /* expected to fit, and ran out of memory under the limit */
 } tide_plan_run;
 
