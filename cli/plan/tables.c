@@ -46,6 +46,7 @@ static void add_runs(const tide_plan *plan, tide_report *report) {
     tide_table *table = tide_report_table(report, "runs", "all runs");
     TIDE_COLUMNS(table, TIDE_TEXT("changes", "changes"), TIDE_TEXT("limit", "limit"),
                  TIDE_TEXT("settings", "allocator settings"), TIDE_TEXT("outcome", "outcome"),
+                 TIDE_NUMBER("lowest_bytes", "could reach"),
                  TIDE_NUMBER("allocated_peak_bytes", "allocated"),
                  TIDE_NUMBER("reserved_peak_bytes", "reserved"),
                  TIDE_NUMBER("gpu_ms", "card a step"), TIDE_NUMBER("gpu_low_ms", "at least"),
@@ -62,6 +63,7 @@ static void add_runs(const tide_plan *plan, tide_report *report) {
         TIDE_ROW(table, tide_as_text(run->changes[0] != '\0' ? run->changes : "unchanged"),
                  tide_as_text(run->limit == TIDE_PLAN_WITH_LIMIT ? "card" : "none"),
                  tide_as_words(run->setting), tide_as_text(tide_outcome_name((int)run->outcome)),
+                 tide_as_bytes(tide_plan_lowest(plan, run->changes)),
                  tide_as_bytes(run->memory.allocated_peak_bytes),
                  tide_as_bytes(run->memory.reserved_peak_bytes), tide_as_ms(run->gpu_ms),
                  tide_as_ms(run->gpu_low_ms), tide_as_ms(run->gpu_high_ms),

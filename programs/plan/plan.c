@@ -35,6 +35,33 @@ void tide_plan_set_words(const tide_plan *plan, tide_plan_set set,
     }
 }
 
+static const tide_plan_candidate *possible_of(const tide_plan *plan, const char *name, size_t n) {
+    for (size_t i = 0; i < plan->candidates.n; i++) {
+        const tide_plan_candidate *row = &plan->candidates.rows[i];
+        if (row->detail != NULL && strncmp(row->name, name, n) == 0 && row->name[n] == '\0') {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+int64_t tide_plan_lowest(const tide_plan *plan, const char *changes) {
+    const tide_plan_shares *shares[TIDE_PLAN_CANDIDATES];
+    double whole[TIDE_PLAN_CANDIDATES];
+    size_t n = 0;
+    for (const char *at = changes; *at != '\0';) {
+        size_t n_name = strcspn(at, ",");
+        const tide_plan_candidate *row = possible_of(plan, at, n_name);
+        if (row == NULL || n == TIDE_PLAN_CANDIDATES) {
+            return -1;
+        }
+        shares[n] = &row->shares;
+        whole[n++] = 1.0;
+        at += n_name + (at[n_name] == ',');
+    }
+    return tide_plan_peak(&plan->timeline, shares, whole, n, NULL);
+}
+
 tide_plan_risk tide_plan_set_risk(const tide_plan *plan, tide_plan_set set) {
     tide_plan_risk risk = TIDE_PLAN_SAME;
     for (size_t i = 0; i < plan->n_combined; i++) {

@@ -88,6 +88,10 @@ bool tide_plan_fits(const tide_plan *plan, const tide_plan_run *run);
 void tide_plan_set_words(const tide_plan *plan, tide_plan_set set,
                          char ret_words[TIDE_PLAN_LIST_BYTES]);
 
+/* The lowest peak of allocated bytes that a list of changes could reach; -1: it names one that is
+ * no possible candidate. */
+int64_t tide_plan_lowest(const tide_plan *plan, const char *changes);
+
 /* The greatest risk of a set's changes. */
 tide_plan_risk tide_plan_set_risk(const tide_plan *plan, tide_plan_set set);
 

@@ -8,10 +8,10 @@
 
 /* Bounds were missed by up to 0.4 %. */
 #define BOUND_SLACK 0.01
-/* Of the best time: a run that is expected to save less is not made. */
+/* Of the best time: a run that may save time, but is not expected to, must promise so much. */
 #define LEAST_GAIN 0.005
 /* A combination that is less likely to fit is not run, even if nothing fits. */
-#define LEAST_CHANCE 0.001
+#define LEAST_CHANCE 1e-6
 /* Standard deviations of an estimate, as parts of it, for each change that it differs by. */
 #define OFF_OF_MEMORY 0.03
 #define OFF_OF_TIME 0.03
@@ -138,14 +138,19 @@ static double chance_below(double z) {
     return 0.5 * (1.0 + erf(z * 0.7071067811865476));
 }
 
+/* The same of a logistic variable: memory is now and then much less than was expected. */
+static double logistic_below(double z) {
+    return 1.0 / (1.0 + exp(-z * 1.8137993642342178));
+}
+
 static double chance_to_fit(const search *of, const row *of_row) {
     double room = (double)of->problem->room_bytes;
     if (room <= 0.0 || of_row->lowest_bytes * (1.0 - BOUND_SLACK) > room) {
         return 0.0;
     }
     return of_row->needed_bytes <= 0.0 ? 1.0
-                                       : chance_below(log(room / of_row->needed_bytes) /
-                                                      (OFF_OF_MEMORY * of_row->n_off));
+                                       : logistic_below(log(room / of_row->needed_bytes) /
+                                                        (OFF_OF_MEMORY * of_row->n_off));
 }
 
 /* The time that the run is expected to save, if it fits. */
@@ -166,7 +171,8 @@ static double value_of(const search *of, const row *of_row) {
         return chance < LEAST_CHANCE ? 0.0 : chance * (2.0 - share);
     }
     double gain = has_times(of) ? chance * gain_of(of, of_row) : 0.0;
-    return gain >= LEAST_GAIN * of->found->of_best.gpu_ms ? gain : 0.0;
+    bool is_better = chance >= 0.5 && of_row->ms < of->found->of_best.gpu_ms;
+    return is_better || gain >= LEAST_GAIN * of->found->of_best.gpu_ms ? gain : 0.0;
 }
 
 /* The run that is worth most; of equals the one with fewest changes. NULL: none is worth one. */

@@ -3,16 +3,15 @@
  *     runs so far ──> nearest run of each combination ──┐
  *                                                       ├──> estimates: memory, time, and how far
  *     bounds and expectations of the first run ─────────┘    each may be off
- *                                                                  │ the run that is expected to
- *                                                                  v save most time
- *                                                      run it, and estimate anew, until no run is
- *                                                      expected to save LEAST_GAIN
+ *                 ^                                                │
+ *                 └── run it, and estimate anew <── the combination with the greatest expected gain
  *
  * It works on numbers alone: the caller runs programs, and predicts peaks, which do not add up
  * (timeline.h). The estimate of a combination starts at the run that differs from it by the fewest
  * changes: its memory is scaled by the ratio of the predictions, its time is changed by what each
  * change added alone. An estimate is the less certain the more changes the two differ by. While
- * nothing fits, every combination whose bound fits is tried, the most likely first.
+ * nothing fits, what may fit is run, the most likely first. The search ends when no combination is
+ * expected to fit and to be faster than the best, and none that may be promises enough.
  */
 #ifndef TIDE_PROGRAMS_PLAN_SEARCH_H
 #define TIDE_PROGRAMS_PLAN_SEARCH_H

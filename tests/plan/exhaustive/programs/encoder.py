@@ -43,7 +43,8 @@ class Masked(nn.Module):
 
 
 def main():
-    model = Masked(30522, 768, 8).cuda()
+    with torch.device("cuda"):
+        model = Masked(30522, 768, 8)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     for _ in range(3):
         tokens = torch.randint(30522, (8, 512), device="cuda")

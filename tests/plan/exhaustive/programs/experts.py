@@ -51,7 +51,8 @@ class Model(nn.Module):
 
 
 def main():
-    model = Model(16384, 512, 8).cuda()
+    with torch.device("cuda"):
+        model = Model(16384, 512, 8)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     for _ in range(3):
         tokens = torch.randint(16384, (4, 513), device="cuda")
