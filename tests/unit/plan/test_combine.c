@@ -104,8 +104,22 @@ static void test_plan_goes_on_from_a_combination(void **state) {
     tide_plan_fini(&plan);
 }
 
+static void test_bound_of_a_list_is_known_if_all_its_changes_are(void **state) {
+    (void)state;
+    tide_plan plan;
+    make(&plan);
+    assert_int_equal(tide_plan_lowest(&plan, ""), TRAINING_PEAK_MIB * MIB);
+    assert_int_equal(tide_plan_lowest(&plan, "fused"), (TRAINING_PEAK_MIB - 50) * MIB);
+    assert_int_equal(tide_plan_lowest(&plan, "fused,optimizer_in_backward"),
+                     (100 + 200) * MIB); /* neither temporary memory nor gradients */
+    assert_int_equal(tide_plan_lowest(&plan, "fuse"), -1);
+    assert_int_equal(tide_plan_lowest(&plan, "fused,bf16"), -1);
+    tide_plan_fini(&plan);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bound_of_a_list_is_known_if_all_its_changes_are),
         cmocka_unit_test(test_part_that_counts_saves_what_the_run_saved),
         cmocka_unit_test(test_plan_goes_on_from_a_combination),
     };
