@@ -12,8 +12,9 @@
 #define LEAST_GAIN 0.005
 /* A combination that is less likely to fit is not run, even if nothing fits. */
 #define LEAST_CHANCE 1e-6
-/* Standard deviations of an estimate, as parts of it, for each change that it differs by. */
-#define OFF_OF_MEMORY 0.03
+/* Standard deviations of an estimate, as parts of it, for each change that it differs by. That of
+ * memory is at least so much, and otherwise as far as the predictions of the runs were off. */
+#define LEAST_OFF_OF_MEMORY 0.03
 #define OFF_OF_TIME 0.03
 
 /* A combination, and what is known or expected of it. */
@@ -31,7 +32,8 @@ typedef struct search {
     tide_plan_found *found;
     row *rows; /* owned: all combinations whose bound fits, and those that were run */
     size_t n;
-    double slowest_ms; /* of the estimates */
+    double slowest_ms;    /* of the estimates */
+    double off_of_memory; /* part of an estimate for each change that it differs by */
 } search;
 
 size_t tide_plan_set_size(tide_plan_set set) {
@@ -150,7 +152,7 @@ static double chance_to_fit(const search *of, const row *of_row) {
     }
     return of_row->needed_bytes <= 0.0 ? 1.0
                                        : logistic_below(log(room / of_row->needed_bytes) /
-                                                        (OFF_OF_MEMORY * of_row->n_off));
+                                                        (of->off_of_memory * of_row->n_off));
 }
 
 /* The time that the run is expected to save, if it fits. */
@@ -175,11 +177,31 @@ static double value_of(const search *of, const row *of_row) {
     return is_better || gain >= LEAST_GAIN * of->found->of_best.gpu_ms ? gain : 0.0;
 }
 
+/* The standard deviation of what runs needed, as a part of what was predicted. */
+static double off_of_runs(const search *of) {
+    double sum = 0.0;
+    double squares = 0.0;
+    double n = 0.0;
+    for (size_t i = 0; i < of->n; i++) {
+        const row *one = &of->rows[i];
+        if (one->is_known && one->tried.is_complete && one->expected_bytes > 0.0 &&
+            one->tried.needed_bytes > 0) {
+            double off = log((double)one->tried.needed_bytes / one->expected_bytes);
+            sum += off;
+            squares += off * off;
+            n += 1.0;
+        }
+    }
+    double variance = n > 1.0 ? (squares - sum * sum / n) / (n - 1.0) : 0.0;
+    return fmax(LEAST_OFF_OF_MEMORY, variance > 0.0 ? sqrt(variance) : 0.0);
+}
+
 /* The run that is worth most; of equals the one with fewest changes. NULL: none is worth one. */
 static row *next_of(search *of) {
     row *best = NULL;
     double most = 0.0;
     of->slowest_ms = 0.0;
+    of->off_of_memory = off_of_runs(of);
     for (size_t i = 0; i < of->n; i++) {
         estimate(of, &of->rows[i]);
         of->slowest_ms = fmax(of->slowest_ms, of->rows[i].ms);
