@@ -106,12 +106,34 @@ static tide_status find_instances(const tide_plan_timeline *timeline, const inst
 }
 
 static int by_place(const void *a, const void *b) {
-    const tide_plan_again *one = a;
-    const tide_plan_again *other = b;
+    const tide_plan_turn *one = a;
+    const tide_plan_turn *other = b;
     if (one->place != other->place) {
         return one->place < other->place ? -1 : 1;
     }
     return (one->block > other->block) - (one->block < other->block);
+}
+
+/* Where a block that was computed again is freed at the earliest: while the operation of the
+ * backward pass runs that used it last, which is that of the last allocation before its end. In the
+ * recorded run it was freed after that operation. */
+static uint32_t end_of(const tide_plan_timeline *timeline, const tide_plan_block *of) {
+    uint32_t end = of->died;
+    uint32_t node = TIDE_NONE;
+    for (uint32_t place = of->died; place > of->born + 1; place--) {
+        const tide_plan_block *before = &timeline->blocks[timeline->places[place - 1]];
+        if (before->born != place - 1) {
+            continue; /* it is freed there */
+        }
+        if (node == TIDE_NONE) {
+            node = before->node;
+        }
+        if (node == TIDE_NONE || before->node != node) {
+            break;
+        }
+        end = place - 1;
+    }
+    return end;
 }
 
 /* The activations that were alive when the backward pass of their instance began are whole from
@@ -120,22 +142,26 @@ static tide_status add_again(const tide_plan_timeline *timeline, const instances
                              const recomputation *all, tide_plan_shares *shares) {
     size_t n = timeline->n_blocks + 1; /* no array is empty */
     shares->again = tide_hostmem_array(timeline->mem, n, sizeof(*shares->again));
-    shares->places = tide_hostmem_array(timeline->mem, n, sizeof(*shares->places));
-    if (shares->again == NULL || shares->places == NULL) {
+    shares->turns = tide_hostmem_array(timeline->mem, 2 * n, sizeof(*shares->turns));
+    if (shares->again == NULL || shares->turns == NULL) {
         return TIDE_NO_MEMORY;
     }
-    for (size_t i = 0; i < timeline->n_blocks; i++) {
+    for (uint32_t i = 0; i < timeline->n_blocks; i++) {
         const tide_plan_block *block = &timeline->blocks[i];
         int64_t instance = is_activation(block) ? instance_of(of, block) : (int64_t)-1;
         const recomputed *row = instance >= 0 ? find_row(all, block->step, instance) : NULL;
-        bool is_again = row != NULL && row->last != i && row->place != TIDE_NONE &&
-                        block->born < row->place && row->place < block->died;
-        shares->places[i] = is_again ? row->place : TIDE_NONE;
+        bool is_again = row != NULL && row->last != i && block->born < row->place &&
+                        row->place < block->died;
+        tide_plan_again again = {is_again ? row->place : TIDE_NONE,
+                                 is_again ? end_of(timeline, block) : TIDE_NONE};
+        is_again = again.from < again.to;
+        shares->again[i] = is_again ? again : (tide_plan_again){TIDE_NONE, TIDE_NONE};
         if (is_again) {
-            shares->again[shares->n_again++] = (tide_plan_again){row->place, (uint32_t)i};
+            shares->turns[shares->n_turns++] = (tide_plan_turn){again.from, i};
+            shares->turns[shares->n_turns++] = (tide_plan_turn){again.to, i};
         }
     }
-    qsort(shares->again, shares->n_again, sizeof(*shares->again), by_place);
+    qsort(shares->turns, shares->n_turns, sizeof(*shares->turns), by_place);
     return TIDE_OK;
 }
 

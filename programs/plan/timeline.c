@@ -28,6 +28,7 @@ static int by_row(const void *a, const void *b) {
 static void find_place(const tide_snapshot *snapshot, uint32_t scope, tide_plan_block *block) {
     block->step = -1;
     block->phase = block->layer = block->operation = "";
+    block->node = TIDE_NONE;
     for (; scope != TIDE_NONE; scope = snapshot->scopes[scope].parent) {
         const tide_scope_row *row = &snapshot->scopes[scope];
         const char *name = tide_snapshot_text(snapshot, row->name);
@@ -39,6 +40,7 @@ static void find_place(const tide_snapshot *snapshot, uint32_t scope, tide_plan_
             block->layer = name;
         } else if (row->kind == TIDE_SCOPE_OPERATOR && block->operation[0] == '\0') {
             block->operation = name;
+            block->node = scope;
         }
     }
 }
@@ -126,7 +128,7 @@ tide_status tide_plan_shares_init(tide_plan_shares *shares, const tide_plan_time
 void tide_plan_shares_fini(tide_plan_shares *shares, const tide_hostmem *mem) {
     mem->release(mem->ctx, shares->share);
     mem->release(mem->ctx, shares->again);
-    mem->release(mem->ctx, shares->places);
+    mem->release(mem->ctx, shares->turns);
     *shares = (tide_plan_shares){.share = NULL};
 }
 
@@ -139,26 +141,27 @@ typedef struct walk {
     const double *worth;
     size_t n;
     const tide_plan_shares *again; /* the change that computes blocks again; NULL: none */
-    size_t n_again;                /* of its blocks that are whole */
+    size_t n_turns;                /* that were made */
 } walk;
 
 static double left_of(const walk *of, size_t block, size_t place) {
     double left = 1.0;
     for (size_t i = 0; i < of->n; i++) {
         const tide_plan_shares *change = of->changes[i];
-        bool is_whole = change == of->again && change->places[block] <= place;
+        const tide_plan_again *again = change == of->again ? &change->again[block] : NULL;
+        bool is_whole = again != NULL && again->from <= place && place < again->to;
         left *= is_whole ? 1.0 : 1.0 - of->worth[i] * (1.0 - (double)change->share[block]);
     }
     return left;
 }
 
-/* The bytes that are computed again at a place, before its block is allocated or freed. */
+/* What blocks that are computed again add at a place, before its own block is allocated or freed. */
 static double again_at(walk *of, size_t place) {
     double bytes = 0.0;
     const tide_plan_shares *again = of->again;
-    while (again != NULL && of->n_again < again->n_again &&
-           again->again[of->n_again].place == place) {
-        uint32_t block = again->again[of->n_again++].block;
+    while (again != NULL && of->n_turns < again->n_turns &&
+           again->turns[of->n_turns].place == place) {
+        uint32_t block = again->turns[of->n_turns++].block;
         double more = left_of(of, block, place) - left_of(of, block, place - 1);
         bytes += (double)of->timeline->blocks[block].bytes * more;
     }

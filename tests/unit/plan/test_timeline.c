@@ -128,13 +128,13 @@ static void test_only_what_was_kept_is_there_again(void **state) {
     assert_int_equal(tide_plan_shares_init(&shares, &of.timeline), TIDE_OK);
     assert_int_equal(tide_plan_leave_recomputed(&of.timeline, "Block", "h.0 h.1", &shares),
                      TIDE_OK);
-    assert_int_equal(shares.n_again, 2);
+    assert_int_equal(shares.n_turns, 2 * 2);
     tide_plan_shares_fini(&shares, of.timeline.mem);
     of.timeline.blocks[1].died = of.timeline.blocks[2].born; /* the 10 MiB of h.0 */
     assert_int_equal(tide_plan_shares_init(&shares, &of.timeline), TIDE_OK);
     assert_int_equal(tide_plan_leave_recomputed(&of.timeline, "Block", "h.0 h.1", &shares),
                      TIDE_OK);
-    assert_int_equal(shares.n_again, 1);
+    assert_int_equal(shares.n_turns, 2);
     tide_plan_shares_fini(&shares, of.timeline.mem);
     destroy(&of);
 }
