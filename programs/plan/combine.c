@@ -145,6 +145,8 @@ static tide_plan_problem problem_of(const tide_plan *plan, bool keeps_numbers) {
         const tide_plan_candidate *candidate = candidate_of(plan, i);
         problem.group[i] = candidate->change->group;
         problem.gpu_ms[i] = candidate->gpu_ms;
+        bool is_scaling = candidate->change->group == TIDE_PLAN_GROUP_PRECISION;
+        problem.scales |= is_scaling ? (tide_plan_set)1 << i : 0;
         bool is_usable = !keeps_numbers || candidate->risk != TIDE_PLAN_NUMBERS;
         problem.usable |= is_usable ? (tide_plan_set)1 << i : 0;
     }

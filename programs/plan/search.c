@@ -21,9 +21,11 @@
 typedef struct row {
     tide_plan_set set;
     double lowest_bytes, expected_bytes; /* predicted from the first run */
+    double added_ms, scaled_ms;          /* the time if all changes add, and if some scale others */
     bool is_known;                       /* it was run: */
     tide_plan_tried tried;
     double needed_bytes, ms, n_off; /* estimated from the nearest runs, which are so far away */
+    double off_ms;                  /* by which the two ways of adding times differ */
 } row;
 
 typedef struct search {
@@ -74,6 +76,26 @@ static void take(search *of, row *made) {
     }
 }
 
+/* ---- estimates ---- */
+
+/* The time if changes add what they add alone, and if those of `scales` scale the sum of the
+ * others. */
+static void add_times(const tide_plan_problem *problem, row *of) {
+    double others = problem->base_ms;
+    double scaling = 0.0;
+    double scale = 1.0;
+    for (size_t i = 0; i < problem->n_changes; i++) {
+        bool is_scaling = tide_plan_has(problem->scales, i) && problem->base_ms > 0.0;
+        if (tide_plan_has(of->set, i)) {
+            others += is_scaling ? 0.0 : problem->gpu_ms[i];
+            scaling += is_scaling ? problem->gpu_ms[i] : 0.0;
+            scale *= is_scaling ? 1.0 + problem->gpu_ms[i] / problem->base_ms : 1.0;
+        }
+    }
+    of->added_ms = others + scaling;
+    of->scaled_ms = others * scale;
+}
+
 static void list(search *of) {
     const tide_plan_problem *problem = of->problem;
     const tide_plan_caller *caller = of->caller;
@@ -88,6 +110,7 @@ static void list(search *of) {
         row *made = &of->rows[of->n];
         *made = (row){
             .set = set, .lowest_bytes = (double)lowest, .expected_bytes = (double)expected};
+        add_times(problem, made);
         bool was_run = caller->recall(caller->ctx, set, &made->tried);
         if (was_run) {
             take(of, made);
@@ -97,42 +120,43 @@ static void list(search *of) {
     }
 }
 
-/* ---- estimates ---- */
+/* Estimates of one combination from several runs: their mean. */
+typedef struct means {
+    size_t distance;
+    double n, ratio, added_ms, scaled_ms; /* sums */
+} means;
 
-static double added_ms(const tide_plan_problem *problem, tide_plan_set set) {
-    double ms = 0.0;
-    for (size_t i = 0; i < problem->n_changes; i++) {
-        ms += tide_plan_has(set, i) ? problem->gpu_ms[i] : 0.0;
-    }
-    return ms;
+static void add_to(means *of, const row *from, const row *to) {
+    of->n += 1.0;
+    of->ratio += (double)from->tried.needed_bytes / from->expected_bytes;
+    bool has_time = isfinite(from->tried.gpu_ms);
+    of->added_ms += to->added_ms + (has_time ? from->tried.gpu_ms - from->added_ms : 0.0);
+    of->scaled_ms += to->scaled_ms + (has_time ? from->tried.gpu_ms - from->scaled_ms : 0.0);
 }
 
-/* From the runs that differ by the fewest changes: their mean. */
+/* From the runs that differ by the fewest changes. */
 static void estimate(const search *of, row *to) {
-    const tide_plan_problem *problem = of->problem;
-    size_t nearest = TIDE_PLAN_CHANGES + 1;
-    double ratio = 0.0;
-    double ms = 0.0;
-    double n = 0.0;
+    means from = {.distance = TIDE_PLAN_CHANGES + 1};
     for (size_t i = 0; i < of->n; i++) {
-        const row *from = &of->rows[i];
-        size_t distance = tide_plan_set_size(from->set ^ to->set);
-        bool is_usable = from->is_known && from->tried.is_complete && from->expected_bytes > 0.0;
-        if (!is_usable || distance > nearest) {
+        const row *one = &of->rows[i];
+        if (!one->is_known || !one->tried.is_complete || one->expected_bytes <= 0.0) {
             continue;
         }
-        if (distance < nearest) {
-            nearest = distance;
-            ratio = ms = n = 0.0;
+        size_t distance = tide_plan_set_size(one->set ^ to->set);
+        if (distance < from.distance) {
+            from = (means){.distance = distance};
         }
-        ratio += (double)from->tried.needed_bytes / from->expected_bytes;
-        ms += from->tried.gpu_ms + added_ms(problem, to->set & ~from->set) -
-              added_ms(problem, from->set & ~to->set);
-        n += 1.0;
+        if (distance == from.distance) {
+            add_to(&from, one, to);
+        }
     }
-    to->needed_bytes = to->expected_bytes * (n > 0.0 ? ratio / n : 1.0);
-    to->ms = n > 0.0 ? ms / n : problem->base_ms + added_ms(problem, to->set);
-    to->n_off = (double)(n > 0.0 ? nearest : tide_plan_set_size(to->set) + 1);
+    bool is_any = from.n > 0.0;
+    double added_ms = is_any ? from.added_ms / from.n : to->added_ms;
+    double scaled_ms = is_any ? from.scaled_ms / from.n : to->scaled_ms;
+    to->needed_bytes = to->expected_bytes * (is_any ? from.ratio / from.n : 1.0);
+    to->ms = 0.5 * (added_ms + scaled_ms);
+    to->off_ms = 0.5 * fabs(added_ms - scaled_ms);
+    to->n_off = (double)(is_any ? from.distance : tide_plan_set_size(to->set) + 1);
 }
 
 /* The probability that a normal variable is below `z` standard deviations. */
@@ -159,7 +183,7 @@ static double chance_to_fit(const search *of, const row *of_row) {
 static double gain_of(const search *of, const row *of_row) {
     static const double DENSITY = 0.3989422804014327; /* of a normal variable at 0 */
     double less = of->found->of_best.gpu_ms - of_row->ms;
-    double off = OFF_OF_TIME * of_row->n_off * fabs(of_row->ms);
+    double off = hypot(OFF_OF_TIME * of_row->n_off * of_row->ms, of_row->off_ms);
     double z = off > 0.0 ? less / off : 0.0;
     return off > 0.0 ? less * chance_below(z) + off * DENSITY * exp(-0.5 * z * z)
                      : fmax(less, 0.0);

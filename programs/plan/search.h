@@ -9,7 +9,8 @@
  * It works on numbers alone: the caller runs programs, and predicts peaks, which do not add up
  * (timeline.h). The estimate of a combination starts at the run that differs from it by the fewest
  * changes: its memory is scaled by the ratio of the predictions, its time is changed by what each
- * change added alone. An estimate is the less certain the more changes the two differ by. While
+ * change added alone, of which another precision may scale each. An estimate is the less certain
+ * the more changes the two differ by, and the more it depends on whether times scale. While
  * nothing fits, what may fit is run, the most likely first. The search ends when no combination is
  * expected to fit and to be faster than the best, and none that may be promises enough.
  */
@@ -63,6 +64,7 @@ typedef struct tide_plan_problem {
     tide_plan_set usable;             /* only subsets of these are tried */
     int group[TIDE_PLAN_CHANGES];     /* changes of one group exclude each other; -1: of none */
     double gpu_ms[TIDE_PLAN_CHANGES]; /* that each alone adds to the card's time of a step */
+    tide_plan_set scales;             /* changes that may scale what others add: of precision */
     double base_ms;                   /* of the unchanged program; -1: no forecast */
     int64_t room_bytes;               /* that the peak may take */
 } tide_plan_problem;

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "programs/plan/changes.h"
 #include "programs/plan/search.h"
 
 enum { N_CHANGES = 6, N_SETS = 1 << N_CHANGES, N_ROOMS = 20, LINE_BYTES = 1024 };
@@ -135,6 +136,8 @@ static tide_plan_found search(play *of) {
     for (size_t i = 0; i < N_CHANGES; i++) {
         size_t single = (size_t)1 << i;
         problem.group[i] = table->group[i];
+        bool is_scaling = table->group[i] == TIDE_PLAN_GROUP_PRECISION;
+        problem.scales |= is_scaling ? (tide_plan_set)single : 0;
         problem.gpu_ms[i] = table->gpu_ms[single] - table->gpu_ms[0];
         of->was_run[single] = true;
     }
