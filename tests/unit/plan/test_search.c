@@ -165,6 +165,41 @@ static void test_times_that_do_not_add_up_are_learned(void **state) {
     assert_int_equal(found.best, A | C);
 }
 
+/* B halves the time of all, also that of A. Only A and B, or C alone, fit. */
+static void test_a_change_may_scale_what_others_add(void **state) {
+    (void)state;
+    table of = additive(25);
+    know_singles(&of);
+    of.peak[C] = of.expected[C] = of.lowest[C] = 20;
+    of.lowest[A | C] = of.lowest[B | C] = of.lowest[A | B | C] = 90;
+    of.expected[A | C] = of.expected[B | C] = of.expected[A | B | C] = 90;
+    of.gpu_ms[A] = 20.0;
+    of.gpu_ms[B] = 5.0;
+    of.gpu_ms[C] = 11.9;
+    of.gpu_ms[A | B] = 10.0;
+    tide_plan_problem problem = problem_of(&of);
+    problem.gpu_ms[0] = 10.0;
+    problem.gpu_ms[1] = -5.0;
+    problem.gpu_ms[2] = 1.9;
+    tide_plan_found found = search(&of, &problem);
+    assert_int_equal(found.best, C); /* the sum says 15 ms */
+    problem.scales = B;
+    found = search(&of, &problem);
+    assert_int_equal(found.best, A | B);
+}
+
+/* A run without a forecast spoils no estimate of time. */
+static void test_a_run_without_a_time_is_passed_over(void **state) {
+    (void)state;
+    table of = additive(75);
+    know_singles(&of);
+    of.gpu_ms[A] = (double)INFINITY;
+    tide_plan_problem problem = problem_of(&of);
+    problem.gpu_ms[0] = 0.0;
+    tide_plan_found found = search(&of, &problem);
+    assert_int_equal(found.best, B | C);
+}
+
 /* C raises the peak: without it, B fits although B and C do not. */
 static void test_part_without_a_raising_change_is_found(void **state) {
     (void)state;
@@ -251,6 +286,8 @@ int main(void) {
         cmocka_unit_test(test_group_excludes_its_others),
         cmocka_unit_test(test_a_run_corrects_what_is_expected_of_others),
         cmocka_unit_test(test_times_that_do_not_add_up_are_learned),
+        cmocka_unit_test(test_a_change_may_scale_what_others_add),
+        cmocka_unit_test(test_a_run_without_a_time_is_passed_over),
         cmocka_unit_test(test_part_without_a_raising_change_is_found),
         cmocka_unit_test(test_without_times_the_first_that_fits_is_the_answer),
         cmocka_unit_test(test_failed_program_excludes_nothing_else),
