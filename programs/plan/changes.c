@@ -26,7 +26,7 @@ static const tide_plan_change CHANGES[] = {
      tide_plan_leave_optimizer_temporaries},
     {"optimizer_in_backward", "the optimizer steps in the backward pass",
      "no gradient may be clipped, scaled or accumulated", NULL, TIDE_PLAN_GROUP_NONE,
-     TIDE_PLAN_SAME, 0, false, tide_plan_leave_gradients},
+     TIDE_PLAN_SAME, 0, false, tide_plan_leave_gradients_and_temporaries},
     {"set_to_none", "zero_grad(set_to_none=True)",
      "parameters without a gradient in a step are skipped instead of decayed", NULL,
      TIDE_PLAN_GROUP_NONE, TIDE_PLAN_SAME, 0, false, tide_plan_leave_gradients},

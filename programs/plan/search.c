@@ -108,8 +108,8 @@ static void list(search *of) {
         caller->predict(caller->ctx, set, &lowest, &expected);
         TIDE_ASSERT(lowest <= expected);
         row *made = &of->rows[of->n];
-        *made = (row){
-            .set = set, .lowest_bytes = (double)lowest, .expected_bytes = (double)expected};
+        *made =
+            (row){.set = set, .lowest_bytes = (double)lowest, .expected_bytes = (double)expected};
         add_times(problem, made);
         bool was_run = caller->recall(caller->ctx, set, &made->tried);
         if (was_run) {
@@ -185,8 +185,7 @@ static double gain_of(const search *of, const row *of_row) {
     double less = of->found->of_best.gpu_ms - of_row->ms;
     double off = hypot(OFF_OF_TIME * of_row->n_off * of_row->ms, of_row->off_ms);
     double z = off > 0.0 ? less / off : 0.0;
-    return off > 0.0 ? less * chance_below(z) + off * DENSITY * exp(-0.5 * z * z)
-                     : fmax(less, 0.0);
+    return off > 0.0 ? less * chance_below(z) + off * DENSITY * exp(-0.5 * z * z) : fmax(less, 0.0);
 }
 
 /* What a run is worth; 0: it is not made. */

@@ -73,8 +73,8 @@ static recomputed *row_of(recomputation *all, int64_t step, int64_t instance) {
         return NULL;
     }
     all->rows = rows;
-    rows[all->n] = (recomputed){
-        .step = step, .instance = instance, .last = TIDE_NONE, .place = TIDE_NONE};
+    rows[all->n] =
+        (recomputed){.step = step, .instance = instance, .last = TIDE_NONE, .place = TIDE_NONE};
     return &rows[all->n++];
 }
 
@@ -150,8 +150,8 @@ static tide_status add_again(const tide_plan_timeline *timeline, const instances
         const tide_plan_block *block = &timeline->blocks[i];
         int64_t instance = is_activation(block) ? instance_of(of, block) : (int64_t)-1;
         const recomputed *row = instance >= 0 ? find_row(all, block->step, instance) : NULL;
-        bool is_again = row != NULL && row->last != i && block->born < row->place &&
-                        row->place < block->died;
+        bool is_again =
+            row != NULL && row->last != i && block->born < row->place && row->place < block->died;
         tide_plan_again again = {is_again ? row->place : TIDE_NONE,
                                  is_again ? end_of(timeline, block) : TIDE_NONE};
         is_again = again.from < again.to;
@@ -232,10 +232,13 @@ LEAVE_PARTS(activations, {TIDE_ACTIVATION, NULL, 0.0F}, {TIDE_TEMPORARY, "forwar
 LEAVE_PARTS(optimizer_temporaries, {TIDE_TEMPORARY, "optimizer", 0.0F},
             {TIDE_UNKNOWN, "optimizer", 0.0F})
 LEAVE_PARTS(gradients, {TIDE_GRADIENT, NULL, 0.0F})
+/* The optimizer steps one parameter at a time. */
+LEAVE_PARTS(gradients_and_temporaries, {TIDE_GRADIENT, NULL, 0.0F},
+            {TIDE_TEMPORARY, "optimizer", 0.0F}, {TIDE_UNKNOWN, "optimizer", 0.0F})
 LEAVE_PARTS(factored_state, {TIDE_OPTIMIZER_STATE, NULL, FACTORED_SHARE},
-            {TIDE_TEMPORARY, "optimizer", 0.0F})
+            {TIDE_TEMPORARY, "optimizer", 0.0F}, {TIDE_UNKNOWN, "optimizer", 0.0F})
 LEAVE_PARTS(state_of_8_bits, {TIDE_OPTIMIZER_STATE, NULL, SHARE_OF_8_BITS},
-            {TIDE_TEMPORARY, "optimizer", 0.0F})
+            {TIDE_TEMPORARY, "optimizer", 0.0F}, {TIDE_UNKNOWN, "optimizer", 0.0F})
 LEAVE_PARTS(half_of_activations, {TIDE_ACTIVATION, NULL, 0.5F}, {TIDE_TEMPORARY, NULL, 0.5F},
             {TIDE_UNKNOWN, NULL, 0.5F})
 LEAVE_PARTS(half_of_all, {TIDE_PARAMETER, NULL, 0.5F}, {TIDE_GRADIENT, NULL, 0.5F},

@@ -155,7 +155,8 @@ static double left_of(const walk *of, size_t block, size_t place) {
     return left;
 }
 
-/* What blocks that are computed again add at a place, before its own block is allocated or freed. */
+/* What blocks that are computed again add at a place, before its own block is allocated or freed.
+ */
 static double again_at(walk *of, size_t place) {
     double bytes = 0.0;
     const tide_plan_shares *again = of->again;

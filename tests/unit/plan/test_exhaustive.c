@@ -49,8 +49,8 @@ static void read_change(recorded *of, const char *line) {
     char useful[16] = "";
     size_t i = of->n_changes++;
     assert_true(i < N_CHANGES);
-    assert_int_equal(
-        sscanf(line, "change\t%63s\t%d\t%15s", of->names[i], &of->group[i], useful), 3);
+    assert_int_equal(sscanf(line, "change\t%63s\t%d\t%15s", of->names[i], &of->group[i], useful),
+                     3);
     of->useful |= strcmp(useful, "useful") == 0 ? (tide_plan_set)1 << i : 0;
 }
 
