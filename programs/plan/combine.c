@@ -31,11 +31,18 @@ bool tide_plan_is_useful(const tide_plan *plan, const tide_plan_candidate *candi
                 TIDE_PLAN_LEAST_SHARE * (double)plan->candidates.peak_bytes);
 }
 
-static void combine(tide_plan *plan, size_t candidate) {
+static bool is_combined(const tide_plan *plan, size_t candidate) {
     for (size_t i = 0; i < plan->n_combined; i++) {
         if (plan->combined[i] == candidate) {
-            return;
+            return true;
         }
+    }
+    return false;
+}
+
+static void combine(tide_plan *plan, size_t candidate) {
+    if (is_combined(plan, candidate)) {
+        return;
     }
     if (plan->n_combined < TIDE_PLAN_CHANGES) {
         plan->combined[plan->n_combined++] = candidate;
@@ -203,7 +210,14 @@ static bool is_excluded(const tide_plan *plan, tide_plan_set set,
     return false;
 }
 
-/* A change that could not lower the first peak, and could lower this one. */
+/* A change that could not lower the first peak, or was of no use alone. */
+static bool is_left(const tide_plan *plan, size_t candidate) {
+    tide_plan_state state = plan->candidates.rows[candidate].state;
+    return state == TIDE_PLAN_POINTLESS ||
+           (state == TIDE_PLAN_RAN && !is_combined(plan, candidate));
+}
+
+/* One of these that could lower this peak. */
 static tide_status find_further(const tide_plan *plan, size_t start, tide_plan_set set,
                                 size_t *ret_candidate, tide_error *error) {
     tide_snapshot *snapshot = NULL;
@@ -215,7 +229,7 @@ static tide_status find_further(const tide_plan *plan, size_t start, tide_plan_s
     for (size_t i = 0; status == TIDE_OK && i < plan->candidates.n; i++) {
         int64_t lowest = peak;
         const tide_plan_candidate *candidate = &plan->candidates.rows[i];
-        if (candidate->state == TIDE_PLAN_POINTLESS && !is_excluded(plan, set, candidate)) {
+        if (is_left(plan, i) && !is_excluded(plan, set, candidate)) {
             status = tide_plan_could_reach(candidate, &timeline, &lowest);
         }
         if (status == TIDE_OK && tide_plan_may_matter(lowest, peak)) {
@@ -228,13 +242,14 @@ static tide_status find_further(const tide_plan *plan, size_t start, tide_plan_s
     return status;
 }
 
-/* Runs it with the changes of the start, and takes its time from the difference. Its worth alone
- * is unknown, so it counts whole. */
+/* Runs it with the changes of the start. If it did not run alone, its time is the difference. Its
+ * worth is unknown, so it counts whole. */
 static tide_status run_further(tide_plan *plan, size_t start, tide_plan_set set, size_t number,
                                tide_error *error) {
     tide_plan_candidate *candidate = &plan->candidates.rows[number];
+    bool ran_alone = candidate->state == TIDE_PLAN_RAN;
     size_t row = 0;
-    candidate->state = TIDE_PLAN_NOT_RUN;
+    candidate->state = ran_alone ? TIDE_PLAN_RAN : TIDE_PLAN_NOT_RUN;
     plan->is_cut = plan->is_cut || plan->n_combined == TIDE_PLAN_CHANGES;
     if (plan->n_combined == TIDE_PLAN_CHANGES || !has_runs(plan)) {
         return TIDE_OK;
@@ -243,6 +258,10 @@ static tide_status run_further(tide_plan *plan, size_t start, tide_plan_set set,
     set |= (tide_plan_set)1 << (plan->n_combined - 1);
     TIDE_TRY(run_set(plan, set, &row, error));
     const tide_plan_run *made = &plan->runs.rows[row];
+    candidate->worth = 1.0;
+    if (ran_alone) {
+        return TIDE_OK;
+    }
     candidate->row = row;
     tide_plan_learn(plan, candidate);
     candidate->worth = 1.0;

@@ -149,14 +149,16 @@ static tide_status look_at_unchanged(tide_plan *plan, tide_error *error) {
 
 /* ---- each change alone ---- */
 
-/* The part of the change with which the walk saves what the run saved. */
+/* The part of the change with which the walk saves what the run saved. If it cannot matter alone,
+ * its part is unknown, and counts whole. */
 static double worth_of(const tide_plan *plan, const tide_plan_candidate *candidate) {
     const tide_plan_shares *shares = &candidate->shares;
     int64_t did_bytes = plan->candidates.peak_bytes - candidate->saved_bytes;
     double low = 0.0;
     double high = 1.0;
-    if (did_bytes <= candidate->lowest_bytes || candidate->saved_bytes <= 0) {
-        return did_bytes <= candidate->lowest_bytes ? 1.0 : 0.0;
+    bool is_known = tide_plan_may_matter(candidate->lowest_bytes, plan->candidates.peak_bytes);
+    if (!is_known || did_bytes <= candidate->lowest_bytes || candidate->saved_bytes <= 0) {
+        return !is_known || did_bytes <= candidate->lowest_bytes ? 1.0 : 0.0;
     }
     for (size_t i = 0; i < STEPS_TO_WORTH; i++) {
         double middle = 0.5 * (low + high);

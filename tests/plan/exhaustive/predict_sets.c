@@ -110,8 +110,11 @@ static tide_plan_set set_of(const tide_plan *plan, const tide_plan_run *run) {
 static void print_table(const tide_plan *plan) {
     for (size_t i = 0; i < plan->n_combined; i++) {
         const tide_plan_candidate *row = &plan->candidates.rows[plan->combined[i]];
+        bool may_matter = tide_plan_may_matter(row->lowest_bytes, plan->candidates.peak_bytes);
         (void)printf("change\t%s\t%d\t%s\n", row->name, row->change->group,
-                     tide_plan_is_useful(plan, row) ? "useful" : "useless");
+                     tide_plan_is_useful(plan, row) ? "useful"
+                     : may_matter                   ? "useless"
+                                                    : "later");
     }
     for (size_t i = 0; i < plan->runs.n; i++) {
         const tide_plan_run *run = &plan->runs.rows[i];

@@ -71,7 +71,8 @@ def record(own, name, folder):
     table = subprocess.run([own.predict, base], input="".join(lines), capture_output=True, text=True, check=True).stdout
     head = [f"# {' '.join([script, *arguments])} on virtual:{CARD}, PyTorch {version_of(own)}: all combinations of six changes",
             f"# made by tests/plan/exhaustive/record.py {name}",
-            "# change: name, group of those that exclude each other, whether a plan combines it",
+            "# change: name, group of those that exclude each other, whether a plan combines it: not if its run alone shows no use,",
+            "# later if it cannot matter alone",
             "# set (bit 0: the first change), lowest and expected peak as predicted, allocated and reserved peak of its run,",
             "# the lowest reserved peak with settings of the allocator, the card's time of a step in ms"]
     (HERE / f"{name}.tsv").write_text("\n".join(head) + "\n" + table)

@@ -23,7 +23,7 @@ enum { N_PROGRAMS = sizeof(PROGRAMS) / sizeof(PROGRAMS[0]) };
 /* All sets of a program's changes. */
 typedef struct recorded {
     int group[N_CHANGES];
-    tide_plan_set useful; /* changes that a plan combines */
+    tide_plan_set useful; /* changes that a plan combines, now or later */
     size_t n_changes;
     bool is_run[N_SETS];
     int64_t lowest[N_SETS], expected[N_SETS]; /* predicted by the walk, as the plan does */
@@ -51,7 +51,7 @@ static void read_change(recorded *of, const char *line) {
     assert_true(i < N_CHANGES);
     assert_int_equal(sscanf(line, "change\t%63s\t%d\t%15s", of->names[i], &of->group[i], useful),
                      3);
-    of->useful |= strcmp(useful, "useful") == 0 ? (tide_plan_set)1 << i : 0;
+    of->useful |= strcmp(useful, "useless") != 0 ? (tide_plan_set)1 << i : 0;
 }
 
 static void read_set(recorded *of, const char *line) {
