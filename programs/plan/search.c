@@ -16,6 +16,8 @@
  * memory is at least so much, and otherwise as far as the predictions of the runs were off. */
 #define LEAST_OFF_OF_MEMORY 0.03
 #define OFF_OF_TIME 0.03
+/* Where the time is expected between the sum and the scaled sum. */
+#define SHARE_OF_SCALED (2.0 / 3.0)
 
 /* A combination, and what is known or expected of it. */
 typedef struct row {
@@ -25,7 +27,7 @@ typedef struct row {
     bool is_known;                       /* it was run: */
     tide_plan_tried tried;
     double needed_bytes, ms, n_off; /* estimated from the nearest runs, which are so far away */
-    double off_ms;                  /* by which the two ways of adding times differ */
+    double off_ms;                  /* for the two ways of adding times */
 } row;
 
 typedef struct search {
@@ -154,8 +156,8 @@ static void estimate(const search *of, row *to) {
     double added_ms = is_any ? from.added_ms / from.n : to->added_ms;
     double scaled_ms = is_any ? from.scaled_ms / from.n : to->scaled_ms;
     to->needed_bytes = to->expected_bytes * (is_any ? from.ratio / from.n : 1.0);
-    to->ms = 0.5 * (added_ms + scaled_ms);
-    to->off_ms = 0.5 * fabs(added_ms - scaled_ms);
+    to->ms = added_ms + SHARE_OF_SCALED * (scaled_ms - added_ms);
+    to->off_ms = (1.0 - SHARE_OF_SCALED) * fabs(scaled_ms - added_ms);
     to->n_off = (double)(is_any ? from.distance : tide_plan_set_size(to->set) + 1);
 }
 

@@ -28,6 +28,8 @@ PROGRAMS = {
                 [["checkpoint:Layer"], ["optimizer_in_backward"], ["fused", "adafactor"], ["linear_loss"], ["bf16"]]),
     "encoder": ("tests/plan/exhaustive/programs/encoder.py", [],
                 [["checkpoint:Layer", "checkpoint_half:Layer"], ["chunked_loss", "linear_loss"], ["fused"], ["autocast"]]),
+    "patches": ("tests/plan/exhaustive/programs/patches.py", [],
+                [["checkpoint:Block", "checkpoint_half:Block"], ["offload_activations"], ["fused", "adafactor"], ["autocast"]]),
 }
 
 
