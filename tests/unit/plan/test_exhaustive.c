@@ -17,7 +17,7 @@
 
 enum { N_CHANGES = 6, N_SETS = 1 << N_CHANGES, N_ROOMS = 20, LINE_BYTES = 1024 };
 
-static const char *const PROGRAMS[] = {"gpt", "unet", "encoder", "experts"};
+static const char *const PROGRAMS[] = {"gpt", "unet", "encoder", "experts", "patches"};
 enum { N_PROGRAMS = sizeof(PROGRAMS) / sizeof(PROGRAMS[0]) };
 
 /* All sets of a program's changes. */
