@@ -179,7 +179,7 @@ static void say_fit(const tide_plan *plan, const tide_plan_run *run, tide_text *
     if (!run->is_complete) {
         tide_text_add(to, "no: %s%s%s", tide_outcome_name((int)run->outcome),
                       run->reason[0] != '\0' ? ", " : "", run->reason);
-    } else if (is_limited || run->memory.reserved_peak_bytes <= plan->room_bytes) {
+    } else if (is_limited || run->memory.reserved_peak_bytes <= tide_plan_room_of(plan, run)) {
         tide_text_add(to, run->is_refuted ? "no: out of memory under the card's limit" : "yes");
     } else if (tide_plan_fits(plan, run)) {
         tide_text_add(to, "with %s", run->fitting_setting);

@@ -99,7 +99,7 @@ static const char *proof_words(const tide_plan *plan, const tide_plan_answer *an
  * Without the setting the reserved bytes may exceed the room. */
 static const char *figure_words(const tide_plan *plan, const tide_plan_run *run,
                                 tide_report *report) {
-    bool needs_setting = run->memory.reserved_peak_bytes > plan->room_bytes;
+    bool needs_setting = run->memory.reserved_peak_bytes > tide_plan_room_of(plan, run);
     int64_t reserved =
         needs_setting ? run->fitting_reserved_bytes : run->memory.reserved_peak_bytes;
     const char *setting =

@@ -71,7 +71,7 @@ static void add_alone(const tide_plan *plan, size_t n_most, tide_report *report)
                  as_change(run->memory.reserved_peak_bytes, base->memory.reserved_peak_bytes),
                  as_more_ms(run->gpu_ms, base->gpu_ms, report),
                  tide_as_text(!tide_plan_fits(plan, run) ? "no"
-                              : run->memory.reserved_peak_bytes <= plan->room_bytes
+                              : run->memory.reserved_peak_bytes <= tide_plan_room_of(plan, run)
                                   ? "yes"
                                   : "by settings"),
                  tide_as_text(tide_plan_risk_name(row->risk)));
@@ -82,6 +82,7 @@ static void add_runs(const tide_plan *plan, tide_report *report) {
     tide_table *table = tide_report_table(report, "runs", "all runs");
     TIDE_COLUMNS(table, TIDE_TEXT("changes", "changes"), TIDE_TEXT("limit", "limit"),
                  TIDE_TEXT("settings", "allocator settings"), TIDE_TEXT("outcome", "outcome"),
+                 TIDE_NUMBER("lowest_bytes", "could reach"),
                  TIDE_NUMBER("allocated_peak_bytes", "allocated"),
                  TIDE_NUMBER("reserved_peak_bytes", "reserved"),
                  TIDE_NUMBER("gpu_ms", "card a step"), TIDE_NUMBER("gpu_low_ms", "at least"),
@@ -98,6 +99,7 @@ static void add_runs(const tide_plan *plan, tide_report *report) {
         TIDE_ROW(table, tide_as_text(run->changes[0] != '\0' ? run->changes : "unchanged"),
                  tide_as_text(run->limit == TIDE_PLAN_WITH_LIMIT ? "card" : "none"),
                  tide_as_words(run->setting), tide_as_text(tide_outcome_name((int)run->outcome)),
+                 tide_as_bytes(tide_plan_lowest(plan, run->changes)),
                  tide_as_bytes(run->memory.allocated_peak_bytes),
                  tide_as_bytes(run->memory.reserved_peak_bytes), tide_as_ms(run->gpu_ms),
                  tide_as_ms(run->gpu_low_ms), tide_as_ms(run->gpu_high_ms),
@@ -124,9 +126,10 @@ static void add_figures(const tide_plan_report_input *input, tide_report *report
                                  run->memory.allocated_peak_bytes);
         tide_report_figure_bytes(report, "best_reserved_peak_bytes",
                                  run->memory.reserved_peak_bytes);
-        tide_report_figure_text(
-            report, "best_settings",
-            run->memory.reserved_peak_bytes > plan->room_bytes ? run->fitting_setting : "");
+        tide_report_figure_text(report, "best_settings",
+                                run->memory.reserved_peak_bytes > tide_plan_room_of(plan, run)
+                                    ? run->fitting_setting
+                                    : "");
     }
 }
 

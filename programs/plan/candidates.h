@@ -50,7 +50,8 @@ typedef struct tide_plan_candidate {
     int64_t lowest_bytes;    /* peak that it could reach alone, of the first run */
     tide_plan_shares shares; /* of that run's blocks */
     size_t row;              /* of the run alone; SIZE_MAX: none */
-    double worth;            /* part of what it could save that it saved, 0 to 1; 1 until run */
+    int64_t saved_bytes;     /* of the allocated peak, when it ran alone */
+    double worth;            /* part of its shares that saves so much, 0 to 1; 1 until run */
     double gpu_ms;           /* that it added to the card's time */
 } tide_plan_candidate;
 

@@ -16,7 +16,7 @@ static const tide_plan_change CHANGES[TIDE_PLAN_N_KINDS] = {
     {&tide_plan_texts[TIDE_PLAN_NO_FOREACH], TIDE_PLAN_GROUP_OPTIMIZER, 0, false,
      tide_plan_leave_optimizer_temporaries},
     {&tide_plan_texts[TIDE_PLAN_OPTIMIZER_IN_BACKWARD], TIDE_PLAN_GROUP_NONE, 0, false,
-     tide_plan_leave_gradients},
+     tide_plan_leave_gradients_and_temporaries},
     {&tide_plan_texts[TIDE_PLAN_SET_TO_NONE], TIDE_PLAN_GROUP_NONE, 0, false,
      tide_plan_leave_gradients},
     {&tide_plan_texts[TIDE_PLAN_ADAFACTOR], TIDE_PLAN_GROUP_OPTIMIZER, 0, true,

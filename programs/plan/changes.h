@@ -53,6 +53,7 @@ TIDE_PLAN_LEAVE(recomputed_some);
 TIDE_PLAN_LEAVE(activations);
 TIDE_PLAN_LEAVE(optimizer_temporaries);
 TIDE_PLAN_LEAVE(gradients);
+TIDE_PLAN_LEAVE(gradients_and_temporaries);
 TIDE_PLAN_LEAVE(factored_state);
 TIDE_PLAN_LEAVE(state_of_8_bits);
 TIDE_PLAN_LEAVE(half_of_activations);

@@ -13,9 +13,19 @@
 /* Runs that are kept back from single changes, for combinations and the proof of the best. */
 #define KEPT_SHARE 0.4
 
+enum { STEPS_TO_WORTH = 20 }; /* halvings: each is a walk */
+
+int64_t tide_plan_room_of(const tide_plan *plan, const tide_plan_run *run) {
+    int64_t base_bytes = plan->runs.rows[plan->base_row].others_bytes;
+    int64_t more_bytes =
+        run->others_bytes >= 0 && base_bytes >= 0 ? run->others_bytes - base_bytes : 0;
+    return plan->room_bytes - (more_bytes > 0 ? more_bytes : 0);
+}
+
 bool tide_plan_fits(const tide_plan *plan, const tide_plan_run *run) {
     return run->is_done && run->is_complete && !run->is_refuted &&
-           (run->memory.reserved_peak_bytes <= plan->room_bytes || run->fitting_setting[0] != '\0');
+           (run->memory.reserved_peak_bytes <= tide_plan_room_of(plan, run) ||
+            run->fitting_setting[0] != '\0');
 }
 
 void tide_plan_set_words(const tide_plan *plan, tide_plan_set set,
@@ -33,6 +43,33 @@ void tide_plan_set_words(const tide_plan *plan, tide_plan_set set,
     }
 }
 
+static const tide_plan_candidate *possible_of(const tide_plan *plan, const char *name, size_t n) {
+    for (size_t i = 0; i < plan->candidates.n; i++) {
+        const tide_plan_candidate *row = &plan->candidates.rows[i];
+        if (row->detail != NULL && strncmp(row->name, name, n) == 0 && row->name[n] == '\0') {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+int64_t tide_plan_lowest(const tide_plan *plan, const char *changes) {
+    const tide_plan_shares *shares[TIDE_PLAN_CANDIDATES];
+    double whole[TIDE_PLAN_CANDIDATES];
+    size_t n = 0;
+    for (const char *at = changes; *at != '\0';) {
+        size_t n_name = strcspn(at, ",");
+        const tide_plan_candidate *row = possible_of(plan, at, n_name);
+        if (row == NULL || n == TIDE_PLAN_CANDIDATES) {
+            return -1;
+        }
+        shares[n] = &row->shares;
+        whole[n++] = 1.0;
+        at += n_name + (at[n_name] == ',');
+    }
+    return tide_plan_peak(&plan->timeline, shares, whole, n, NULL);
+}
+
 tide_plan_risk tide_plan_set_risk(const tide_plan *plan, tide_plan_set set) {
     tide_plan_risk risk = TIDE_PLAN_SAME;
     for (size_t i = 0; i < plan->n_combined; i++) {
@@ -40,6 +77,11 @@ tide_plan_risk tide_plan_set_risk(const tide_plan *plan, tide_plan_set set) {
         risk = tide_plan_has(set, i) && own > risk ? own : risk;
     }
     return risk;
+}
+
+static tide_status find_setting(tide_plan *plan, size_t row, tide_error *error) {
+    tide_plan_run *run = &plan->runs.rows[row];
+    return tide_plan_find_setting(run, tide_plan_room_of(plan, run), error);
 }
 
 /* ---- the unchanged program ---- */
@@ -77,11 +119,6 @@ static tide_status check_first(const tide_plan *plan, const tide_plan_run *run, 
                            "the unchanged program left no history of its allocations");
 }
 
-/* What the unlimited run used of its card besides PyTorch's memory: the context and libraries. */
-static int64_t others_of(const tide_plan_run *run) {
-    return (int64_t)TIDE_PLAN_NO_LIMIT_BYTES - run->margin_bytes - run->memory.reserved_peak_bytes;
-}
-
 /* With the card's limit only if it may not fit: below it both runs are the same. */
 static tide_status run_unchanged(tide_plan *plan, tide_error *error) {
     int64_t limit_bytes = 0;
@@ -93,7 +130,7 @@ static tide_status run_unchanged(tide_plan *plan, tide_error *error) {
     if (plan->runs.is_stopped) {
         return TIDE_OK;
     }
-    plan->room_bytes = limit_bytes - others_of(base);
+    plan->room_bytes = limit_bytes - (base->others_bytes >= 0 ? base->others_bytes : 0);
     if (base->memory.reserved_peak_bytes <= plan->room_bytes) {
         plan->fits_unchanged = true;
         return TIDE_OK;
@@ -120,6 +157,25 @@ static tide_status look_at_unchanged(tide_plan *plan, tide_error *error) {
 
 /* ---- each change alone ---- */
 
+/* The part of the change with which the walk saves what the run saved. If it cannot matter alone,
+ * its part is unknown, and counts whole. */
+static double worth_of(const tide_plan *plan, const tide_plan_candidate *candidate) {
+    const tide_plan_shares *shares = &candidate->shares;
+    int64_t did_bytes = plan->candidates.peak_bytes - candidate->saved_bytes;
+    double low = 0.0;
+    double high = 1.0;
+    bool is_known = tide_plan_may_matter(candidate->lowest_bytes, plan->candidates.peak_bytes);
+    if (!is_known || did_bytes <= candidate->lowest_bytes || candidate->saved_bytes <= 0) {
+        return !is_known || did_bytes <= candidate->lowest_bytes ? 1.0 : 0.0;
+    }
+    for (size_t i = 0; i < STEPS_TO_WORTH; i++) {
+        double middle = 0.5 * (low + high);
+        bool is_enough = tide_plan_peak(&plan->timeline, &shares, &middle, 1, NULL) <= did_bytes;
+        *(is_enough ? &high : &low) = middle;
+    }
+    return 0.5 * (low + high);
+}
+
 void tide_plan_learn(tide_plan *plan, tide_plan_candidate *candidate) {
     const tide_plan_run *base = &plan->runs.rows[plan->base_row];
     const tide_plan_run *run = &plan->runs.rows[candidate->row];
@@ -135,10 +191,8 @@ void tide_plan_learn(tide_plan *plan, tide_plan_candidate *candidate) {
     candidate->state = TIDE_PLAN_RAN;
     candidate->gpu_ms =
         run->gpu_ms >= 0.0 && base->gpu_ms >= 0.0 ? run->gpu_ms - base->gpu_ms : 0.0;
-    double could = (double)(plan->candidates.peak_bytes - candidate->lowest_bytes);
-    double did = (double)(base->memory.allocated_peak_bytes - run->memory.allocated_peak_bytes);
-    double worth = could > 0.0 ? did / could : 0.0;
-    candidate->worth = worth < 0.0 ? 0.0 : worth > 1.0 ? 1.0 : worth;
+    candidate->saved_bytes = base->memory.allocated_peak_bytes - run->memory.allocated_peak_bytes;
+    candidate->worth = worth_of(plan, candidate);
 }
 
 /* What may save time last: it seldom makes a program fit. */
@@ -173,8 +227,7 @@ tide_status tide_plan_run_singles(tide_plan *plan, tide_error *error) {
     for (size_t i = 0; i < n; i++) {
         if (open[i]->row != SIZE_MAX) {
             tide_plan_learn(plan, open[i]);
-            TIDE_TRY(
-                tide_plan_find_setting(&plan->runs.rows[open[i]->row], plan->room_bytes, error));
+            TIDE_TRY(find_setting(plan, open[i]->row, error));
         }
     }
     return TIDE_OK;
@@ -190,7 +243,7 @@ static tide_status run_named(tide_plan *plan, tide_error *error) {
     }
     TIDE_TRY(tide_plan_runs_do(&plan->runs, error));
     for (size_t i = 0; i < plan->runs.n; i++) {
-        TIDE_TRY(tide_plan_find_setting(&plan->runs.rows[i], plan->room_bytes, error));
+        TIDE_TRY(find_setting(plan, i, error));
     }
     return TIDE_OK;
 }
@@ -217,13 +270,15 @@ tide_status tide_plan_init(tide_plan *plan, const tide_plan_options *options, ti
                         .safe = {.verified_row = SIZE_MAX, .diff_row = SIZE_MAX},
                         .all = {.verified_row = SIZE_MAX, .diff_row = SIZE_MAX}};
     TIDE_TRY(tide_plan_check_names(&options->allowed, error));
-    TIDE_TRY(tide_plan_runs_init(&plan->runs, error));
+    TIDE_TRY(tide_plan_can_share_import(&options->config->workload.of.program,
+                                        &plan->runs.can_share, error));
+    TIDE_TRY(tide_plan_runs_init(&plan->runs));
     TIDE_TRY(run_unchanged(plan, error));
     if (plan->runs.is_stopped) {
         return TIDE_OK;
     }
     TIDE_TRY(look_at_unchanged(plan, error));
-    TIDE_TRY(tide_plan_find_setting(&plan->runs.rows[plan->base_row], plan->room_bytes, error));
+    TIDE_TRY(find_setting(plan, plan->base_row, error));
     if (options->allowed.n_names > 0) {
         return run_named(plan, error);
     }

@@ -3,10 +3,10 @@
  *     1  the unchanged program, observed       runs.h      without the card's limit, then with it
  *     2  what is possible, and could help      candidates.h
  *     3  each of these alone                   runs.h
- *     4  combinations, best first              search.h
+ *     4  combinations, by expected gain        search.h
  *     5  what could help after all, now that   candidates.h: bounds of the best combination
  *        the peak is elsewhere: again 3 and 4
- *     6  the best under the card's own limit, and without each of its parts
+ *     6  the best under the card's own limit
  */
 #ifndef TIDE_PROGRAMS_PLAN_PLAN_H
 #define TIDE_PROGRAMS_PLAN_PLAN_H
@@ -44,7 +44,8 @@ typedef struct tide_plan_answer {
     size_t verified_row; /* the same under the limit; SIZE_MAX: not run */
     bool is_whole;       /* the search was complete */
     size_t n_tried;      /* combinations */
-    /* Changes of the set without which it does not fit, and those for which this is known. */
+    /* Changes of the set without which it does not fit, and those for which this is known: the set
+     * without the change was run, or its bound is above the room. */
     tide_plan_set needed, known;
     /* The patch of the best: the run of the patched program, SIZE_MAX if there is none, and then
      * why; "" if none was wanted. */
@@ -81,12 +82,20 @@ void tide_plan_fini(tide_plan *plan);
 /* Whether the program fits, or something that was run makes it fit. */
 bool tide_plan_has_answer(const tide_plan *plan);
 
+/* Memory of the card that is there for PyTorch in a run. A change may take some of it, such as for
+ * communicators of NCCL. */
+int64_t tide_plan_room_of(const tide_plan *plan, const tide_plan_run *run);
+
 /* Whether a run fits the room as it is, or with its fitting setting. */
 bool tide_plan_fits(const tide_plan *plan, const tide_plan_run *run);
 
 /* The list of changes of a set, "checkpoint:Block,fused". */
 void tide_plan_set_words(const tide_plan *plan, tide_plan_set set,
                          char ret_words[TIDE_PLAN_LIST_BYTES]);
+
+/* The lowest peak of allocated bytes that a list of changes could reach; -1: it names one that is
+ * no possible candidate. */
+int64_t tide_plan_lowest(const tide_plan *plan, const char *changes);
 
 /* The greatest risk of a set's changes. */
 tide_plan_risk tide_plan_set_risk(const tide_plan *plan, tide_plan_set set);

@@ -33,8 +33,9 @@ typedef struct jobs {
     job at[TIDE_PLAN_JOBS];
 } jobs;
 
-/* One import is for scripts of Python. Runs with real writes would find each other's files. */
-static tide_status can_share(const tide_run_program *program, bool *ret_can, tide_error *error) {
+/* Runs with real writes would find each other's files. */
+tide_status tide_plan_can_share_import(const tide_run_program *program, bool *ret_can,
+                                       tide_error *error) {
     char **arguments = NULL;
     TIDE_TRY(tide_run_program_arguments(program, &arguments, error));
     *ret_can =
@@ -53,9 +54,8 @@ static bool has_own(const char *changes) {
     return false;
 }
 
-tide_status tide_plan_runs_init(tide_plan_runs *runs, tide_error *error) {
+tide_status tide_plan_runs_init(tide_plan_runs *runs) {
     TIDE_ASSERT(runs->n_jobs >= 1 && runs->n_jobs <= TIDE_PLAN_JOBS);
-    TIDE_TRY(can_share(&runs->config->workload.of.program, &runs->can_share, error));
     runs->rows = tide_hostmem_zeroed(tide_hostmem_default(), TIDE_PLAN_ROWS, sizeof(*runs->rows));
     runs->n = 0;
     return runs->rows != NULL ? TIDE_OK : TIDE_NO_MEMORY;
@@ -93,7 +93,8 @@ size_t tide_plan_runs_add(tide_plan_runs *runs, const char *changes, const char 
     }
     TIDE_ASSERT(runs->n < TIDE_PLAN_ROWS);
     tide_plan_run *row = &runs->rows[runs->n];
-    *row = (tide_plan_run){.limit = limit, .gpu_ms = -1.0, .gpu_low_ms = -1.0, .step_ms = -1.0};
+    *row = (tide_plan_run){
+        .limit = limit, .others_bytes = -1, .gpu_ms = -1.0, .gpu_low_ms = -1.0, .step_ms = -1.0};
     (void)snprintf(row->changes, sizeof(row->changes), "%s", changes);
     (void)snprintf(row->setting, sizeof(row->setting), "%s", setting);
     return runs->n++;
@@ -235,6 +236,10 @@ static void take(tide_plan_run *row, const tide_run_result *result) {
     (void)snprintf(row->reason, sizeof(row->reason), "%s", result->reason);
     row->memory = result->memory;
     row->margin_bytes = of->margin_bytes;
+    bool has_margin = row->limit == TIDE_PLAN_WITHOUT_LIMIT && of->margin_bytes >= 0;
+    row->others_bytes = has_margin ? (int64_t)TIDE_PLAN_NO_LIMIT_BYTES - of->margin_bytes -
+                                         result->memory.reserved_peak_bytes
+                                   : -1;
     row->is_near = of->is_near;
     row->n_launches = of->n_launches;
     row->n_inexact = of->n_inexact;

@@ -47,15 +47,18 @@ typedef struct tide_plan_run {
     char reason[TIDE_RUN_REASON_BYTES]; /* otherwise: why not */
     tide_outcome outcome;
     tide_run_memory memory; /* peaks of its fullest process and card */
+    int64_t others_bytes;   /* of the card, used besides PyTorch's memory: the context, libraries,
+                               NCCL; -1: unknown, such as under a limit */
     int64_t margin_bytes;   /* as in tide_run_of_program, as the next three */
     int64_t is_near, n_launches, n_inexact;
     double gpu_ms, gpu_low_ms, gpu_high_ms; /* the card's time of a step; -1: no forecast */
     double step_ms;
     char snapshot_path[TIDE_RUN_PATH_BYTES]; /* "": none was saved */
     /* A setting with which a replay of this run's requests fits a room that it does not fit as it
-     * is; "": none, or not asked. */
+     * is; "": none, not needed, or not asked. */
     char fitting_setting[TIDE_PLAN_SETTING_BYTES];
     int64_t fitting_reserved_bytes; /* the reserved peak with it */
+    int64_t least_reserved_bytes;   /* the lowest of this run and of its replays; 0: not asked */
     bool is_refuted;                /* expected to fit, and ran out of memory under the limit */
 } tide_plan_run;
 
@@ -82,8 +85,12 @@ typedef struct tide_plan_runs {
     bool is_stopped; /* the caller stopped them; no run is made any more */
 } tide_plan_runs;
 
-TIDE_NODISCARD tide_status tide_plan_runs_init(tide_plan_runs *runs, tide_error *error);
+TIDE_NODISCARD tide_status tide_plan_runs_init(tide_plan_runs *runs);
 void tide_plan_runs_fini(tide_plan_runs *runs);
+
+/* Whether one import may serve several runs of a command: it is a script of Python. */
+TIDE_NODISCARD tide_status tide_plan_can_share_import(const tide_run_program *program,
+                                                      bool *ret_can, tide_error *error);
 
 /* The number of a run of these changes; SIZE_MAX if there is none. */
 size_t tide_plan_runs_find(const tide_plan_runs *runs, const char *changes, const char *setting,

@@ -1,17 +1,18 @@
 /* search.h - which combination of changes fits a card and is fastest there, by few runs.
  *
- *     runs of single changes ──> effects ──┐
- *                                          ├──> predicted peak and time of each combination
- *     bounds of the first run ─────────────┘         │ the fastest that is expected to fit
- *                                                    v
- *                                          run it ──┬──> fits: the best, if it is the fastest
- *                                                   └──> does not fit: nor does a part of it,
- *                                                        if what is left out lowers the peak
+ *     runs so far ──> nearest run of each combination ──┐
+ *                                                       ├──> estimates: memory, time, and how far
+ *     bounds and expectations of the first run ─────────┘    each may be off
+ *                 ^                                                │
+ *                 └── run it, and estimate anew <── the combination with the greatest expected gain
  *
  * It works on numbers alone: the caller runs programs, and predicts peaks, which do not add up
- * (timeline.h). Times of the card are added up: in 29 combinations of six changes they were -14 to
- * +18 % off, and predicted peaks -9 to +65 %. If nothing that is expected to fit does, those follow
- * whose bound fits.
+ * (timeline.h). The estimate of a combination starts at the run that differs from it by the fewest
+ * changes: its memory is scaled by the ratio of the predictions, its time is changed by what each
+ * change added alone, of which another precision may scale each. An estimate is the less certain
+ * the more changes the two differ by, and the more it depends on whether times scale. While
+ * nothing fits, what may fit is run, the most likely first. The search ends when no combination is
+ * expected to fit and to be faster than the best, and none that may be promises enough.
  */
 #ifndef TIDE_PROGRAMS_PLAN_SEARCH_H
 #define TIDE_PROGRAMS_PLAN_SEARCH_H
@@ -34,19 +35,25 @@ static inline bool tide_plan_has(tide_plan_set set, size_t change) {
     return (set >> change & 1) != 0;
 }
 
+/* Changes in a set. */
+size_t tide_plan_set_size(tide_plan_set set);
+
 /* The part of the search that is known of a run. */
 typedef struct tide_plan_tried {
-    bool is_complete; /* false: the program failed, or found no memory even without a limit */
-    bool fits;        /* the room */
-    double gpu_ms;    /* the card's time of a step; infinite: no forecast */
+    bool is_complete;     /* false: the program failed, or found no memory even without a limit */
+    bool fits;            /* the room */
+    double gpu_ms;        /* the card's time of a step; infinite: no forecast */
+    int64_t needed_bytes; /* the smallest room that it is known or expected to fit */
 } tide_plan_tried;
 
 /* What the search asks of its caller. `ctx` is the first argument of each. */
 typedef struct tide_plan_caller {
     void *ctx;
-    /* Whether the set was run before, or the budget has a run for it. */
-    bool (*may_run)(void *ctx, tide_plan_set set);
-    /* Runs the program with these changes unless it was. A failure ends the search. */
+    /* Whether the budget has another run. */
+    bool (*may_run)(void *ctx);
+    /* Whether the set was run before, and what that showed. */
+    bool (*recall)(void *ctx, tide_plan_set set, tide_plan_tried *ret);
+    /* Runs the program with these changes. A failure ends the search. */
     tide_status (*run)(void *ctx, tide_plan_set set, tide_plan_tried *ret, tide_error *error);
     /* The lowest peak that the set could reach, and the expected one, which is not lower. */
     void (*predict)(void *ctx, tide_plan_set set, int64_t *ret_lowest, int64_t *ret_expected);
@@ -57,7 +64,7 @@ typedef struct tide_plan_problem {
     tide_plan_set usable;             /* only subsets of these are tried */
     int group[TIDE_PLAN_CHANGES];     /* changes of one group exclude each other; -1: of none */
     double gpu_ms[TIDE_PLAN_CHANGES]; /* that each alone adds to the card's time of a step */
-    tide_plan_set raises;             /* changes that raised the peak when they were made alone */
+    tide_plan_set scales;             /* changes that may scale what others add: of precision */
     double base_ms;                   /* of the unchanged program; -1: no forecast */
     int64_t room_bytes;               /* that the peak may take */
 } tide_plan_problem;
@@ -66,8 +73,8 @@ typedef struct tide_plan_found {
     bool has_best;
     tide_plan_set best;
     tide_plan_tried of_best;
-    size_t n_tried; /* combinations that the search asked for */
-    bool is_whole;  /* no untried combination is expected to fit and to be faster */
+    size_t n_tried; /* runs that the search made */
+    bool is_whole;  /* no other run was worth one */
 } tide_plan_found;
 
 TIDE_NODISCARD tide_status tide_plan_search(const tide_plan_problem *problem,

@@ -14,7 +14,8 @@ static int rank_of(const char *setting) {
     return strchr(setting, ',') == NULL ? 1 : 2;
 }
 
-/* The simplest setting that fits; of equals the one with the lowest peak. */
+/* The simplest setting that fits, if one is needed; of equals the one with the lowest peak. And the
+ * lowest peak of all. */
 static void choose(const tide_replay_runs *runs, size_t device, int64_t room_bytes,
                    tide_plan_run *run) {
     int best = 3;
@@ -22,7 +23,12 @@ static void choose(const tide_replay_runs *runs, size_t device, int64_t room_byt
         const tide_replay_entry *entry = &runs->entries[i];
         const tide_replay_figures *figures = &entry->replay->by_device[device];
         int rank = rank_of(entry->name);
-        bool fits = figures->n_ooms == 0 && figures->peak_reserved_bytes <= room_bytes;
+        bool is_less =
+            figures->n_ooms == 0 && figures->peak_reserved_bytes < run->least_reserved_bytes;
+        run->least_reserved_bytes =
+            is_less ? figures->peak_reserved_bytes : run->least_reserved_bytes;
+        bool fits = figures->n_ooms == 0 && figures->peak_reserved_bytes <= room_bytes &&
+                    run->memory.reserved_peak_bytes > room_bytes;
         bool is_better = rank < best || (rank == best && figures->peak_reserved_bytes <
                                                              run->fitting_reserved_bytes);
         if (fits && is_better) {
@@ -61,11 +67,11 @@ static tide_status find_device(const tide_snapshot *snapshot, size_t *ret_device
 tide_status tide_plan_find_setting(tide_plan_run *run, int64_t room_bytes, tide_error *error) {
     tide_snapshot *snapshot = NULL;
     size_t device = 0;
-    bool may_help = run->is_complete && run->memory.allocated_peak_bytes <= room_bytes &&
-                    run->memory.reserved_peak_bytes > room_bytes;
-    if (!may_help || run->snapshot_path[0] == '\0' || run->fitting_setting[0] != '\0') {
+    bool was_replayed = run->least_reserved_bytes > 0;
+    if (!run->is_complete || run->snapshot_path[0] == '\0' || was_replayed) {
         return TIDE_OK;
     }
+    run->least_reserved_bytes = run->memory.reserved_peak_bytes;
     TIDE_TRY(tide_snapshot_load(run->snapshot_path, NULL, &snapshot, error));
     tide_status status = find_device(snapshot, &device, error);
     if (status == TIDE_OK) {

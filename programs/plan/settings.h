@@ -10,8 +10,9 @@
 extern "C" {
 #endif
 
-/* Sets the fitting setting of a complete run whose allocated bytes fit the room and whose reserved
- * bytes do not; otherwise nothing. A history that cannot be replayed has no such setting. */
+/* Replays a complete run under the settings of a grid, unless that was done: sets the lowest
+ * reserved peak, and the fitting setting if the run fits the room only with one. A history that
+ * cannot be replayed has none, and the lowest is that of the run. */
 TIDE_NODISCARD tide_status tide_plan_find_setting(tide_plan_run *run, int64_t room_bytes,
                                                   tide_error *error);
 

@@ -42,10 +42,8 @@ static int64_t instance_of(const instances *of, const tide_plan_block *block) {
 /* Of an instance in a step, up to a backward pass: gradients may be accumulated over several. */
 typedef struct recomputed {
     int64_t step, instance;
-    uint32_t last; /* the activation of its forward pass that was born last: its output */
-    int64_t bytes; /* of the others: they are alive again in its backward pass */
-    uint32_t first_place, last_place; /* of its backward pass in the walk */
-    bool has_backward;
+    uint32_t last;  /* the activation of its forward pass that was born last: its output */
+    uint32_t place; /* in the walk, of the first block of its backward pass; TIDE_NONE: none */
 } recomputed;
 
 typedef struct recomputation {
@@ -58,7 +56,7 @@ static recomputed *row_of(recomputation *all, int64_t step, int64_t instance, bo
     for (size_t i = all->n; i > 0; i--) { /* mostly one of the last */
         recomputed *row = &all->rows[i - 1];
         if (row->step == step && row->instance == instance) {
-            if (row->has_backward && !is_backward) {
+            if (row->place != TIDE_NONE && !is_backward) {
                 break; /* the next forward pass of the step */
             }
             return row;
@@ -70,17 +68,24 @@ static recomputed *row_of(recomputation *all, int64_t step, int64_t instance, bo
         return NULL;
     }
     all->rows = rows;
-    rows[all->n] = (recomputed){.step = step, .instance = instance, .last = TIDE_NONE};
+    rows[all->n] =
+        (recomputed){.step = step, .instance = instance, .last = TIDE_NONE, .place = TIDE_NONE};
     return &rows[all->n++];
 }
 
-static void pass_backward(recomputed *row, uint32_t place) {
-    row->first_place = row->has_backward ? row->first_place : place;
-    row->last_place = place; /* blocks are in order of birth */
-    row->has_backward = true;
+/* The forward pass that made a block: the first that ends after its birth. */
+static const recomputed *pass_of(const recomputation *all, const tide_plan_block *block,
+                                 int64_t instance) {
+    for (size_t i = 0; i < all->n; i++) {
+        const recomputed *row = &all->rows[i];
+        if (row->step == block->step && row->instance == instance && block->born < row->place) {
+            return row;
+        }
+    }
+    return NULL;
 }
 
-/* A block that is no activation counts nothing, one of a backward pass shows where that is. */
+/* A block that is no activation counts nothing, one of a backward pass shows where that begins. */
 static tide_status find_instances(const tide_plan_timeline *timeline, const instances *of,
                                   tide_plan_shares *shares, recomputation *all) {
     for (size_t i = 0; i < timeline->n_blocks; i++) {
@@ -96,11 +101,10 @@ static tide_status find_instances(const tide_plan_timeline *timeline, const inst
             return TIDE_NO_MEMORY;
         }
         if (is_backward) {
-            pass_backward(row, block->born);
+            row->place = row->place == TIDE_NONE ? block->born : row->place;
             continue;
         }
         if (row->last != TIDE_NONE) {
-            row->bytes += timeline->blocks[row->last].bytes;
             leave(shares, row->last, 0.0F);
         }
         row->last = (uint32_t)i;
@@ -108,26 +112,63 @@ static tide_status find_instances(const tide_plan_timeline *timeline, const inst
     return TIDE_OK;
 }
 
-/* The activations of an instance are there again while its backward pass runs. */
-static tide_status add_again(const tide_plan_timeline *timeline, const recomputation *all,
-                             tide_plan_shares *shares) {
-    shares->further =
-        tide_hostmem_zeroed(timeline->mem, timeline->n_places + 1, sizeof(*shares->further));
-    if (shares->further == NULL) {
+static int by_place(const void *a, const void *b) {
+    const tide_plan_turn *one = a;
+    const tide_plan_turn *other = b;
+    if (one->place != other->place) {
+        return one->place < other->place ? -1 : 1;
+    }
+    return (one->block > other->block) - (one->block < other->block);
+}
+
+/* Where a block that was computed again is freed at the earliest: while the operation of the
+ * backward pass runs that used it last, which is that of the last allocation before its end. In the
+ * recorded run it was freed after that operation. */
+static uint32_t end_of(const tide_plan_timeline *timeline, const tide_plan_block *of) {
+    uint32_t end = of->died;
+    uint32_t node = TIDE_NONE;
+    for (uint32_t place = of->died; place > of->born + 1; place--) {
+        const tide_plan_block *before = &timeline->blocks[timeline->places[place - 1]];
+        if (before->born != place - 1) {
+            continue; /* it is freed there */
+        }
+        if (node == TIDE_NONE) {
+            node = before->node;
+        }
+        if (node == TIDE_NONE || before->node != node) {
+            break;
+        }
+        end = place - 1;
+    }
+    return end;
+}
+
+/* The activations that were alive when the backward pass of their instance began are whole from
+ * then on. Computing them again may need more for a while, which a bound leaves out. */
+static tide_status add_again(const tide_plan_timeline *timeline, const instances *of,
+                             const recomputation *all, tide_plan_shares *shares) {
+    size_t n = timeline->n_blocks + 1; /* no array is empty */
+    shares->again = tide_hostmem_array(timeline->mem, n, sizeof(*shares->again));
+    shares->turns = tide_hostmem_array(timeline->mem, 2 * n, sizeof(*shares->turns));
+    if (shares->again == NULL || shares->turns == NULL) {
         return TIDE_NO_MEMORY;
     }
-    for (size_t i = 0; i < all->n; i++) {
-        const recomputed *row = &all->rows[i];
-        if (row->has_backward) {
-            shares->further[row->first_place] += row->bytes;
-            shares->further[row->last_place + 1] -= row->bytes;
+    for (uint32_t i = 0; i < timeline->n_blocks; i++) {
+        const tide_plan_block *block = &timeline->blocks[i];
+        int64_t instance = is_activation(block) ? instance_of(of, block) : (int64_t)-1;
+        const recomputed *row = instance >= 0 ? pass_of(all, block, instance) : NULL;
+        bool is_again =
+            row != NULL && row->last != i && row->place != TIDE_NONE && row->place < block->died;
+        tide_plan_again again = {is_again ? row->place : TIDE_NONE,
+                                 is_again ? end_of(timeline, block) : TIDE_NONE};
+        is_again = again.from < again.to;
+        shares->again[i] = is_again ? again : (tide_plan_again){TIDE_NONE, TIDE_NONE};
+        if (is_again) {
+            shares->turns[shares->n_turns++] = (tide_plan_turn){again.from, i};
+            shares->turns[shares->n_turns++] = (tide_plan_turn){again.to, i};
         }
     }
-    int64_t now = 0;
-    for (size_t i = 0; i < timeline->n_places; i++) {
-        now += shares->further[i];
-        shares->further[i] = now;
-    }
+    qsort(shares->turns, shares->n_turns, sizeof(*shares->turns), by_place);
     return TIDE_OK;
 }
 
@@ -136,7 +177,7 @@ static tide_status leave_recomputed(const tide_plan_timeline *timeline, const in
     recomputation all = {.mem = timeline->mem};
     tide_status status = find_instances(timeline, of, shares, &all);
     if (status == TIDE_OK && has_again) {
-        status = add_again(timeline, &all, shares);
+        status = add_again(timeline, of, &all, shares);
     }
     all.mem->release(all.mem->ctx, all.rows);
     return status;
@@ -198,10 +239,13 @@ LEAVE_PARTS(activations, {TIDE_ACTIVATION, NULL, 0.0F}, {TIDE_TEMPORARY, "forwar
 LEAVE_PARTS(optimizer_temporaries, {TIDE_TEMPORARY, "optimizer", 0.0F},
             {TIDE_UNKNOWN, "optimizer", 0.0F})
 LEAVE_PARTS(gradients, {TIDE_GRADIENT, NULL, 0.0F})
+/* The optimizer steps one parameter at a time. */
+LEAVE_PARTS(gradients_and_temporaries, {TIDE_GRADIENT, NULL, 0.0F},
+            {TIDE_TEMPORARY, "optimizer", 0.0F}, {TIDE_UNKNOWN, "optimizer", 0.0F})
 LEAVE_PARTS(factored_state, {TIDE_OPTIMIZER_STATE, NULL, FACTORED_SHARE},
-            {TIDE_TEMPORARY, "optimizer", 0.0F})
+            {TIDE_TEMPORARY, "optimizer", 0.0F}, {TIDE_UNKNOWN, "optimizer", 0.0F})
 LEAVE_PARTS(state_of_8_bits, {TIDE_OPTIMIZER_STATE, NULL, SHARE_OF_8_BITS},
-            {TIDE_TEMPORARY, "optimizer", 0.0F})
+            {TIDE_TEMPORARY, "optimizer", 0.0F}, {TIDE_UNKNOWN, "optimizer", 0.0F})
 LEAVE_PARTS(half_of_activations, {TIDE_ACTIVATION, NULL, 0.5F}, {TIDE_TEMPORARY, NULL, 0.5F},
             {TIDE_UNKNOWN, NULL, 0.5F})
 LEAVE_PARTS(half_of_all, {TIDE_PARAMETER, NULL, 0.5F}, {TIDE_GRADIENT, NULL, 0.5F},

@@ -28,6 +28,7 @@ static int by_row(const void *a, const void *b) {
 static void find_place(const tide_snapshot *snapshot, uint32_t scope, tide_plan_block *block) {
     block->step = -1;
     block->phase = block->layer = block->operation = "";
+    block->node = TIDE_NONE;
     for (; scope != TIDE_NONE; scope = snapshot->scopes[scope].parent) {
         const tide_scope_row *row = &snapshot->scopes[scope];
         const char *name = tide_snapshot_text(snapshot, row->name);
@@ -39,6 +40,7 @@ static void find_place(const tide_snapshot *snapshot, uint32_t scope, tide_plan_
             block->layer = name;
         } else if (row->kind == TIDE_SCOPE_OPERATOR && block->operation[0] == '\0') {
             block->operation = name;
+            block->node = scope;
         }
     }
 }
@@ -115,7 +117,7 @@ void tide_plan_timeline_fini(tide_plan_timeline *timeline) {
 
 tide_status tide_plan_shares_init(tide_plan_shares *shares, const tide_plan_timeline *timeline) {
     const tide_hostmem *mem = timeline->mem;
-    *shares = (tide_plan_shares){.further = NULL};
+    *shares = (tide_plan_shares){.again = NULL};
     shares->share = tide_hostmem_array(mem, timeline->n_blocks + 1, sizeof(*shares->share));
     for (size_t i = 0; shares->share != NULL && i < timeline->n_blocks; i++) {
         shares->share[i] = 1.0F;
@@ -125,42 +127,65 @@ tide_status tide_plan_shares_init(tide_plan_shares *shares, const tide_plan_time
 
 void tide_plan_shares_fini(tide_plan_shares *shares, const tide_hostmem *mem) {
     mem->release(mem->ctx, shares->share);
-    mem->release(mem->ctx, shares->further);
+    mem->release(mem->ctx, shares->again);
+    mem->release(mem->ctx, shares->turns);
     *shares = (tide_plan_shares){.share = NULL};
 }
 
 /* ---- the walk ---- */
 
-static double left_of(const tide_plan_shares *const *changes, const double *worth, size_t n,
-                      size_t block) {
+/* Changes that are made together, and how far the walk has come. */
+typedef struct walk {
+    const tide_plan_timeline *timeline; /* borrowed, as the next two */
+    const tide_plan_shares *const *changes;
+    const double *worth;
+    size_t n;
+    const tide_plan_shares *again; /* the change that computes blocks again; NULL: none */
+    size_t n_turns;                /* that were made */
+} walk;
+
+static double left_of(const walk *of, size_t block, size_t place) {
     double left = 1.0;
-    for (size_t i = 0; i < n; i++) {
-        left *= 1.0 - worth[i] * (1.0 - (double)changes[i]->share[block]);
+    for (size_t i = 0; i < of->n; i++) {
+        const tide_plan_shares *change = of->changes[i];
+        const tide_plan_again *again = change == of->again ? &change->again[block] : NULL;
+        bool is_whole = again != NULL && again->from <= place && place < again->to;
+        left *= is_whole ? 1.0 : 1.0 - of->worth[i] * (1.0 - (double)change->share[block]);
     }
     return left;
 }
 
-static double further_of(const tide_plan_shares *const *changes, size_t n, size_t place) {
+/* What blocks that are computed again add at a place, before its own block is allocated or freed.
+ */
+static double again_at(walk *of, size_t place) {
     double bytes = 0.0;
-    for (size_t i = 0; i < n; i++) {
-        bytes += changes[i]->further != NULL ? (double)changes[i]->further[place] : 0.0;
+    const tide_plan_shares *again = of->again;
+    while (again != NULL && of->n_turns < again->n_turns &&
+           again->turns[of->n_turns].place == place) {
+        uint32_t block = again->turns[of->n_turns++].block;
+        double more = left_of(of, block, place) - left_of(of, block, place - 1);
+        bytes += (double)of->timeline->blocks[block].bytes * more;
     }
     return bytes;
 }
 
 int64_t tide_plan_peak(const tide_plan_timeline *timeline, const tide_plan_shares *const *changes,
                        const double *worth, size_t n, size_t *ret_place) {
+    walk of = {.timeline = timeline, .changes = changes, .worth = worth, .n = n};
     double now = 0.0;
     double peak = 0.0;
     size_t at = 0;
+    for (size_t i = 0; i < n; i++) {
+        of.again = changes[i]->again != NULL ? changes[i] : of.again;
+    }
     for (size_t i = 0; i < timeline->n_places; i++) {
         size_t number = timeline->places[i];
         const tide_plan_block *block = &timeline->blocks[number];
-        double bytes = (double)block->bytes * left_of(changes, worth, n, number);
+        now += again_at(&of, i);
+        double bytes = (double)block->bytes * left_of(&of, number, i);
         now += block->died == i ? -bytes : bytes;
-        double all = now + further_of(changes, n, i);
-        at = all > peak ? i : at;
-        peak = all > peak ? all : peak;
+        at = now > peak ? i : at;
+        peak = now > peak ? now : peak;
     }
     if (ret_place != NULL) {
         *ret_place = at;

@@ -31,6 +31,7 @@ typedef struct tide_plan_block {
     const char *phase, *layer, *operation; /* innermost scope of each kind; "" outside */
     uint32_t born, died; /* places in the walk; `died` is the number of places if it lives on */
     uint32_t stack;      /* of its allocation; TIDE_NONE */
+    uint32_t node;       /* row of the innermost operation's scope; TIDE_NONE outside */
     uint8_t category;    /* tide_category */
 } tide_plan_block;
 
@@ -44,10 +45,24 @@ typedef struct tide_plan_timeline {
     size_t n_places;
 } tide_plan_timeline;
 
-/* What a change leaves of each block, and what is alive in addition at each place. */
+/* A block that is computed again is whole at some places of the walk. */
+typedef struct tide_plan_again {
+    uint32_t from, to; /* the first, and the one after the last: within its lifetime; both TIDE_NONE
+                          if it is never whole */
+} tide_plan_again;
+
+/* Where that begins or ends. */
+typedef struct tide_plan_turn {
+    uint32_t place, block;
+} tide_plan_turn;
+
+/* What a change leaves of each block. Of the changes that are made together, one may compute blocks
+ * again. */
 typedef struct tide_plan_shares {
-    float *share;     /* owned; n_blocks, 0 to 1 */
-    int64_t *further; /* owned; n_places; NULL: nothing */
+    float *share;           /* owned; n_blocks, 0 to 1 */
+    tide_plan_again *again; /* owned; n_blocks; NULL: no block is computed again */
+    tide_plan_turn *turns;  /* owned; in order of the places; NULL as `again` */
+    size_t n_turns;
 } tide_plan_shares;
 
 /* Fails as tide_lifetimes_init. The caller calls fini, also after a failure. */

@@ -10,6 +10,8 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "exhaustive"))
+import record  # noqa: E402
 PROGRAM = HERE / "pairs" / "programs" / "gpt.py"
 PATCH = """--- a/gpt.py
 +++ b/gpt.py
@@ -165,10 +167,17 @@ def refusals(own, folder):
         check(status == 2 and words in report.get("error", ""), f"{options}: {status}, {report.get('error')}")
 
 
+def bounds(own):
+    """A bound above what a run reaches would hide advice."""
+    for what in record.wrong_bounds(own, own.full):
+        check(False, what)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tidemark", required=True)
     parser.add_argument("--python", required=True)
+    parser.add_argument("--full", action="store_true", help="the bounds of all combinations")
     own = parser.parse_args()
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
@@ -179,6 +188,7 @@ def main():
         patch(own, folder)
         pointer(own, folder)
         refusals(own, folder)
+    bounds(own)
     print(f"plan: {len(failures)} failures")
     return 1 if failures else 0
 

@@ -106,7 +106,7 @@ beside plain "the staff model beside closed forms and the forecast" \
     bash "$here/time/check_kernel_times.sh" "$tidemark" "$(dirname "$(dirname "$(dirname "$python")")")" \
     "$root/build/dev/tests/step_time/fit_kernels" "$shared"
 beside planned "tidemark plan" \
-    python3 -B "$tests/plan/check_plan.py" --tidemark "$tidemark" --python "$python"
+    python3 -B "$tests/plan/check_plan.py" --tidemark "$tidemark" --python "$python" $full
 beside refusals "what tidemark plan can change, what it refuses, and that numbers stay the same" \
     bash "$tests/plan/run.sh" refusals "$tidemark" "$python"
 beside command "tidemark run" \
