@@ -176,6 +176,23 @@ static void test_only_what_was_kept_is_there_again(void **state) {
     destroy(&of);
 }
 
+/* The last operation before the end of the second block frees what it uses while it runs: here it
+ * is the first of the backward pass. */
+static void test_what_is_there_again_ends_in_its_last_operation(void **state) {
+    (void)state;
+    made of = make();
+    tide_plan_shares shares;
+    of.timeline.blocks[6].node = 5; /* the gradient of h.1 */
+    assert_int_equal(tide_plan_shares_init(&shares, &of.timeline), TIDE_OK);
+    assert_int_equal(tide_plan_leave_recomputed(&of.timeline, "Block", "h.0 h.1", &shares),
+                     TIDE_OK);
+    assert_int_equal(shares.n_turns, 2);
+    assert_int_equal(shares.turns[0].block, 1); /* of h.0, which has no such operation */
+    assert_int_equal(shares.again[3].from, TIDE_NONE);
+    tide_plan_shares_fini(&shares, of.timeline.mem);
+    destroy(&of);
+}
+
 static void test_worth_scales_what_a_change_saves(void **state) {
     (void)state;
     made of = make();
@@ -203,6 +220,7 @@ int main(void) {
         cmocka_unit_test(test_accumulated_gradients_need_one_recomputation_at_a_time),
         cmocka_unit_test(test_recomputed_blocks_shrink_with_other_changes),
         cmocka_unit_test(test_only_what_was_kept_is_there_again),
+        cmocka_unit_test(test_what_is_there_again_ends_in_its_last_operation),
         cmocka_unit_test(test_worth_scales_what_a_change_saves),
         cmocka_unit_test(test_a_name_is_not_the_beginning_of_another),
     };
