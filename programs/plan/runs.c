@@ -145,6 +145,7 @@ static void check_changes(tide_plan_run *row, const tide_snapshot *snapshot) {
         size_t n = strcspn(at, ",");
         (void)snprintf(name, sizeof(name), "%.*s", (int)n, at);
         if (!tide_plan_is_own(name, n) && tide_plan_fact(snapshot, "did", name) == NULL) {
+            name[strcspn(name, ":")] = '\0'; /* a refusal is of all arguments */
             const char *why = tide_plan_fact(snapshot, "cannot", name);
             row->is_complete = false;
             row->is_refused = true;
