@@ -44,7 +44,8 @@ void tide_run_tell_changes(const tide_run_answer *of) {
     if (snapshot == NULL) {
         tide_cli_note(TIDE_COMMAND_RUN,
                       "no process of the program reported a change: it made no optimizer of "
-                      "PyTorch's, or its Python started with -E, -I or -S");
+                      "PyTorch's, its Python started with -E, -I or -S, or the command replaces "
+                      "PYTHONPATH");
         return;
     }
     for (size_t i = 0; i < snapshot->n_plan; i++) {

@@ -148,8 +148,9 @@ static tide_status look_at_unchanged(tide_plan *plan, tide_error *error) {
     if (plan->snapshot->n_plan == 0) {
         return tide_fail(
             error, TIDE_INVALID,
-            "the program makes no optimizer of PyTorch, so there is nothing to change; "
-            "python -E, -I and -S cannot be observed either");
+            "the program makes no optimizer of PyTorch, so there is nothing to change; python -E, "
+            "-I "
+            "and -S, and a command that replaces PYTHONPATH, cannot be observed either");
     }
     TIDE_TRY(tide_plan_timeline_init(&plan->timeline, plan->snapshot, error));
     return tide_plan_candidates_init(&plan->candidates, &plan->timeline, &plan->options->allowed);

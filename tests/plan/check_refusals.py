@@ -67,7 +67,7 @@ OBSERVED = {
         "model": "Sequential plain.py:", "can.checkpoint:Part": "0 1 2", "can.fused": "AdamW plain.py:", "can.no_foreach": "AdamW",
         "can.optimizer_in_backward": "AdamW", "can.adafactor": "AdamW", "can.autocast": "Sequential", "can.bf16": "Sequential",
         "cannot.set_to_none": "already", "cannot.micro_batch": "plain.py:26 makes its batches itself",
-        "cannot.chunked_loss": "no cross-entropy over 8,192 classes", "cannot.fully_shard": "needs ranks",
+        "cannot.chunked_loss": "no call of F.cross_entropy over 8,192 classes", "cannot.fully_shard": "needs ranks",
         "cannot.checkpoint_library": "no method", "cannot.bucket_view": "DistributedDataParallel", "cannot.no_grad_eval": "eval mode",
         "evaluates": None, "attention": None, "did.fused": None, "can.checkpoint:Sequential": None, "can.checkpoint:Linear": None}),
     "clips": (PLAIN + LOOP.replace("    optimizer.step", "    nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n    optimizer.step"), {
@@ -239,9 +239,12 @@ def check_sentences(folder, options, failures):
         ("bogus,fused,bf16", [], ["with changes: bf16 (parameters and buffers of Sequential), fused (AdamW steps in one kernel)",
                                   "not applied: bogus: no change has this name"]),
         ("fused", ["-I"], ["no process of the program reported a change: it made no optimizer"]),
+        ("fused", ["env", "PYTHONPATH=."], ["no process of the program reported a change: it made no optimizer of PyTorch's, its Python started with -E, -I "
+                                            "or -S, or the command replaces PYTHONPATH"]),
         ("observe", [], []),
     ]:
-        _, output = facts_of(folder, ["--apply", changes], ["plain.py"], options.tidemark, options.python, starter)
+        first, *after = [*starter, options.python] if "env" in starter else [options.python, *starter]
+        _, output = facts_of(folder, ["--apply", changes], ["plain.py"], options.tidemark, first, after)
         said = [line for line in output.split("\n") if "change" in line or "not applied" in line]
         for text in wanted:
             if not any(line.startswith("tidemark run: " + text) for line in said):

@@ -143,7 +143,7 @@ def largest(now):
 def _loss_reason(now):
     place, loss = largest(now)
     if loss is None:
-        return f"no cross-entropy over {MANY:,} classes or more" if now.seen.n_steps > 0 else None
+        return f"no call of F.cross_entropy over {MANY:,} classes or more" if now.seen.n_steps > 0 else None
     return f"the loss {loss.why_not} ({place})" if loss.why_not else None
 
 
