@@ -6,18 +6,40 @@
 
 enum { BRIEF_REASONS = 120 }; /* bytes of all reasons on a line for people */
 
-/* Titles of the candidates in a state, separated by commas. The first ones have their reasons in
- * brackets, as long as these have at most so many bytes together. */
+static bool is_same(const tide_plan_candidate *row, const tide_plan_candidate *other) {
+    return row->state == other->state && strcmp(row->reason, other->reason) == 0;
+}
+
+/* "A, B": the candidate's title, and those of later ones with its state and reason. NULL: an
+ * earlier one has them, too. */
+static const char *titles_like(const tide_plan *plan, size_t number, tide_report *report) {
+    const tide_plan_candidate *rows = plan->candidates.rows;
+    const char *words = rows[number].title;
+    for (size_t i = 0; i < plan->candidates.n; i++) {
+        if (i < number && is_same(&rows[i], &rows[number])) {
+            return NULL;
+        }
+        if (i > number && is_same(&rows[i], &rows[number])) {
+            words = tide_report_text(report, "%s, %s", words, rows[i].title);
+        }
+    }
+    return words;
+}
+
+/* Titles of the candidates in a state, separated by commas; those with the same reason together.
+ * The first ones have their reason in brackets, as long as these have at most so many bytes
+ * together. */
 static const char *titles_of(const tide_plan *plan, tide_plan_state state, size_t reason_bytes,
                              tide_report *report) {
     const char *words = "";
     size_t n_used = 0;
     for (size_t i = 0; i < plan->candidates.n; i++) {
         const tide_plan_candidate *row = &plan->candidates.rows[i];
-        if (row->state != state) {
+        const char *titles = row->state == state ? titles_like(plan, i, report) : NULL;
+        if (titles == NULL) {
             continue;
         }
-        words = tide_report_text(report, "%s%s%s", words, words[0] != '\0' ? ", " : "", row->title);
+        words = tide_report_text(report, "%s%s%s", words, words[0] != '\0' ? ", " : "", titles);
         size_t n = strlen(row->reason);
         if (n > 0 && n_used + n <= reason_bytes) {
             words = tide_report_text(report, "%s (%s)", words, row->reason);

@@ -1,8 +1,12 @@
 /* The figures and tables of a plan. */
+#include <math.h>
 #include <string.h>
 
 #include "cli/plan/internal.h"
 #include "programs/runs/outcome.h"
+
+/* Of a time: times that differ by less are the same. */
+#define ROUNDING_SHARE 1e-9
 
 static tide_cell as_change(int64_t after, int64_t before) {
     return after < 0 || before < 0 ? tide_as_none() : tide_as_change(after - before);
@@ -10,9 +14,11 @@ static tide_cell as_change(int64_t after, int64_t before) {
 
 /* What a change adds to the card's time; a negative figure of time would be shown as unknown. */
 static tide_cell as_more_ms(double after, double before, tide_report *report) {
+    double more = after - before;
+    bool is_none = fabs(more) < ROUNDING_SHARE * before; /* sums are rounded */
     return after < 0.0 || before < 0.0
                ? tide_as_none()
-               : tide_as_text(tide_report_text(report, "%+.3g ms", after - before));
+               : tide_as_text(tide_report_text(report, "%+.3g ms", is_none ? 0.0 : more));
 }
 
 /* The run of a candidate alone; NULL: it ran only with others, or not at all. */

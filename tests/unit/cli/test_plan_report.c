@@ -53,6 +53,20 @@ static void test_times_that_are_unknown_or_equal(void **state) {
     has(&of, "20 % shorter than unchanged");
 }
 
+/* A reason stands once, and a difference of a sum's rounding is none. */
+static void test_equal_reasons_and_times(void **state) {
+    (void)state;
+    made_plan of;
+    made_plan_init(&of);
+    tide_plan_candidate *compiled = made_plan_add(&of, "compile", 12, 100.0);
+    compiled->state = TIDE_PLAN_IMPOSSIBLE;
+    (void)snprintf(compiled->reason, sizeof(compiled->reason), "odd batch");
+    of.rows[MADE_FUSED].gpu_ms = 100.0 + 3e-13;
+    has(&of, "not possible here: micro_batch, torch.compile (odd batch)");
+    has(&of, "+0 ms");
+    lacks(&of, "e-13");
+}
+
 static void test_setting_of_the_allocator(void **state) {
     (void)state;
     made_plan of;
@@ -155,6 +169,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_program_that_does_not_fit),
         cmocka_unit_test(test_times_that_are_unknown_or_equal),
+        cmocka_unit_test(test_equal_reasons_and_times),
         cmocka_unit_test(test_setting_of_the_allocator),
         cmocka_unit_test(test_proof),
         cmocka_unit_test(test_nothing_fits),
