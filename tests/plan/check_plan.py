@@ -57,10 +57,12 @@ def runs_of(report):
 
 def named_changes(own, folder):
     """--try runs these alone; a change of the numbers needs no --allow there."""
-    status, report = plan(own, folder, "--try", "fused", "--try", "checkpoint:Block,fused")
+    status, report = plan(own, folder, "--try", "fused", "--try", "checkpoint:Block,fused", "--try", "micro_batch:2")
     rows = runs_of(report)
     check(status == 0, f"--try of a program that fits ended with {status}: {report.get('error')}")
-    check(set(rows) == {("unchanged", "none"), ("fused", "none"), ("checkpoint:Block,fused", "none")}, f"--try ran {sorted(rows)}")
+    check(set(rows) == {("unchanged", "none"), ("fused", "none"), ("checkpoint:Block,fused", "none"), ("micro_batch:2", "none")}, f"--try ran {sorted(rows)}")
+    refused = rows.get(("micro_batch:2", "none"), {}).get("reason")
+    check(refused is not None and "makes its batches itself" in refused, f"the reason of micro_batch:2 is {refused!r}")
     check(report["figures"].get("fits") == "yes", "a program that fits was said not to")
     return report
 
