@@ -49,11 +49,6 @@ optimizer = torch.optim.AdamW(model.parameters())
 
 LOADED = ("from torch.utils.data import DataLoader\n" + PLAIN + "data = DataLoader(torch.randn(64, 64), batch_size=16)\n"
           + LOOP.replace("for _ in range(3)", "for x in data").replace("batch()", "x.cuda()"))
-FULL = '''import sys
-offload = sys.modules.get("_tidemark_recorder.changes.offload")  # of a run with changes
-if offload is not None:
-    offload.is_full = lambda: True
-'''
 STREAM = '''class Stream(torch.utils.data.IterableDataset):
     def __iter__(self):
         return iter(torch.randn(64, 64))
@@ -160,7 +155,6 @@ for _ in range(3):
     "parallel": (PLAIN.replace("make()", "nn.DataParallel(make())") + LOOP, {"cannot.optimizer_in_backward": "wrapped by DataParallel"}),
     "by_hand": ("model = make()\n" + LOOP.replace("optimizer.step()", "for p in model.parameters():\n        p.data.sub_(p.grad)").replace("optimizer", "model"),
                 {name: "makes no optimizer of torch.optim" for name in ("cannot.checkpoint", "cannot.fused", "cannot.bf16", "cannot.compile")}),
-    "full": (FULL + PLAIN + LOOP.replace("(32", "(4096").replace("batch()", "torch.randn(8192, 64, device='cuda')"), {"can.offload_activations": "Sequential"}),
     "copied": ("import copy\n" + PLAIN.replace("make()", "copy.deepcopy(make())") + LOOP, {"can.checkpoint:Part": "0 1 2"}),
 }
 
@@ -178,7 +172,6 @@ REFUSED = [
     ("late_loader", "micro_batch:2", {"did.micro_batch:2": "batches of 8 instead of 16"}),
     ("summed", "micro_batch:2", {"cannot.micro_batch": "the loss is a sum over the batch", "did.micro_batch:2": None, "lines.micro_batch:2": None}),
     ("incomplete", "micro_batch:2", {"cannot.micro_batch": "incomplete", "did.micro_batch:2": None}),
-    ("full", "offload_activations", {"cannot.offload_activations": "this machine has too little memory", "did.offload_activations": None}),
     ("two", "checkpoint:Part", {"did.checkpoint:Part": "3 modules Part, 2 times"}),
     ("routes", "checkpoint:Routed", {"cannot.checkpoint": "depend on values that the card does not compute", "did.checkpoint:Routed": None}),
     ("plain", "fully_shard:Part", {"cannot.fully_shard": "needs ranks"}),

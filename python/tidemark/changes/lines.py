@@ -5,7 +5,7 @@ names, and printed with the names that the program uses.
 """
 import os
 
-FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lines.py")  # frames in it are ours
+_FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lines.py")  # frames in it are ours
 NAMES = ("model", "optimizer", "loader")
 
 
@@ -15,7 +15,7 @@ def run(text, original, **values):
 
     variables = dict(values, torch=torch)
     with original():
-        exec(compile(filled(text), FILE, "exec"), variables)
+        exec(compile(filled(text), _FILE, "exec"), variables)
     return variables
 
 
