@@ -21,7 +21,8 @@
 enum {
     STEPS = 2, /* the second is the first with optimizer state, and is timed */
     RUNS = 16, /* the default */
-    JOBS = 2
+    JOBS = 2,
+    RUNS_OF_UNCHANGED = 2 /* without the card's limit, and with it */
 };
 
 static const tide_option OPTIONS[] = {
@@ -117,6 +118,11 @@ static tide_status check_ranks(const tide_plan_command *command, tide_error *err
 
 static tide_status check(const tide_plan_command *command, tide_error *error) {
     TIDE_TRY(check_range("runs", command->n_runs, TIDE_PLAN_ROWS, error));
+    if (command->n_runs < command->named.n + RUNS_OF_UNCHANGED) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--runs %llu: the unchanged command takes two runs, and each --try one",
+                         (unsigned long long)command->n_runs);
+    }
     TIDE_TRY(check_range("jobs", command->n_jobs, TIDE_PLAN_JOBS, error));
     TIDE_TRY(check_range("steps", command->n_steps, INT64_MAX, error));
     TIDE_TRY(check_range("room", command->room_bytes, UINT64_MAX, error));

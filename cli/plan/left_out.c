@@ -10,8 +10,8 @@ static bool is_same(const tide_plan_candidate *row, const tide_plan_candidate *o
     return row->state == other->state && strcmp(row->reason, other->reason) == 0;
 }
 
-/* "A, B": the candidate's title, and those of later ones with its state and reason. NULL: an
- * earlier one has them, too. */
+/* "A, B": the candidate's title, and those of later ones with its state and reason. NULL: they
+ * were listed with an earlier one. */
 static const char *titles_like(const tide_plan *plan, size_t number, tide_report *report) {
     const tide_plan_candidate *rows = plan->candidates.rows;
     const char *words = rows[number].title;
@@ -87,12 +87,12 @@ static void say_runs(const tide_plan_report_input *input, tide_report *report) {
     bool is_search = plan->options->allowed.n_names == 0;
     bool has_all = titles_of(plan, TIDE_PLAN_NOT_RUN, 0, report)[0] == '\0';
     bool is_whole =
-        plan->safe.is_whole && (plan->all.n_tried == 0 || plan->all.is_whole) && has_all;
+        plan->safe.is_whole && (!plan->all.was_searched || plan->all.is_whole) && has_all;
     const char *search = !is_search     ? ""
                          : plan->is_cut ? "; the search is not complete: more changes help than it "
                                           "combines, and those that save least were left out"
                          : is_whole ? "; no other combination is expected to fit and to be faster"
-                                    : "; the search is not complete: a larger --runs goes on";
+                                    : "; the search is not complete: raise --runs to continue it";
     const char *files =
         input->keeps_files && input->is_brief
             ? tide_report_text(report, "; their snapshots are in %s, and all of this plan in %s/%s",

@@ -179,8 +179,10 @@ static void say_fit(const tide_plan *plan, const tide_plan_run *run, tide_text *
     if (!run->is_complete) {
         tide_text_add(to, "no: %s%s%s", tide_outcome_name((int)run->outcome),
                       run->reason[0] != '\0' ? ", " : "", run->reason);
+    } else if (run->is_refuted) {
+        tide_text_add(to, "no: it failed under the card's limit");
     } else if (is_limited || run->memory.reserved_peak_bytes <= tide_plan_room_of(plan, run)) {
-        tide_text_add(to, run->is_refuted ? "no: out of memory under the card's limit" : "yes");
+        tide_text_add(to, "yes");
     } else if (tide_plan_fits(plan, run)) {
         tide_text_add(to, "with %s", run->fitting_setting);
     } else {

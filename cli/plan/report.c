@@ -229,7 +229,7 @@ static void say_other(const tide_plan *plan, tide_report *report) {
         return;
     }
     const tide_plan_run *run = &plan->runs.rows[other->row];
-    tide_report_say(report, "also", "fits, too: %s%s; %s", other->title,
+    tide_report_say(report, "also", "also fits: %s%s; %s", other->title,
                     figure_words(plan, run, report), tide_plan_risk_name(other->risk));
 }
 
@@ -240,10 +240,8 @@ static void say_smallest(const tide_plan *plan, tide_report *report) {
     for (size_t i = 0; i < plan->runs.n; i++) {
         const tide_plan_run *run = &plan->runs.rows[i];
         bool is_lower = run->memory.reserved_peak_bytes < least->memory.reserved_peak_bytes;
-        least =
-            run->is_done && run->is_complete && run->limit == TIDE_PLAN_WITHOUT_LIMIT && is_lower
-                ? run
-                : least;
+        bool may_be = run->is_done && run->is_complete && !run->is_refuted;
+        least = may_be && run->limit == TIDE_PLAN_WITHOUT_LIMIT && is_lower ? run : least;
     }
     tide_report_say(report, "best",
                     "nothing that was tried fits; the least is %s reserved, with %s",

@@ -84,7 +84,8 @@ static void add_alone(const tide_plan *plan, size_t n_most, tide_report *report)
     }
 }
 
-static void add_runs(const tide_plan *plan, tide_report *report) {
+static void add_runs(const tide_plan_report_input *input, tide_report *report) {
+    const tide_plan *plan = input->plan;
     tide_table *table = tide_report_table(report, "runs", "all runs");
     TIDE_COLUMNS(table, TIDE_TEXT("changes", "changes"), TIDE_TEXT("limit", "limit"),
                  TIDE_TEXT("settings", "allocator settings"), TIDE_TEXT("outcome", "outcome"),
@@ -110,7 +111,8 @@ static void add_runs(const tide_plan *plan, tide_report *report) {
                  tide_as_bytes(run->memory.reserved_peak_bytes), tide_as_ms(run->gpu_ms),
                  tide_as_ms(run->gpu_low_ms), tide_as_ms(run->gpu_high_ms),
                  tide_as_count(run->n_launches), tide_as_text(fits ? "yes" : "no"),
-                 tide_as_words(run->fitting_setting), tide_as_words(run->snapshot_path),
+                 tide_as_words(run->fitting_setting),
+                 tide_as_words(input->keeps_files ? run->snapshot_path : ""),
                  tide_as_words(run->reason));
     }
 }
@@ -147,6 +149,6 @@ void tide_plan_report_tables(const tide_plan_report_input *input, bool wants_run
         add_alone(input->plan, input->n_rows, report);
     }
     if (wants_runs || !is_search) {
-        add_runs(input->plan, report);
+        add_runs(input, report);
     }
 }

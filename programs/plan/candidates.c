@@ -254,7 +254,7 @@ tide_status tide_plan_check_names(const tide_plan_allowed *allowed, tide_error *
             const char *argument = "";
             (void)snprintf(name, sizeof(name), "%.*s", (int)word.n_bytes, word.text);
             const tide_plan_change *change = tide_plan_change_of(name, &argument);
-            if (change == NULL) {
+            if (change == NULL || strpbrk(name, ";\t\n") != NULL) {
                 return tide_fail(error, TIDE_INVALID,
                                  "--try %s: no such change; docs/reference/changes.md lists them",
                                  name);

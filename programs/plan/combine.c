@@ -167,7 +167,8 @@ static tide_status search(tide_plan *plan, bool keeps_numbers, tide_plan_answer 
     tide_plan_problem problem = problem_of(plan, keeps_numbers);
     tide_plan_found found;
     TIDE_TRY(tide_plan_search(&problem, &caller, &found, error));
-    *ret = (tide_plan_answer){.has_best = found.has_best,
+    *ret = (tide_plan_answer){.was_searched = true,
+                              .has_best = found.has_best,
                               .set = found.best,
                               .verified_row = SIZE_MAX,
                               .diff_row = SIZE_MAX,
@@ -220,7 +221,7 @@ static bool is_left(const tide_plan *plan, size_t candidate) {
 
 /* One of these that could lower this peak. */
 static tide_status find_further(const tide_plan *plan, size_t start, tide_plan_set set,
-                                size_t *ret_candidate, tide_error *error) {
+                                bool keeps_numbers, size_t *ret_candidate, tide_error *error) {
     tide_snapshot *snapshot = NULL;
     tide_plan_timeline timeline = {.mem = NULL};
     *ret_candidate = SIZE_MAX;
@@ -230,7 +231,8 @@ static tide_status find_further(const tide_plan *plan, size_t start, tide_plan_s
     for (size_t i = 0; status == TIDE_OK && i < plan->candidates.n; i++) {
         int64_t lowest = peak;
         const tide_plan_candidate *candidate = &plan->candidates.rows[i];
-        if (is_left(plan, i) && !is_excluded(plan, set, candidate)) {
+        bool is_usable = !keeps_numbers || candidate->risk != TIDE_PLAN_NUMBERS;
+        if (is_usable && is_left(plan, i) && !is_excluded(plan, set, candidate)) {
             status = tide_plan_could_reach(candidate, &timeline, &lowest);
         }
         if (status == TIDE_OK && tide_plan_may_matter(lowest, peak)) {
@@ -285,7 +287,7 @@ static tide_status search_on(tide_plan *plan, bool keeps_numbers, tide_plan_answ
         if (start == plan->base_row || plan->runs.is_stopped) {
             return TIDE_OK;
         }
-        TIDE_TRY(find_further(plan, start, set, &further, error));
+        TIDE_TRY(find_further(plan, start, set, keeps_numbers, &further, error));
         if (further == SIZE_MAX) {
             return TIDE_OK;
         }
@@ -307,7 +309,7 @@ static tide_status verify(tide_plan *plan, tide_plan_answer *answer, tide_error 
                            TIDE_PLAN_WITH_LIMIT);
     TIDE_TRY(tide_plan_runs_do(&plan->runs, error));
     const tide_plan_run *proof = &plan->runs.rows[answer->verified_row];
-    best->is_refuted = proof->is_done && proof->outcome == TIDE_OUTCOME_OOM;
+    best->is_refuted = proof->is_done && !proof->is_complete;
     return TIDE_OK;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/assert.h"
+#include "common/text/bytes.h"
 #include "programs/launch/cards.h"
 #include "programs/plan/plan_internal.h"
 #include "programs/plan/settings.h"
@@ -93,11 +94,17 @@ static tide_status limit_of(const tide_plan_options *options, int64_t *ret_bytes
     tide_card card;
     const tide_run_limits *limits = &options->config->limits;
     TIDE_TRY(tide_launch_cards(limits->device, cards, error));
+    bool is_known = tide_launch_card(cards, 0, &card);
+    if (is_known && options->room_bytes > card.total_bytes) {
+        char words[TIDE_BYTES_TEXT];
+        return tide_fail(error, TIDE_INVALID, "--room is more than the card has, which is %s",
+                         tide_bytes_format(card.total_bytes, words));
+    }
     if (options->room_bytes >= 0) {
         *ret_bytes = options->room_bytes;
     } else if (limits->memory_limit_bytes != TIDE_RUN_UNLIMITED) {
         *ret_bytes = (int64_t)limits->memory_limit_bytes;
-    } else if (tide_launch_card(cards, 0, &card)) {
+    } else if (is_known) {
         *ret_bytes = card.total_bytes;
     } else {
         return tide_fail(error, TIDE_INVALID, "--device %s: no card of that name", limits->device);
@@ -130,7 +137,16 @@ static tide_status run_unchanged(tide_plan *plan, tide_error *error) {
     if (plan->runs.is_stopped) {
         return TIDE_OK;
     }
-    plan->room_bytes = limit_bytes - (base->others_bytes >= 0 ? base->others_bytes : 0);
+    plan->runs.can_share = plan->runs.can_share && tide_plan_runs_is_one_process(&plan->runs, base);
+    int64_t others_bytes = base->others_bytes >= 0 ? base->others_bytes : 0;
+    plan->room_bytes = limit_bytes - others_bytes;
+    if (plan->room_bytes <= 0) {
+        char words[TIDE_BYTES_TEXT];
+        return tide_fail(error, TIDE_INVALID,
+                         "nothing is left for PyTorch: the context and libraries take %s of the "
+                         "card's memory",
+                         tide_bytes_format(others_bytes, words));
+    }
     if (base->memory.reserved_peak_bytes <= plan->room_bytes) {
         plan->fits_unchanged = true;
         return TIDE_OK;
@@ -206,10 +222,9 @@ static int by_bound(const void *a, const void *b) {
     return strcmp(one->name, other->name);
 }
 
-tide_status tide_plan_run_singles(tide_plan *plan, tide_error *error) {
+tide_status tide_plan_run_singles(tide_plan *plan, size_t n_kept, tide_error *error) {
     tide_plan_candidate *open[TIDE_PLAN_CANDIDATES];
     size_t n = 0;
-    size_t n_kept = (size_t)(KEPT_SHARE * (double)plan->options->n_most_runs);
     for (size_t i = 0; i < plan->candidates.n; i++) {
         if (plan->candidates.rows[i].state == TIDE_PLAN_OPEN) {
             open[n++] = &plan->candidates.rows[i];
@@ -258,6 +273,23 @@ bool tide_plan_has_answer(const tide_plan *plan) {
     return plan->fits_unchanged || plan->safe.has_best || plan->all.has_best;
 }
 
+static size_t kept_runs(const tide_plan_options *options) {
+    return (size_t)(KEPT_SHARE * (double)options->n_most_runs);
+}
+
+/* Single changes that had no run, while runs were kept for combinations, of which some are left. */
+static bool open_again(tide_plan *plan) {
+    bool is_any = false;
+    for (size_t i = 0; i < plan->candidates.n && tide_plan_runs_may_add(&plan->runs, 2); i++) {
+        tide_plan_candidate *row = &plan->candidates.rows[i];
+        if (row->state == TIDE_PLAN_NOT_RUN && row->row == SIZE_MAX) {
+            row->state = TIDE_PLAN_OPEN;
+            is_any = true;
+        }
+    }
+    return is_any;
+}
+
 tide_status tide_plan_init(tide_plan *plan, const tide_plan_options *options, tide_error *error) {
     *plan = (tide_plan){.options = options,
                         .runs = {.config = options->config,
@@ -283,9 +315,13 @@ tide_status tide_plan_init(tide_plan *plan, const tide_plan_options *options, ti
     if (options->allowed.n_names > 0) {
         return run_named(plan, error);
     }
-    TIDE_TRY(tide_plan_run_singles(plan, error));
+    TIDE_TRY(tide_plan_run_singles(plan, kept_runs(options), error));
     if (!plan->runs.is_stopped) {
         TIDE_TRY(tide_plan_combine(plan, error));
+    }
+    if (!plan->runs.is_stopped && open_again(plan)) {
+        TIDE_TRY(tide_plan_run_singles(plan, 1, error));
+        TIDE_TRY(plan->runs.is_stopped ? TIDE_OK : tide_plan_combine(plan, error));
     }
     return plan->runs.is_stopped ? TIDE_OK : tide_plan_write_diff(plan, error);
 }

@@ -38,6 +38,7 @@ typedef struct tide_plan_options {
 
 /* The best of a search. */
 typedef struct tide_plan_answer {
+    bool was_searched; /* otherwise there was nothing to search, and the others are meaningless */
     bool has_best;
     size_t row;          /* of the runs */
     tide_plan_set set;   /* of plan->combined */

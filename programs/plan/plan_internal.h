@@ -12,8 +12,9 @@ static inline bool tide_plan_has_run(const tide_plan_candidate *candidate) {
 /* Takes what the candidate's own run showed: its worth, its time, or why it failed. */
 void tide_plan_learn(tide_plan *plan, tide_plan_candidate *candidate);
 
-/* Runs each open candidate alone, those that could save most first, as far as the budget goes. */
-TIDE_NODISCARD tide_status tide_plan_run_singles(tide_plan *plan, tide_error *error);
+/* Runs each open candidate alone, those that could save most first, as far as the budget goes
+ * without `n_kept` runs. */
+TIDE_NODISCARD tide_status tide_plan_run_singles(tide_plan *plan, size_t n_kept, tide_error *error);
 
 /* Whether a change that was run alone saves enough memory or time to be combined with others. */
 bool tide_plan_is_useful(const tide_plan *plan, const tide_plan_candidate *candidate);

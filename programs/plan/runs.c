@@ -112,15 +112,15 @@ static bool is_waiting(const tide_plan_run *row) {
     return !row->is_done && !row->is_begun;
 }
 
-/* The rows of the next job: the first that waits, and with it an equal share of those that can run
- * by one import. */
-static void choose_rows(const tide_plan_runs *runs, job *ret) {
+/* The rows of the next of the free jobs: the first that waits, and with it an equal share of those
+ * that can run by one import. */
+static void choose_rows(const tide_plan_runs *runs, size_t n_free, job *ret) {
     size_t n_sharing = 0;
     *ret = (job){.n = 0};
     for (size_t i = 0; i < runs->n; i++) {
         n_sharing += is_waiting(&runs->rows[i]) && may_share(runs, &runs->rows[i]);
     }
-    size_t share = (n_sharing + runs->n_jobs - 1) / runs->n_jobs;
+    size_t share = (n_sharing + n_free - 1) / n_free;
     for (size_t i = 0; i < runs->n && ret->n < MOST_TOGETHER; i++) {
         tide_plan_run *row = &runs->rows[i];
         bool fits = ret->n == 0 ||
@@ -160,12 +160,19 @@ static void name_snapshot(const tide_plan_runs *runs, const tide_plan_run *row,
                    (size_t)(row - runs->rows));
 }
 
-static tide_status begin(tide_plan_runs *runs, job *place) {
+/* Of several processes each has a name of its own. */
+bool tide_plan_runs_is_one_process(const tide_plan_runs *runs, const tide_plan_run *run) {
+    char path[TIDE_RUN_PATH_BYTES];
+    name_snapshot(runs, run, path);
+    return strcmp(path, run->snapshot_path) == 0;
+}
+
+static tide_status begin(tide_plan_runs *runs, size_t n_free, job *place) {
     tide_run_config config = *runs->config;
     char path[TIDE_RUN_PATH_BYTES];
     char others[TIDE_PLAN_LIST_BYTES];
     char sets[SETS_BYTES];
-    choose_rows(runs, place);
+    choose_rows(runs, n_free, place);
     tide_plan_run *row = place->rows[0];
     name_snapshot(runs, row, path);
     tide_plan_own_apply(runs->own, row->changes, &config, others);
@@ -256,6 +263,7 @@ static void take(tide_plan_run *row, const tide_run_result *result) {
 /* The runs of one import. Those that did not end well are made again, each alone: the reason may be
  * that it was not safe to share the import. */
 static void take_parts(tide_plan_runs *runs, const job *of, tide_run_result *result) {
+    bool is_any = false;
     for (size_t i = 0; i < of->n; i++) {
         tide_plan_run *row = of->rows[i];
         tide_run_result *part = i < result->n_parts ? &result->parts[i] : NULL;
@@ -270,7 +278,9 @@ static void take_parts(tide_plan_runs *runs, const job *of, tide_run_result *res
         }
         (void)snprintf(part->snapshot_path, sizeof(part->snapshot_path), "%s", path);
         take(row, part);
+        is_any = true;
     }
+    runs->can_share = runs->can_share && is_any;
 }
 
 static void finish(jobs *all, job *of) {
@@ -322,6 +332,14 @@ static void attend(jobs *all) {
     }
 }
 
+static size_t count_free(const jobs *all) {
+    size_t n = 0;
+    for (size_t i = 0; i < all->runs->n_jobs; i++) {
+        n += all->at[i].n == 0;
+    }
+    return n;
+}
+
 static bool has_waiting(const tide_plan_runs *runs) {
     for (size_t i = 0; i < runs->n; i++) {
         if (is_waiting(&runs->rows[i])) {
@@ -339,7 +357,7 @@ tide_status tide_plan_runs_do(tide_plan_runs *runs, tide_error *error) {
         for (size_t i = 0; i < runs->n_jobs; i++) {
             bool may_begin = status == TIDE_OK && !runs->is_stopped && has_waiting(runs);
             if (all.at[i].n == 0 && may_begin) {
-                status = begin(runs, &all.at[i]);
+                status = begin(runs, count_free(&all), &all.at[i]);
             }
             is_busy = is_busy || all.at[i].process != NULL;
         }

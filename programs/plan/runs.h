@@ -92,6 +92,9 @@ void tide_plan_runs_fini(tide_plan_runs *runs);
 TIDE_NODISCARD tide_status tide_plan_can_share_import(const tide_run_program *program,
                                                       bool *ret_can, tide_error *error);
 
+/* Whether a complete run left the history of one process alone. */
+bool tide_plan_runs_is_one_process(const tide_plan_runs *runs, const tide_plan_run *run);
+
 /* The number of a run of these changes; SIZE_MAX if there is none. */
 size_t tide_plan_runs_find(const tide_plan_runs *runs, const char *changes, const char *setting,
                            tide_plan_limit limit);

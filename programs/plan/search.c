@@ -185,7 +185,8 @@ static double chance_to_fit(const search *of, const row *of_row) {
 static double gain_of(const search *of, const row *of_row) {
     static const double DENSITY = 0.3989422804014327; /* of a normal variable at 0 */
     double less = of->found->of_best.gpu_ms - of_row->ms;
-    double off = hypot(OFF_OF_TIME * of_row->n_off * of_row->ms, of_row->off_ms);
+    double of_time = OFF_OF_TIME * of_row->n_off * of_row->ms;
+    double off = sqrt(of_time * of_time + of_row->off_ms * of_row->off_ms);
     double z = off > 0.0 ? less / off : 0.0;
     return off > 0.0 ? less * chance_below(z) + off * DENSITY * exp(-0.5 * z * z) : fmax(less, 0.0);
 }

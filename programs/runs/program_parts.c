@@ -53,10 +53,11 @@ tide_status tide_run_command_read_parts(tide_run_of_command *run, tide_error *er
     size_t n = tide_launch_count_sets(sets);
     result->parts = tide_hostmem_zeroed(tide_hostmem_default(), n, sizeof(*result->parts));
     if (result->parts == NULL) {
-        return TIDE_NO_MEMORY;
+        return tide_fail(error, TIDE_NO_MEMORY, "the host has no memory left for %zu results", n);
     }
     result->n_parts = n;
     for (size_t i = 0; i < n; i++) {
+        tide_error reason = {""};
         tide_run_result *part = &result->parts[i];
         int64_t pid = tide_launch_process_of_set(&run->launch, sets, i);
         size_t process = find_process(&run->left, pid);
@@ -64,7 +65,10 @@ tide_status tide_run_command_read_parts(tide_run_of_command *run, tide_error *er
         if (process == SIZE_MAX) {
             tide_run_fail(part, TIDE_OUTCOME_FAILED, TIDE_DEVICE_FAILED, "it did not end well");
         } else {
-            TIDE_TRY(read_part(run, i, process, part, error));
+            tide_status status = read_part(run, i, process, part, &reason);
+            if (status != TIDE_OK) {
+                tide_run_fail(part, TIDE_OUTCOME_FAILED, status, reason.message);
+            }
         }
     }
     result->outcome = TIDE_OUTCOME_COMPLETED;

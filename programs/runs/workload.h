@@ -39,7 +39,7 @@ typedef struct tide_run_program {
                              "observe"; NULL: none */
     const char *sets;     /* borrowed: lists of changes, separated by semicolons, that one import
                              runs one after the other (programs/launch/together/together.h), with
-                             results     in tide_run_result.parts; NULL: one run, with `changes` */
+                             results in tide_run_result.parts; NULL: one run, with `changes` */
     const char *settings; /* borrowed: added to the allocator's; NULL: none */
     uint64_t world;       /* ranks of the job, of which some run; 0: no ranks */
     const char *ranks;    /* borrowed: those that run, "0,7"; only with world */

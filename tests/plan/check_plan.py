@@ -3,6 +3,7 @@
 The program is a small GPT whose peak is the loss. Each case is one plan with few runs.
 """
 import argparse
+import gzip
 import json
 import subprocess
 import sys
@@ -98,6 +99,7 @@ def small_room(own, folder, report):
 
 
 WRITING = """import os
+import torch
 assert not os.path.exists("left"), "a file of another run"
 open("left", "w").close()
 exec(open({path!r}).read())
@@ -117,6 +119,14 @@ def shared_import(own, folder):
         check(len(rows) == 5 and all(row["outcome"] == "completed" for row in rows.values()), f"--jobs {jobs} of {program}: {rows} {done.stderr[-300:]}")
         keys = ("allocated_peak_bytes", "reserved_peak_bytes", "gpu_ms", "launches")
         found.append({name: [round(row[key], 9) for key in keys] for name, row in rows.items()})  # sums are rounded
+    kept = folder / "shared"
+    command = [own.tidemark, "plan", "--device", "virtual:rtx4090", "--jobs", "1", *sets, "-o", str(kept), "--", own.python, str(PROGRAM)]
+    subprocess.run(command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    shared = [json.loads(gzip.decompress(path.read_bytes())) for path in sorted(kept.glob("*.json.gz"))]
+    named = [snapshot["plan"].get("set") for snapshot in shared]
+    check(sorted(filter(None, named)) == sorted("observe," + name for name in sets[1::2]), f"these runs shared an import: {named}")
+    commands = {snapshot["run"]["command"] for snapshot in shared}
+    check(len(commands) == 1 and "many.py" not in "".join(commands), f"the commands in the snapshots: {commands}")
     check(found[0] == found[1], f"one import: {found[1]}, single runs: {found[0]}")
     check(found[0] == found[2], f"the program that writes: {found[2]}, single runs: {found[0]}")
 

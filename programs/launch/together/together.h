@@ -20,8 +20,8 @@
 extern "C" {
 #endif
 
-/* Whether the command is a Python interpreter with a script, so that one import can serve several
- * runs. Whether that import is safe is only known when it was made. */
+/* Whether the command is a Python interpreter with a script: one import can serve several runs of
+ * it. Only after the import is it known to be safe. */
 bool tide_launch_can_share_import(char *const *arguments);
 
 /* The command that runs a script once for each of config->sets. */

@@ -124,7 +124,7 @@ def refusal(now, applied):
         (seen.closes, f"the optimizer calls a closure ({seen.closes})"),
         (seen.schedules, f"a scheduler steps with each batch ({seen.schedules})"),
         (seen.clears_by_model, f"the program clears gradients by its model ({seen.clears_by_model})"),
-        (seen.sums, f"the loss is a sum over the batch ({seen.sums})"),
+        (seen.sums, f"a term of the loss is a sum ({seen.sums})"),
         (_incomplete(now), _incomplete(now)),
         (any(models.has_batch_norm(torch, root) for root in all_models(now)), "BatchNorm would see smaller batches"),
         (now.wants("optimizer_in_backward") is not None, "the optimizer steps in the backward pass"),

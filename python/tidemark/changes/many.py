@@ -5,8 +5,8 @@ at its top are imported once; then a child is forked for each set in turn, which
 run has TIDEMARK_CHANGES=observe. Each child is a process of the run, with a snapshot of its own, whose fact `set`
 is its list.
 
-A package may ask CUDA something when it is imported: a fork could not use CUDA then. A first child finds that out,
-and this process starts again with torch alone.
+A package may ask CUDA something when it is imported, or start a thread: a fork could not use CUDA then, and would not
+have the thread. This process then starts again with torch alone.
 
 The sets share the run's view of files. Once one of them has written a file, the others are left out, because they
 would find it. The file `together` in the folder of the run has a line for each child that ended well: its process
@@ -21,32 +21,40 @@ _UNSAFE = 77
 
 
 def _imports(script):
-    """The packages that a script imports at its top, except those of its own folder."""
+    """The packages that a script imports before it does anything else, except those of its own folder. A later import may
+    depend on what stands before it, such as a variable of the environment."""
     with open(script, encoding="utf-8") as text:
         body = ast.parse(text.read()).body
     names = {}
     for node in body:
         if isinstance(node, ast.Import):
             names.update((alias.name, True) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names[node.module] = True
+        elif isinstance(node, ast.ImportFrom):
+            names.update({node.module: True} if node.module and not node.level else {})
+        elif not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+            break
     here = os.path.dirname(os.path.abspath(script))
     own = lambda name: os.path.exists(os.path.join(here, name + ".py")) or os.path.isdir(os.path.join(here, name))
     return [name for name in names if name != "__future__" and not own(name.partition(".")[0])]
 
 
-def _import_all(script):
+def _n_threads():
+    return len(os.listdir("/proc/self/task"))
+
+
+def _import_all(names):
+    """Whether no package has started a thread, which a forked child would not have."""
     import importlib
 
     import torch  # noqa: F401
 
-    if os.environ.get(_ONLY_TORCH):
-        return
-    for name in _imports(script):
+    n_threads = _n_threads()
+    for name in names if not os.environ.get(_ONLY_TORCH) else ():
         try:
             importlib.import_module(name)
         except Exception:  # the program raises it, if it gets there
             pass
+    return _n_threads() <= n_threads
 
 
 def _is_safe(torch):
@@ -63,6 +71,7 @@ def _run(text, script):
 
     changes = sys.modules["_tidemark_recorder.changes.session"]
     changes.now.set = text
+    os.environ["TIDEMARK_CHANGES"] = text  # of processes that the program starts
     changes.want(changes.parse(text))
     runpy.run_path(script, run_name="__main__")
 
@@ -83,16 +92,21 @@ def _note(child, text):
 
 def main():
     sets, script = sys.argv[1].split(";"), sys.argv[2]
+    whole = [sys.executable, *sys.orig_argv[1:]]
+    n_own = len(sys.orig_argv) - len(sys.argv)
+    sys.orig_argv[n_own : n_own + 2] = []  # the recording has the program's own command
     sys.argv = sys.argv[2:]
     sys.path[0] = os.path.dirname(os.path.abspath(script))
-    _import_all(script)
+    names = _imports(script)
+    if "torch" not in {name.partition(".")[0] for name in names}:
+        sys.exit(f"tidemark: {script} does something before it imports torch: run it once for each set of changes")
+    is_alone = _import_all(names)
     import torch
 
-    if not _is_safe(torch):
+    if not (is_alone and _is_safe(torch)):
         if os.environ.get(_ONLY_TORCH):
             sys.exit(f"tidemark: the import of torch uses CUDA: run {script} once for each set of changes")
-        arguments = [sys.executable, *sys.orig_argv[1:]]
-        os.execve(sys.executable, arguments, dict(os.environ, **{_ONLY_TORCH: "1"}))
+        os.execve(sys.executable, whole, dict(os.environ, **{_ONLY_TORCH: "1"}))
     worst, before = 0, _files()
     for text in sets:
         child = os.fork()

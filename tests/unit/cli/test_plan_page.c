@@ -136,7 +136,7 @@ static void ways_to_fit(void **state) {
     plan.rows[MADE_LIMITED].outcome = TIDE_OUTCOME_OOM;
     save();
     has("class=\"yes\">with expandable_segments:True</td>");
-    has("\"fits\">no: out of memory under the card&#39;s limit</td>");
+    has("\"fits\">no: it failed under the card&#39;s limit</td>");
     has("\"fits\">no: out of memory, in step 1</td>");
 }
 

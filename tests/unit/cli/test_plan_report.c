@@ -97,7 +97,7 @@ static void test_nothing_fits(void **state) {
     of.plan.safe = (tide_plan_answer){.verified_row = SIZE_MAX, .diff_row = SIZE_MAX};
     of.plan.room_bytes = 5 * GIB;
     has(&of, "nothing that was tried fits; the least is 8.00 GiB reserved, with checkpoint:Block");
-    has(&of, "the search is not complete: a larger --runs goes on");
+    has(&of, "the search is not complete: raise --runs to continue it");
 }
 
 static void test_program_that_fits(void **state) {

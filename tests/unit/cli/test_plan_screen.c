@@ -96,7 +96,7 @@ static void rich_plan_fits_a_screen(void **state) {
         fail_msg("%zu lines:\n%s", count_lines(text), text);
     }
     has(text, "fits, and is fastest: checkpoint each Block + optimizer with fused=True");
-    has(text, "fits, too: ");
+    has(text, "also fits: ");
     has(text, "with --allow precision: checkpoint each Block");
     has(text, "each by itself, the first ");
     has(text, "# 10 lines of checkpoint:Block: in /");
