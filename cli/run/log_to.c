@@ -185,6 +185,21 @@ void tide_run_log_destroy(tide_run_log *log) {
     }
 }
 
+/* Prints the lines of the process, without those of others in it. False: it has none. */
+static bool print_answer(const char *answer) {
+    static const char PREFIX[] = "log-to: ";
+    const char *end = NULL;
+    bool has_line = false;
+    for (const char *at = answer; (end = strchr(at, '\n')) != NULL; at = end + 1) {
+        if (strncmp(at, PREFIX, strlen(PREFIX)) == 0) {
+            at += strlen(PREFIX);
+            tide_cli_note(TIDE_COMMAND_RUN, "%.*s", (int)(end - at), at);
+            has_line = true;
+        }
+    }
+    return has_line;
+}
+
 void tide_run_log_send(const tide_run_log *log) {
     char answer[ANSWER_BYTES];
     if (log == NULL) {
@@ -196,13 +211,9 @@ void tide_run_log_send(const tide_run_log *log) {
     if (failed != 0) {
         tide_cli_note(TIDE_COMMAND_RUN, "--log-to: nothing is logged: %s cannot be started: %s",
                       log->arguments[0], strerror(failed));
-    } else if (answer[0] == '\0') {
+    } else if (!print_answer(answer)) {
         tide_cli_note(TIDE_COMMAND_RUN,
                       "--log-to: the process that logs ended without an answer: %s %s",
                       log->arguments[0], log->arguments[2]);
-    }
-    for (char *at = answer, *end = NULL; failed == 0 && (end = strchr(at, '\n')) != NULL;
-         at = end + 1) {
-        tide_cli_note(TIDE_COMMAND_RUN, "%.*s", (int)(end - at), at);
     }
 }

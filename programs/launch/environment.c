@@ -14,7 +14,7 @@
 
 extern char **environ;
 
-enum { MAX_ADDED = 48, NUMBER_BYTES = 24 };
+enum { MAX_ADDED = 56, NUMBER_BYTES = 24 };
 
 typedef struct builder {
     char **entries; /* owned, and so is each; NULL-terminated */

@@ -108,6 +108,8 @@ seen.start()
 import mlflow.tracking.client, wandb
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 assert wandb.init(project="p", id="w1").id == "w1"
+wandb.init(project="p", mode="offline")
+wandb.init(project="p", mode="disabled")
 mlflow.tracking.client.MlflowClient().create_run("7")
 EventFileWriter("logs")
 """
@@ -153,7 +155,9 @@ class Trackers(unittest.TestCase):
                           "--device", "virtual:h100-80", "--name", "train", "--status", "3", "--page", "a.html", *options,
                           "--", snapshot, **environment)
         self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout.splitlines()
+        lines = done.stdout.splitlines()
+        self.assertTrue(all(line.startswith("log-to: ") for line in lines), lines)
+        return [line.removeprefix("log-to: ") for line in lines]
 
     def test_wandb_gets_figures_sentences_and_files(self):
         self.assertEqual(self.log("wandb"), ["logged to wandb, run new"])
@@ -172,9 +176,12 @@ class Trackers(unittest.TestCase):
         given = self.read("wandb.json")["given"]
         self.assertEqual((given["id"], given["resume"], given["project"], given["name"]), ("w1", "allow", "p", None))
         self.assertEqual(self.log("wandb", note, WANDB_RUN_ID="w2"), ["logged to wandb, run w2"])
+        self.assertIsNone(self.read("wandb.json")["given"]["mode"])
         lines = self.log("wandb", note, WANDB_MODE="offline")
         self.assertEqual(lines, [f"logged to wandb, run w1: wandb sync {os.path.realpath(self.folder)}/wandb/run-1"])
         self.assertIsNone(self.read("wandb.json")["given"]["resume"])
+        self.assertEqual(self.log("wandb", {**note, "is_offline": True}), lines)
+        self.assertEqual(self.read("wandb.json")["given"]["mode"], "offline")
 
     def test_mlflow(self):
         note = {"tracker": "mlflow", "id": "lost", "uri": "file:./mlruns", "experiment": "mine"}
@@ -205,8 +212,10 @@ class Trackers(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(os.path.join(self.folder, "trackers")) as file:
             notes = [json.loads(line) for line in file]
+        wandb = {"tracker": "wandb", "project": "p", "entity": None, "dir": None}
         self.assertEqual(notes, [
-            {"tracker": "wandb", "id": "w1", "project": "p", "entity": None, "dir": None},
+            {**wandb, "id": "w1", "is_offline": False}, {**wandb, "id": "new", "is_offline": True},
+            {**wandb, "id": None, "is_offline": False},
             {"tracker": "mlflow", "id": "made", "uri": "file:./mlruns", "experiment": "mine"},
             {"tracker": "tensorboard", "dir": os.path.join(os.path.realpath(self.folder), "logs")}])
         with open(os.path.join(self.folder, "trackers-python")) as file:

@@ -35,16 +35,19 @@ sys.exit(3)
 PEAK, FILES = 64 / 1024, {"train.html", "train.json.gz"}  # GiB
 
 
-def run(folder, *options, **environment):
+def run(folder, *options):
     with open(os.path.join(folder, "train.py"), "w") as file:
         file.write(PROGRAM)
+    with open(os.path.join(folder, "sitecustomize.py"), "w") as file:  # of the user, in every process
+        file.write("print('my own')\n")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("WANDB_", "MLFLOW_"))}
     done = subprocess.run(
         [TIDEMARK, "run", "--device", "virtual:h100-80", "--log-to", "wandb,mlflow,tensorboard", *options,
          "-o", "train.json.gz", "--", sys.executable, "train.py"], cwd=folder, capture_output=True, text=True,
         env={**kept, "WANDB_MODE": "offline", "MLFLOW_TRACKING_URI": "file:./mlruns", "MLFLOW_ALLOW_FILE_STORE": "true",
-             **environment})
+             "PYTHONPATH": folder})
     assert done.returncode == 3, done.stderr
+    assert done.stdout.startswith("my own\n") and "my own" not in done.stderr, (done.stdout, done.stderr)
     lines = [line for line in done.stderr.splitlines() if line.startswith("tidemark run: logged to ")]
     assert len(lines) == 3, done.stderr
     return lines

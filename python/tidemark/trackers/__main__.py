@@ -3,7 +3,8 @@
 usage: python trackers/__main__.py --tidemark PATH --to wandb,mlflow,tensorboard --device NAME --name PROGRAM
        --status N [--page PATH] [--note JSON]... SNAPSHOT...
 
-It prints one line for each tracker on stdout: where the run is, or why nothing was logged. Its exit status is 0.
+It prints one line for each tracker on stdout, after the word "log-to:", because a sitecustomize of the user may print
+lines of its own: where the run is, or why nothing was logged. Its exit status is 0.
 """
 import argparse
 import importlib
@@ -23,12 +24,12 @@ def main(out):
         facts = Facts(explain(arguments.tidemark, arguments.snapshots[0]), arguments.device, arguments.name,
                       arguments.status, arguments.page, arguments.snapshots)
     except Exception as error:
-        print(f"--log-to: nothing is logged: {_line(error)}", file=out)
+        _say(out, f"--log-to: nothing is logged: {_line(error)}")
         return
     notes = [json.loads(note) for note in arguments.note]
     for tracker in arguments.to.split(","):
         seen = [note for note in notes if note["tracker"] == tracker]
-        print(_log(tracker, facts, seen), file=out, flush=True)
+        _say(out, _log(tracker, facts, seen))
 
 
 def _parse():
@@ -47,6 +48,10 @@ def _keep_output():
     own = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="backslashreplace")
     os.dup2(2, 1)
     return own
+
+
+def _say(out, text):
+    print(f"log-to: {text}", file=out, flush=True)  # cli/run/log_to.c
 
 
 def _log(tracker, facts, seen):

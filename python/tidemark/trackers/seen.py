@@ -1,7 +1,7 @@
 """Notes which runs of trackers the program makes, for `tidemark run --log-to`.
 
 A note is a line of JSON in the file `trackers` of the run's folder, with the key "tracker" and what identifies the
-run: for wandb "id" (None if wandb is disabled), "project", "entity" and "dir"; for mlflow "id", "uri" and
+run: for wandb "id" (None if wandb is disabled), "project", "entity", "dir" and "is_offline"; for mlflow "id", "uri" and
 "experiment"; for tensorboard "dir". The file `trackers-python` holds the path of the first interpreter. Failures
 here never reach the program.
 """
@@ -66,10 +66,11 @@ def _after(owner, name, note):
 def _watch_wandb(wandb):
     def note(run, _, keywords):
         is_disabled = getattr(run, "disabled", False) or os.environ.get("WANDB_MODE") == "disabled"
-        settings_of = getattr(run, "settings", None)
-        _note(tracker="wandb", id=None if is_disabled else run.id,
-              project=keywords.get("project") or getattr(settings_of, "project", None),
-              entity=keywords.get("entity"), dir=keywords.get("dir"))
+        own = getattr(run, "settings", None)
+        mode = keywords.get("mode") or getattr(own, "mode", None)
+        _note(tracker="wandb", id=None if is_disabled or mode == "disabled" else run.id,
+              project=keywords.get("project") or getattr(own, "project", None),
+              entity=keywords.get("entity"), dir=keywords.get("dir"), is_offline=mode in ("offline", "dryrun"))
 
     _after(wandb, "init", note)
 
