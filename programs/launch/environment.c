@@ -103,6 +103,9 @@ static void add_scratch(builder *to, const tide_launch *launch) {
         if (value != NULL) {
             set(to, name, value);
         }
+        if (value != NULL && strcmp(name, "MLFLOW_TRACKING_URI") == 0) {
+            set(to, "MLFLOW_ALLOW_FILE_STORE", "true"); /* mlflow 3.17 refuses folders otherwise */
+        }
     }
 }
 
