@@ -76,6 +76,10 @@ static const tide_option OPTIONS[] = {
      .offset = AT(output)},
     TIDE_OPTION(TEXT, "html", "REPORT.html", AT(page),
                 "the report; default beside the snapshot; none: no report"),
+    TIDE_OPTION(TEXT, "log-to", "TRACKER[,...]", AT(log_to),
+                "log the peaks, the answer, the report and the snapshot to wandb, mlflow or "
+                "tensorboard after the end of the program, with its own packages "
+                "(docs/guide/trackers.md)"),
     TIDE_OPTION(FLAG, "verify", NULL, AT(wants_verify),
                 "if the answer of explain names a setting of the allocator, run the program again "
                 "with it on the virtual card, and report the outcome"),
@@ -149,6 +153,7 @@ static tide_status check_options(const tide_run_command_options *options, char *
                                  tide_error *error) {
     TIDE_TRY(tide_run_check_ranks(options, arguments, error));
     TIDE_TRY(tide_run_check_clock(options, error));
+    TIDE_TRY(tide_run_check_log_to(options, error));
     if (options->device != NULL && strncmp(options->device, "cuda:", strlen("cuda:")) == 0) {
         return tide_fail(error, TIDE_INVALID,
                          "--device %.64s: the program itself chooses among the GPUs that it sees: "
@@ -186,6 +191,7 @@ static tide_status run_again(const tide_run_command_options *options, tide_launc
     config.asked_by = 0;
     config.tells_failures = false;
     config.asks_at_failure = false;
+    config.notes_trackers = false;
     config.log = NULL; /* that name is for the log of the first run */
     tide_status status = tide_launch_run(&config, &launch, error);
     if (status == TIDE_OK) {
@@ -274,6 +280,7 @@ static void configure(const tide_run_command_options *options, char *const *argu
         strcmp(options->program.streams, "both") == 0 ? "now" : options->program.streams;
     config->changes = options->changes;
     config->asks_at_failure = true;
+    config->notes_trackers = options->log_to != NULL;
     config->logs_launches = options->wants_time || options->launch_log != NULL;
     config->writes_are_real =
         options->device == NULL || strcmp(options->program.writes, "allow") == 0;
@@ -330,6 +337,7 @@ static int run_program(const tide_run_command_options *options, char *const *arg
     if (status == TIDE_OK) {
         status = run_more(options, config, &figures, &error);
     }
+    tide_run_log_send(figures.log);
     tide_run_figures_fini(&figures);
     if (status != TIDE_OK) {
         (void)tide_cli_fail(TIDE_COMMAND_RUN, status, &error);

@@ -46,6 +46,8 @@ void tide_run_take_ends(const tide_run_answer *of, tide_run_figures *to) {
 void tide_run_figures_fini(tide_run_figures *figures) {
     tide_hostmem_default()->release(tide_hostmem_default()->ctx, figures->ends);
     figures->ends = NULL;
+    tide_run_log_destroy(figures->log);
+    figures->log = NULL;
 }
 
 static int64_t lower(int64_t a, int64_t b) {

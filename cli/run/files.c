@@ -22,8 +22,7 @@ static const char *base_of(const char *path) {
     return slash != NULL ? slash + 1 : path;
 }
 
-/* The name of the program: its Python file or module, or else the command. */
-static void name_program(char *const *arguments, char *ret_name, size_t n_room) {
+void tide_run_name_program(char *const *arguments, char *ret_name, size_t n_room) {
     const char *name = base_of(arguments[0]);
     for (size_t i = 1; arguments[i] != NULL; i++) {
         if (ends_with(arguments[i], ".py")) {
@@ -71,7 +70,7 @@ static tide_status name_snapshot(const tide_run_command_options *options, char *
     if (ret_files->is_named) {
         n = snprintf(ret_files->snapshot, TIDE_PATH_BYTES, "%s", options->output);
     } else {
-        name_program(arguments, program, sizeof(program));
+        tide_run_name_program(arguments, program, sizeof(program));
         snprintf(card, sizeof(card), "%s",
                  options->device != NULL ? base_of(options->device + strlen("virtual:")) : "gpu");
         n = snprintf(base, sizeof(base), "%s-%s", program, card);

@@ -38,6 +38,7 @@ typedef struct tide_run_command_options {
     const char *ranks;       /* the ranks that run: a list, or "auto"; NULL with world 0 */
     uint64_t nccl_bytes;     /* of each communicator; TIDE_LAUNCH_NCCL_MODEL: the model's */
     const char *keep_writes; /* NULL: the program's writes are discarded */
+    const char *log_to;      /* of --log-to: trackers, with commas; NULL: none */
     const char *changes;     /* of --apply; NULL: the program runs as it is */
     bool wants_need;         /* --need */
     bool wants_verify;       /* --verify */
@@ -59,6 +60,8 @@ typedef struct tide_run_files {
 TIDE_NODISCARD tide_status tide_run_name_files(const tide_run_command_options *options,
                                                char *const *arguments, tide_run_files *ret_files,
                                                tide_error *error);
+/* The name of the program: its Python file or module, or else the command. */
+void tide_run_name_program(char *const *arguments, char *ret_name, size_t n_room);
 /* The snapshot's name of process number i of n: with more than one, the rank or the process ID
  * precedes the ending. TIDE_LIMIT if it is too long. */
 TIDE_NODISCARD tide_status tide_run_name_process(const tide_run_files *files,
@@ -289,6 +292,7 @@ typedef struct tide_run_line {
 } tide_run_line;
 
 typedef struct tide_run_end tide_run_end; /* ends.c */
+typedef struct tide_run_log tide_run_log; /* log_to.c */
 
 /* The figures of a run. tide_run_figures_fini releases what they own. */
 typedef struct tide_run_figures {
@@ -308,6 +312,7 @@ typedef struct tide_run_figures {
         settings;       /* of the allocator, recorded; in the process with the highest peak */
     tide_remedy remedy; /* with --verify, of the first run */
     tide_run_end *ends; /* owned; by process. NULL: not requested, or the run failed */
+    tide_run_log *log;  /* owned; what --log-to logs. NULL: nothing */
 } tide_run_figures;
 
 /* report.c. Reads the files that the run left. With files, saves snapshots and report and prints
@@ -338,6 +343,17 @@ void tide_run_note_lines(const tide_facts *facts, tide_run_figures *to);
 /* Prints how much the peak depends on when work on streams completes: immediately, or when the host
  * waits. */
 void tide_run_tell_range(tide_run_figures *now, tide_run_figures *late);
+
+/* log_to.c. Checks the names of --log-to. */
+TIDE_NODISCARD tide_status tide_run_check_log_to(const tide_run_command_options *options,
+                                                 tide_error *error);
+/* What is logged of the run, while the folder of the launch exists. NULL, with the reason printed,
+ * if nothing can be. The caller destroys it. */
+tide_run_log *tide_run_log_create(const tide_run_answer *of);
+void tide_run_log_destroy(tide_run_log *log);
+/* Logs, in a process of its own, and prints its lines. NULL: does nothing. Failures change no
+ * status. */
+void tide_run_log_send(const tide_run_log *log);
 
 /* ends.c. The peaks of all processes, for tide_run_keep_range. */
 void tide_run_take_ends(const tide_run_answer *of, tide_run_figures *to);

@@ -163,6 +163,9 @@ tide_status tide_run_report(const tide_run_command_options *options,
         if (options->wants_verify && files != NULL) {
             tide_run_find_remedy(&answer, ret_figures);
         }
+        if (options->log_to != NULL && files != NULL) {
+            ret_figures->log = tide_run_log_create(&answer);
+        }
         if (strcmp(options->program.streams, "both") == 0) {
             tide_run_take_ends(&answer, ret_figures);
         }

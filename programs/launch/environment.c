@@ -14,7 +14,7 @@
 
 extern char **environ;
 
-enum { MAX_ADDED = 48, NUMBER_BYTES = 24 };
+enum { MAX_ADDED = 56, NUMBER_BYTES = 24 };
 
 typedef struct builder {
     char **entries; /* owned, and so is each; NULL-terminated */
@@ -102,6 +102,9 @@ static void add_scratch(builder *to, const tide_launch *launch) {
     for (size_t i = 0; (name = tide_launch_tracker(i, &value)) != NULL; i++) {
         if (value != NULL) {
             set(to, name, value);
+        }
+        if (value != NULL && strcmp(name, "MLFLOW_TRACKING_URI") == 0) {
+            set(to, "MLFLOW_ALLOW_FILE_STORE", "true"); /* mlflow 3.17 refuses folders otherwise */
         }
     }
 }
@@ -242,7 +245,7 @@ static void add_preloaded(builder *to, const tide_launch *launch, bool is_live, 
 }
 
 /* Python imports this module at its start. Without a preloaded library it opens the library and
- * starts the recording; with changes it waits for torch. */
+ * starts the recording; with changes it waits for torch, and with trackers it notes their runs. */
 static void add_sitecustomize(builder *to, const tide_launch *launch, bool opens_live) {
     char text[2 * TIDE_LAUNCH_PATH_BYTES];
     snprintf(text, sizeof(text), "%s/tidemark/attach", launch->python);
@@ -296,7 +299,8 @@ static void add_ours(builder *to, const tide_launch *launch, const tide_launch_c
     if (config->changes != NULL || find(to, "TIDEMARK_CHANGES") != NULL) {
         set(to, "TIDEMARK_CHANGES", config->changes != NULL ? config->changes : "");
     }
-    if (!is_preloaded || config->changes != NULL) {
+    set_number(to, "TIDEMARK_TRACKERS", config->notes_trackers);
+    if (!is_preloaded || config->changes != NULL || config->notes_trackers) {
         add_sitecustomize(to, launch, is_live && !is_preloaded);
     }
     add_preloaded(to, launch, is_preloaded, config->cards != NULL);

@@ -82,8 +82,10 @@ typedef struct tide_launch_config {
                             (together.h); then `changes` is "observe". NULL: a plain run */
     bool asks_at_failure; /* with cards: at its first failed request, a process asks a copy of
                              itself what filled the memory (snapshot/document/at_failure.h) */
-    bool tells_failures;  /* processes report failed requests (tide_left_count_failures) */
-    void *ctx;            /* borrowed; the argument of shall_stop and watch */
+    bool notes_trackers; /* the program's Python notes which runs of trackers it makes, in the files
+                            `trackers` and `trackers-python` of the run's folder */
+    bool tells_failures; /* processes report failed requests (tide_left_count_failures) */
+    void *ctx;           /* borrowed; the argument of shall_stop and watch */
 } tide_launch_config;
 
 /* Sets all defaults: to the end, "auto", "now", writes kept away. */

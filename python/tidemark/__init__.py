@@ -15,8 +15,8 @@
 These functions do nothing if the program is not recorded, and they never raise an exception, so they may
 stay in a program. Importing this package imports neither PyTorch nor any other large module.
 
-tidemark.huggingface and tidemark.lightning each have a callback that calls step(), and `%load_ext
-tidemark` adds `%%tidemark` to Jupyter.
+tidemark.huggingface, tidemark.lightning and tidemark.accelerate call step() for their trainers and log the
+memory of each step, and `%load_ext tidemark` adds `%%tidemark` to Jupyter.
 
 The package has a second use: `tidemark run` loads a copy of it, under another name, into the interpreter
 of a recorded program, and calls _start().

@@ -6,6 +6,7 @@
     import torch
     x = torch.zeros(1000, 1000, device="cuda")
 """
+import base64
 import html
 import os
 import shlex
@@ -18,6 +19,7 @@ import threading
 from .__main__ import find_program
 
 MAX_SHOWN_BYTES = 64 << 20  # of a report: it becomes a part of the notebook
+MAX_LINKED_BYTES = 16 << 20  # of a file that a link holds: a part of the notebook, too
 HEIGHT_PIXELS = 720
 
 _frame = (
@@ -31,7 +33,8 @@ def load(ipython):
 
 
 def run_cell(line, cell):
-    """Runs the cell as a separate program, recorded by `tidemark run`, and shows the report below it.
+    """Runs the cell as a separate program, recorded by `tidemark run`. Shows the answer, the report, and links that
+    download the report and the snapshot.
 
     %%tidemark [OPTION...]
 
@@ -52,15 +55,29 @@ def run_cell(line, cell):
             file.write(cell)
         words = {report: "below"}  # text to print in place of a path that is removed afterwards
         options = [*shlex.split(line), "--html", report]
-        if not any(option.startswith("-o") for option in options):
+        snapshot = _find_output(options)
+        if snapshot is None:
             snapshot = os.path.join(folder, "cell.json.gz")
-            words[snapshot] = "not kept (-o FILE.json.gz keeps it)"
+            words[snapshot] = "linked there (-o FILE.json.gz keeps it as a file)"
             options += ["-o", snapshot]
         status = _run([program, "run", *options, "--", sys.executable, script], words)
         if os.path.exists(report):
-            display({"text/html": _show(report), "text/plain": "the report of tidemark"}, raw=True)
+            name = os.path.basename(snapshot).removesuffix(".gz").removesuffix(".json")
+            files = [(report, f"{name}.html", "text/html"), (snapshot, f"{name}.json.gz", "application/gzip")]
+            shown = _show(report) + _link(files)
+            display({"text/html": shown, "text/plain": "the report of tidemark"}, raw=True)
     if status != 0:
         raise UsageError(f"the cell ended with status {status}")
+
+
+def _find_output(options):
+    """The snapshot of -o or --output; None without the option."""
+    for option, value in zip(options, [*options[1:], None]):
+        if option in ("-o", "--output"):
+            return value
+        if option.startswith("--output=") or (option.startswith("-o") and not option.startswith("--")):
+            return option.removeprefix("--output=").removeprefix("-o")
+    return None
 
 
 def _run(command, words):
@@ -90,6 +107,19 @@ def _pass_on(source, to, words):
             text = text.replace(path, word)
         to.write(text)
         to.flush()
+
+
+def _link(files):
+    """Links that download files, which they hold themselves. files: (path, name, media type); several processes write
+    snapshots of other names, and those have no link."""
+    links = []
+    for path, name, media in files:
+        if os.path.exists(path) and os.path.getsize(path) <= MAX_LINKED_BYTES:
+            with open(path, "rb") as file:
+                data = base64.b64encode(file.read()).decode()
+            name = html.escape(name, quote=True)
+            links.append(f'<a download="{name}" href="data:{media};base64,{data}">{name}</a>')
+    return f"<p>Download: {', '.join(links)}</p>" if links else ""
 
 
 def _show(report):

@@ -54,6 +54,83 @@ for batch in range(6):
     callback.on_train_batch_end(trainer, None, None, None, batch)
 """
 
+# CUDA's statistics as the callbacks read them: a reset, and peaks that grow by 1 GiB with each reset.
+CUDA = """
+import sys, types
+torch = sys.modules["torch"] = types.ModuleType("torch")
+class cuda:
+    n, is_there = 0, True
+    is_initialized = staticmethod(lambda: cuda.is_there)
+    max_memory_allocated = staticmethod(lambda: cuda.n << 30)
+    max_memory_reserved = staticmethod(lambda: cuda.n << 31)
+    @staticmethod
+    def reset_peak_memory_stats():
+        cuda.n += 1
+torch.cuda = cuda
+def peaks(gib):
+    return {"tidemark/step_peak_allocated_gib": float(gib), "tidemark/step_peak_reserved_gib": 2.0 * gib}
+"""
+
+MEMORY_OF_TRANSFORMERS = CUDA + TRANSFORMERS.split("from tidemark")[0] + """
+from tidemark.huggingface import MemoryCallback
+class Trainer:
+    logged = []
+    def log(self, values):
+        self.logged.append(values)
+trainer = Trainer()
+callback = MemoryCallback(trainer)
+control = types.SimpleNamespace(should_log=False)
+for step in range(5):
+    control.should_log = step % 2 == 1
+    cuda.n = (0, 1, 8, 3, 4)[step]  # of two steps that are logged together, the first may have the higher peak
+    callback.on_step_begin(None, None, control)
+    callback.on_step_end(None, None, control)
+control.should_log = False
+callback.on_epoch_end(None, None, control)
+callback.on_train_end(None, None, control)
+assert trainer.logged == [peaks(2), peaks(9), peaks(5)], trainer.logged
+cuda.is_there = False
+callback.on_step_begin(None, None, control)
+callback.on_train_end(None, None, control)
+assert len(trainer.logged) == 3
+"""
+
+MEMORY_OF_LIGHTNING = CUDA + LIGHTNING.split("from tidemark")[0].format("lightning.pytorch", "pytorch_lightning") + """
+from tidemark.lightning import MemoryCallback
+class Module:
+    logged = []
+    def log_dict(self, values, on_step, on_epoch, batch_size):
+        assert on_step and not on_epoch
+        self.logged.append(values)
+callback, trainer, module = MemoryCallback(), types.SimpleNamespace(global_step=0), Module()
+for batch in range(6):
+    callback.on_train_batch_start(trainer, module, None, batch)
+    trainer.global_step += batch % 2
+    callback.on_train_batch_end(trainer, module, None, None, batch)
+    cuda.n += batch % 2  # of a validation, between the steps
+assert module.logged == [peaks(1), peaks(3), peaks(5)], module.logged
+"""
+
+MEMORY_OF_ACCELERATE = CUDA + """
+from tidemark.accelerate import MemoryLogger
+class Accelerator:
+    logged = []
+    def log(self, values, step):
+        self.logged.append((step, values))
+accelerator = Accelerator()
+memory = MemoryLogger(accelerator, n_steps=10)
+for batch in range(6):
+    with memory.batch():
+        accelerator.sync_gradients = batch % 2 == 1
+assert accelerator.logged == [(10, peaks(1)), (11, peaks(2)), (12, peaks(3))], accelerator.logged
+try:
+    with memory.batch():
+        raise KeyError
+except KeyError:
+    pass
+assert memory.n_steps == 13 and len(accelerator.logged) == 3
+"""
+
 REAL_TRANSFORMERS = """
 import torch, transformers
 from tidemark.huggingface import StepCallback
@@ -109,6 +186,12 @@ class Callbacks(unittest.TestCase):
         self.assertEqual(self.count_steps(TRANSFORMERS), 3)
         self.assertEqual(self.count_steps(LIGHTNING.format("lightning.pytorch", "pytorch_lightning")), 3)
         self.assertEqual(self.count_steps(LIGHTNING.format("pytorch_lightning", "lightning.pytorch")), 3)
+
+    @unittest.skipIf(IS_REAL, "the real one is tried")
+    def test_memory_of_steps(self):
+        self.assertEqual(self.count_steps(MEMORY_OF_TRANSFORMERS), 5)
+        self.assertEqual(self.count_steps(MEMORY_OF_LIGHTNING), 3)
+        self.assertEqual(self.count_steps(MEMORY_OF_ACCELERATE), 3)
 
     @unittest.skipUnless(IS_REAL, "a stand-in is tried")
     def test_trainer_of_transformers(self):

@@ -3,6 +3,7 @@
 
 It runs in an environment that has IPython, PyTorch and the wheel.
 """
+import base64
 import contextlib
 import gzip
 import html
@@ -49,7 +50,7 @@ class Cells(unittest.TestCase):
         self.assertEqual(shown.stdout, "stdout of the cell 7 True\n")
         self.assertIn("stderr of the cell\n", shown.stderr)
         self.assertIn("it fits virtual:h100-80: PyTorch allocated 12.00 MiB", shown.stderr)
-        self.assertIn("the report is below, the snapshot not kept", shown.stderr)
+        self.assertIn("the report is below, the snapshot linked there", shown.stderr)
         self.assertNotIn("Warning", shown.stderr)
         self.assertEqual(len(shown.outputs), 1)
         page = html.unescape(re.search('srcdoc="([^"]*)"', shown.outputs[0].data["text/html"]).group(1))
@@ -57,12 +58,20 @@ class Cells(unittest.TestCase):
         self.assertIn('id="packed"', page)
         self.assertEqual(sorted(set(os.listdir()) - {"__pycache__"}), ["beside.py"])
 
+    def test_files_can_be_downloaded(self):
+        shown, _ = self.run_cell("%%tidemark --device virtual:h100-80" + CELL)
+        links = re.findall('<a download="([^"]*)" href="data:([^;]*);base64,([^"]*)">', shown.outputs[0].data["text/html"])
+        self.assertEqual([link[:2] for link in links], [("cell.html", "text/html"), ("cell.json.gz", "application/gzip")])
+        self.assertTrue(base64.b64decode(links[0][2]).startswith(b"<!doctype html>"))
+        self.assertIn("events", json.loads(gzip.decompress(base64.b64decode(links[1][2]))))
+
     def test_the_snapshot_can_be_kept(self):
         shown, error = self.run_cell("%%tidemark --device virtual:h100-80 -o 'my cell.json.gz'" + CELL)
         self.assertIsNone(error)
         with gzip.open("my cell.json.gz") as file:
             frames = json.load(file)["strings"]
         self.assertTrue(any(text.endswith("cell.py") for text in frames))
+        self.assertIn('download="my cell.json.gz"', shown.outputs[0].data["text/html"])
 
     def test_the_names_of_the_notebook_are_not_touched(self):
         self.shell.run_cell("x = 5")

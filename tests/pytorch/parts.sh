@@ -144,6 +144,9 @@ beside accumulation "sums and types of study accumulation, beside PyTorch's" \
     "$python" -B "$here/check_accumulation.py" --tidemark "$tidemark"
 alone plan "changes of tidemark plan, beside the same changes made by hand" \
     bash "$tests/plan/run.sh" pairs "$tidemark" "$other" $full
+# With the packages of other people, offline.
+[ -z "${TIDEMARK_TRACKERS_PYTHON:-}" ] || beside trackers "trackers, trainers and notebooks with their real packages" \
+    bash "$tests/trackers/run.sh" "$tidemark" "$TIDEMARK_TRACKERS_PYTHON"
 # These measure time.
 alone clock "a program that sees the forecast's clock" \
     python3 -B "$here/time/check_clock.py" "$tidemark" "$python"

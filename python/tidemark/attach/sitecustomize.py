@@ -46,6 +46,13 @@ def _change():
     _package()._start_changes(sys.modules["torch"])
 
 
+def _watch_trackers():
+    """With --log-to: notes which runs of trackers the program makes."""
+    import importlib
+
+    importlib.import_module(_package().__name__ + ".trackers.seen").start()
+
+
 class _After(Loader):
     """Executes a module, and then a function of the recorder."""
 
@@ -84,12 +91,12 @@ class _WaitFor(MetaPathFinder):
         return spec
 
 
-def _guard(act):
+def _guard(act, what="the program is not recorded"):
     """Keeps failures here from the program."""
     try:
         act()
     except Exception as error:
-        print(f"tidemark: the program is not recorded: {type(error).__name__}: {error}", file=sys.stderr)
+        print(f"tidemark: {what}: {type(error).__name__}: {error}", file=sys.stderr)
 
 
 def _run_the_other():
@@ -110,4 +117,6 @@ if os.environ.get("TIDEMARK_RUN_FOLDER"):
         sys.meta_path.insert(0, _WaitFor("torch.cuda", _start))
     if os.environ.get("TIDEMARK_CHANGES"):
         sys.meta_path.insert(0, _WaitFor("torch", _change))
+    if os.environ.get("TIDEMARK_TRACKERS"):
+        _guard(_watch_trackers, "the runs of its trackers stay unknown")
 _run_the_other()
