@@ -20,6 +20,7 @@ except ImportError:
     print("skipped: pytest is absent")
     sys.exit(77)
 
+from tidemark import bytes_text  # noqa: E402
 from tidemark.pytest_plugin import answers, limits  # noqa: E402
 
 MIB = 1 << 20
@@ -59,15 +60,15 @@ class Words(unittest.TestCase):
     def test_sizes_are_read_as_the_program_reads_them(self):
         for text, n_bytes in (("2 GiB", 2 << 30), ("2GB", 2 << 30), ("2g", 2 << 30), ("1.5 KiB", 1536), ("100B", 100),
                               ("1048576", MIB), (7, 7), (" 512 MiB ", 512 * MIB), ("3 TiB", 3 << 40)):
-            self.assertEqual(limits.parse_bytes(text), n_bytes, text)
+            self.assertEqual(bytes_text.parse_bytes(text), n_bytes, text)
         for text in ("", "GiB", "2 XB", "-1", "1e9", "2 GiB more", "2 iB", None, 1.5, True, -1):
             with self.assertRaises(ValueError, msg=text):
-                limits.parse_bytes(text)
+                bytes_text.parse_bytes(text)
 
     def test_sizes_are_printed_as_the_program_prints_them(self):
         for n_bytes, text in ((0, "0 B"), (1023, "1023 B"), (1024, "1.00 KiB"), (MIB - 1, "1.00 MiB"), (1152, "1.13 KiB"),
                               (5 << 30, "5.00 GiB")):
-            self.assertEqual(limits.format_bytes(n_bytes), text)
+            self.assertEqual(bytes_text.format_bytes(n_bytes), text)
 
     def test_arguments_of_the_marker(self):
         self.assertEqual(marker("2 GiB", device="h100-80"), limits.Limit(2 << 30, "virtual:h100-80", "allocated"))

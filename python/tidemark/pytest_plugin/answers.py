@@ -3,7 +3,7 @@ import dataclasses
 import json
 import subprocess
 
-from .limits import format_bytes
+from ..bytes_text import format_bytes
 
 _PREFIX = "tidemark run: "
 _OF_FILES = ("the snapshot is ", "the report is ", "it wrote ", "logs of ")  # of no use after the test
