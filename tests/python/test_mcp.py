@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the tools for agents: test_mcp.py FOLDER TIDEMARK SNAPSHOT SNAPSHOT
+"""Checks the tools for agents: test_mcp.py FOLDER TIDEMARK
 
 FOLDER has the package. If the package `mcp` is installed, its client calls the tools of a server over stdio.
 """
@@ -11,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-FOLDER, TIDEMARK, FIRST, SECOND = (os.path.abspath(sys.argv.pop(1)) for _ in range(4))
+FOLDER, TIDEMARK = (os.path.abspath(sys.argv.pop(1)) for _ in range(2))
 sys.path.insert(0, FOLDER)
 os.environ["TIDEMARK_MCP_PROGRAM"] = TIDEMARK
 from tidemark import mcp as tools  # noqa: E402
@@ -28,10 +28,23 @@ cuda = ctypes.CDLL("libcuda.so.1")
 context, device, pointer = ctypes.c_void_p(), ctypes.c_int(), ctypes.c_uint64()
 assert cuda.cuInit(0) == 0 and cuda.cuDeviceGet(ctypes.byref(device), 0) == 0
 assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) == 0 and cuda.cuCtxSetCurrent(context) == 0
-assert cuda.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(64 << 20)) == 0
+assert cuda.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(int(sys.argv[1]) << 20)) == 0
 print("the last words")
-sys.exit(int(sys.argv[1]))
+sys.exit(int(sys.argv[2]))
 """
+
+
+_folder = tempfile.TemporaryDirectory()
+FIRST, SECOND = (os.path.join(_folder.name, name) for name in ("first.json.gz", "second.json.gz"))
+
+
+def setUpModule():
+    unittest.addModuleCleanup(_folder.cleanup)
+    with open(os.path.join(_folder.name, "program.py"), "w") as file:
+        file.write(PROGRAM)
+    for output, n_mib in ((FIRST, "64"), (SECOND, "80")):
+        subprocess.run([TIDEMARK, "run", "--device", "virtual:h100-80", "--html", "none", "-o", output, "--", sys.executable,
+                        "program.py", n_mib, "0"], cwd=_folder.name, check=True, capture_output=True)
 
 
 class Tools(unittest.TestCase):
@@ -39,13 +52,13 @@ class Tools(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "program.py"), "w") as file:
                 file.write(PROGRAM)
-            answer = tools.run("python3 program.py 0", "virtual:h100-80", folder)
+            answer = tools.run("python3 program.py 64 0", "virtual:h100-80", folder)
             self.assertEqual((answer["status"], answer["figures"]["allocated_peak_bytes"]), (0, 64 << 20))
             self.assertEqual(answer["figures"]["fits"], "yes")
             self.assertTrue(answer["sentences"][0].startswith("it fits virtual:h100-80: "), answer)
             self.assertEqual([os.path.basename(file) for file in answer["files"]], ["run.html", "run.json.gz"])
             self.assertNotIn("output", answer)
-            failed = tools.run("python3 program.py 3", "virtual:h100-80", folder)
+            failed = tools.run("python3 program.py 64 3", "virtual:h100-80", folder)
             self.assertEqual((failed["status"], failed["output"]), (3, ["the last words"]))
             self.assertEqual(os.listdir(folder), ["program.py"])
             self.assertLess(len(json.dumps(answer)), 4000)
