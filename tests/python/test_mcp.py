@@ -102,27 +102,34 @@ class Tools(unittest.TestCase):
 
 @unittest.skipIf(mcp is None, "the package mcp is absent")
 class Client(unittest.TestCase):
-    def call(self, *calls):
-        return asyncio.run(self._call(calls))
+    def call(self, command, *calls):
+        return asyncio.run(self._call(command, calls))
 
-    async def _call(self, calls):
-        server = StdioServerParameters(command=sys.executable, args=["-B", "-m", "tidemark", "mcp"],
-                                       env={**os.environ, "PYTHONPATH": FOLDER})
+    async def _call(self, command, calls):
+        # The program starts the python3 of PATH, and the package the program that the environment names.
+        environment = {**os.environ, "PYTHONPATH": FOLDER, "PYTHONDONTWRITEBYTECODE": "1",
+                       "PATH": os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]}
+        server = StdioServerParameters(command=command[0], args=command[1:], env=environment)
         async with stdio_client(server) as streams, mcp.ClientSession(*streams) as session:
             await session.initialize()
             listed = await session.list_tools()
             return listed.tools, [await session.call_tool(name, arguments) for name, arguments in calls]
 
     def test_tools_over_stdio(self):
-        listed, (explained, failed, compared) = self.call(("explain", {"file": FIRST}), ("explain", {"file": "none.json.gz"}),
-                                                          ("compare", {"base": FIRST, "file": SECOND}))
-        self.assertEqual(sorted(tool.name for tool in listed), ["compare", "explain", "fit", "plan", "run"])
-        for tool in listed:
-            self.assertTrue(tool.description)
-        self.assertEqual(json.loads(explained.content[0].text), json.loads(json.dumps(tools.explain(FIRST))))
-        self.assertTrue(getattr(failed, "is_error", getattr(failed, "isError", False)))
-        self.assertIn("none.json.gz", failed.content[0].text)
-        self.assertEqual(json.loads(compared.content[0].text)["status"], 0)
+        for command in ([sys.executable, "-m", "tidemark", "mcp"], [TIDEMARK, "mcp"]):
+            listed, (explained, failed, compared, ran) = self.call(
+                command, ("explain", {"file": FIRST}), ("explain", {"file": "none.json.gz"}),
+                ("compare", {"base": FIRST, "file": SECOND}),
+                ("run", {"command": "python3 program.py 64 3", "device": "virtual:h100-80", "folder": _folder.name}))
+            self.assertEqual(sorted(tool.name for tool in listed), ["compare", "explain", "fit", "plan", "run"])
+            for tool in listed:
+                self.assertTrue(tool.description)
+            self.assertEqual(json.loads(explained.content[0].text), json.loads(json.dumps(tools.explain(FIRST))))
+            self.assertTrue(getattr(failed, "is_error", getattr(failed, "isError", False)))
+            self.assertIn("none.json.gz", failed.content[0].text)
+            self.assertEqual(json.loads(compared.content[0].text)["status"], 0)
+            answer = json.loads(ran.content[0].text)
+            self.assertEqual((answer["status"], answer["output"]), (3, ["the last words"]))
 
 
 if __name__ == "__main__":
