@@ -52,10 +52,9 @@ static int run(int argc, char **argv) {
         return tide_cli_fail("mcp", status, &error);
     }
     (void)execlp("python3", "python3", "-m", "tidemark.mcp", (char *)NULL);
-    return tide_cli_fail("mcp",
-                         tide_fail(&error, TIDE_UNSUPPORTED, "cannot start python3: %s",
-                                   strerror(errno)),
-                         &error);
+    return tide_cli_fail(
+        "mcp", tide_fail(&error, TIDE_UNSUPPORTED, "cannot start python3: %s", strerror(errno)),
+        &error);
 }
 
 const tide_command tide_command_mcp = {
