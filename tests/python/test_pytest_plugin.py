@@ -158,12 +158,13 @@ class Sessions(unittest.TestCase):
     def test_the_highest_process_counts(self):
         output, outcomes, _ = self.run_pytest("""
             @limit("2 MiB")
-            def test_two():
+            @pytest.mark.parametrize("peaks", ["1 1,5 5", "5 5,1 1", "1 1,2 2"])
+            def test_two(peaks):
                 with open(os.environ["STAND_IN"], "w") as file:
-                    file.write("1 1\\n5 5")
+                    file.write(peaks.replace(",", "\\n"))
         """)
-        self.assertEqual(outcomes, {"test_two": "failure"})
-        self.assertIn("2.00 MiB (the highest of 2 processes)", output)
+        self.assertEqual(outcomes, {"test_two[1 1,5 5]": "failure", "test_two[5 5,1 1]": "failure", "test_two[1 1,2 2]": "passed"})
+        self.assertEqual(output.count("3.00 MiB more than the limit of 2.00 MiB (the highest of 2 processes)"), 2)
 
     def test_outcomes_are_those_of_the_test(self):
         output, outcomes, _ = self.run_pytest("""

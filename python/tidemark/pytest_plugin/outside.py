@@ -21,8 +21,8 @@ _SHOWN_LINES = 30  # of a test's output, if its process failed
 _SECONDS_TO_END = 10  # for a run that was interrupted
 _PLAIN = (type(None), bool, int, float, str, bytes, pathlib.PurePath)
 # The test is chosen by its node id alone, it runs once, and the process that started it does the rest.
-_OWN_OPTIONS = {"keyword": "", "markexpr": "", "deselect": None, "lf": False, "failedfirst": False, "newfirst": False,
-                "stepwise": False, "stepwise_skip": False, "usepdb": False, "trace": False, "maxfail": 0,
+_OWN_OPTIONS = {"lf": False, "failedfirst": False, "newfirst": False, "stepwise": False, "stepwise_skip": False,
+                "usepdb": False, "trace": False, "maxfail": 0,
                 "xmlpath": None, "numprocesses": None, "maxprocesses": None, "dist": "no", "tx": [], "looponfail": False,
                 "tidemark": False, "tidemark_folder": None}
 
