@@ -114,6 +114,8 @@ beside command "tidemark run" \
 alone pytest_plugin "tests with limits in pytest" \
     "$here/pytest_plugin/run.sh" "$root/build/dev/tests/pytorch/packages" "$python" "pytest pytest-xdist mcp" \
     {python} -B "$here/pytest_plugin/check_plugin.py" "$tidemark" {python}
+beside ci "a change compared with its base branch" \
+    "$python" -B "$here/pytest_plugin/check_ci.py" "$tidemark" "$python"
 alone agents "commands and tools for agents" \
     "$here/pytest_plugin/run.sh" "$root/build/dev/tests/pytorch/packages" "$python" "pytest pytest-xdist mcp" \
     {python} -B "$here/pytest_plugin/check_agents.py" "$tidemark" {python}

@@ -53,7 +53,7 @@ def _base(program, given):
         with runs.checkout(given.base_ref) as folder:
             return runs.measure(program, given, "base", folder)
     if given.base and os.path.exists(given.base):
-        return runs.read(program, given.base, given.device)
+        return runs.read(program, given.base)
     return None
 
 

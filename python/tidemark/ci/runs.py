@@ -40,13 +40,13 @@ def measure(program, given, name, folder):
         if line.startswith(PREFIX):
             sentences.append(line[len(PREFIX):].rstrip("\n"))
     status = child.wait()
-    found = [read(program, path, given.device) for path in sorted(glob.glob(glob.escape(stem) + "*.json.gz"))]
+    found = [read(program, path) for path in sorted(glob.glob(glob.escape(stem) + "*.json.gz"))]
     run = max(found, key=lambda one: one.peak_bytes, default=Run())
     run.status, run.sentences = status, sentences
     return run
 
 
-def read(program, snapshot, device):
+def read(program, snapshot):
     """The Run of a snapshot, and of the launch log beside it."""
     facts = ask(program, "explain", snapshot)
     figures = facts["figures"]
@@ -54,8 +54,7 @@ def read(program, snapshot, device):
               facts["tables"].get("peak_lines", {}).get("rows", []), None, figures.get("fits"))
     log = snapshot[:-len(".json.gz")] + ".launches"
     if os.path.exists(log):
-        rows = ask(program, "time", log, "--cards", device.partition(":")[2].split("x")[0] or "h100-80")
-        run.time = next(iter(rows["tables"]["cards"]["rows"]), None)
+        run.time = next(iter(ask(program, "time", log)["tables"]["cards"]["rows"]), None)
     return run
 
 
