@@ -62,6 +62,7 @@ static const tide_program_item ENVIRONMENT[] = {
     {"CUDA_HOME", "folder of a CUDA toolkit, in which tidemark also looks for cuBLAS and CUPTI"},
     {"CUDA_PATH", "the same"},
     {"CUDA_VISIBLE_DEVICES", "the CUDA driver's list of GPUs that this program sees; empty: none"},
+    {"PYTHONPATH", "folders of modules for the Python of mcp, after that of the package"},
     {"TMPDIR", "folder in which plan keeps the snapshots of its runs while it works; default /tmp"},
     {"COLUMNS", "width that tables keep within; default: the width of the terminal"},
     {NULL, NULL},
