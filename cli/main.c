@@ -15,7 +15,7 @@ static const tide_command *const COMMANDS[] = {
     &tide_command_view,    &tide_command_compare, &tide_command_fit,     &tide_command_plan,
     &tide_command_sweep,   &tide_command_time,    &tide_command_replay,  &tide_command_digest,
     &tide_command_ranks,   &tide_command_picture, &tide_command_dump,    &tide_command_export,
-    &tide_command_recover, &tide_command_devices,
+    &tide_command_recover, &tide_command_devices, &tide_command_mcp,
 };
 
 enum {
@@ -62,6 +62,7 @@ static const tide_program_item ENVIRONMENT[] = {
     {"CUDA_HOME", "folder of a CUDA toolkit, in which tidemark also looks for cuBLAS and CUPTI"},
     {"CUDA_PATH", "the same"},
     {"CUDA_VISIBLE_DEVICES", "the CUDA driver's list of GPUs that this program sees; empty: none"},
+    {"PYTHONPATH", "folders of modules for the Python of mcp, after that of the package"},
     {"TMPDIR", "folder in which plan keeps the snapshots of its runs while it works; default /tmp"},
     {"COLUMNS", "width that tables keep within; default: the width of the terminal"},
     {NULL, NULL},

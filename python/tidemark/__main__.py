@@ -18,6 +18,10 @@ def find_program():
 
 
 def main():
+    if sys.argv[1:2] == ["mcp"]:  # a server in Python
+        from . import mcp
+
+        return mcp.main()
     program = find_program()
     if program is None:
         sys.exit(f"tidemark: there is no program beside {__file__}: install the package from a wheel")

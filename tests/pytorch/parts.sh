@@ -111,6 +111,14 @@ beside refusals "what tidemark plan can change, what it refuses, and that number
     bash "$tests/plan/run.sh" refusals "$tidemark" "$python"
 beside command "tidemark run" \
     python3 -B "$tests/virtual_cuda/command.py" "$tidemark" "$python"
+alone pytest_plugin "tests with limits in pytest" \
+    "$here/pytest_plugin/run.sh" "$root/build/dev/tests/pytorch/packages" "$python" "pytest pytest-xdist mcp" \
+    {python} -B "$here/pytest_plugin/check_plugin.py" "$tidemark" {python}
+beside ci "a change compared with its base branch" \
+    "$python" -B "$here/pytest_plugin/check_ci.py" "$tidemark" "$python"
+alone agents "commands and tools for agents" \
+    "$here/pytest_plugin/run.sh" "$root/build/dev/tests/pytorch/packages" "$python" "pytest pytest-xdist mcp" \
+    {python} -B "$here/pytest_plugin/check_agents.py" "$tidemark" {python}
 beside sweep "tidemark fit and sweep with programs" \
     python3 -B "$tests/virtual_cuda/fit_and_sweep.py" "$tidemark" "$python" "$logs"
 beside card "the virtual card, beside the headers of NVIDIA's, and values that programs read" \

@@ -1,0 +1,192 @@
+"""Runs a marked test through `tidemark run`, and judges its peak."""
+import contextlib
+import glob
+import json
+import os
+import pathlib
+import pickle
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+from .. import settings
+from ..__main__ import find_program
+from . import answers, limits
+
+_SHOWN_LINES = 30  # of a test's output, if its process failed
+_SECONDS_TO_END = 10  # for a run that was interrupted
+_PLAIN = (type(None), bool, int, float, str, bytes, pathlib.PurePath)
+# The test is chosen by its node id alone, it runs once, and the process that started it does the rest.
+_OWN_OPTIONS = {"lf": False, "failedfirst": False, "newfirst": False, "stepwise": False, "stepwise_skip": False,
+                "usepdb": False, "trace": False, "maxfail": 0,
+                "xmlpath": None, "numprocesses": None, "maxprocesses": None, "dist": "no", "tx": [], "looponfail": False,
+                "tidemark": False, "tidemark_folder": None}
+
+
+class _Problem(Exception):
+    """The test did not run to its end, for the reason in the text."""
+
+
+def is_recorded():
+    """Whether `tidemark run` started this process."""
+    return settings.get("TIDEMARK_RUN_FOLDER") is not None
+
+
+def run(item, marker, nextitem):
+    """The reports of the test."""
+    reports, problem = [], None
+    try:
+        limit = limits.from_marker(marker.args, marker.kwargs, item.config.getini("tidemark_device"))
+        _run_on_card(item, limit, reports)
+    except (_Problem, ValueError, OSError) as error:
+        problem = str(error)
+    if problem is not None:
+        reports.append(_failed(item, "call" if reports else "setup", problem))
+    return reports + _end_fixtures(item, nextitem)
+
+
+def _run_on_card(item, limit, reports):
+    """Appends the reports of the test. Raises an exception of those above if it did not run to its end."""
+    with tempfile.TemporaryDirectory(prefix="tidemark-pytest-") as folder:
+        program = _find_program()
+        status = _start(item, limit, program, folder)
+        output, sentences = _read_output(item, folder)
+        _read_reports(item, folder, reports)
+        if not reports or reports[-1].when != "teardown":
+            raise _Problem(f"the process of the test ended with status {status} before the test did\n{output}")
+        snapshots = sorted(glob.glob(os.path.join(glob.escape(folder), "test*.json.gz")))
+        answer = answers.read(program, snapshots, limit.memory)
+        _judge(item, limit, answer, sentences, reports)
+        _keep(item, snapshots)
+
+
+def _find_program():
+    program = os.environ.get("TIDEMARK_PYTEST_PROGRAM") or find_program()
+    if program is None:
+        raise _Problem("the program tidemark is missing: install the package from a wheel, or name the program in "
+                       "TIDEMARK_PYTEST_PROGRAM")
+    return program
+
+
+def _start(item, limit, program, folder):
+    """Runs the test in a process of its own, and returns its status."""
+    state, inside = os.path.join(folder, "state"), os.path.join(os.path.dirname(os.path.abspath(__file__)), "inside.py")
+    is_shown = item.config.getoption("capture") == "no"
+    with open(os.path.join(folder, "reports"), "wb") as reports, open(os.path.join(folder, "stdout"), "wb") as stdout, \
+            open(os.path.join(folder, "stderr"), "wb") as stderr:
+        with open(state, "wb") as file:
+            pickle.dump(_state(item, reports.fileno()), file)
+        command = [program, "run", "--device", limit.device, "--html", "none", "-o", os.path.join(folder, "test.json.gz"),
+                   "--", sys.executable, inside, state]
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=None if is_shown else stdout, stderr=stderr,
+                                 pass_fds=[reports.fileno()], cwd=item.config.invocation_params.dir)
+        try:
+            return child.wait()
+        except BaseException:  # an interrupt, or a time limit of another plugin
+            child.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(_SECONDS_TO_END)
+            child.kill()
+            child.wait()
+            raise
+
+
+def _state(item, fd):
+    """What inside.py needs to run the test as this session would: options, plugins, and sys.path."""
+    config = item.config
+    options = {name: value for name, value in vars(config.option).items() if _is_plain(value)}
+    options.update({name: value for name, value in _OWN_OPTIONS.items() if name in options})
+    options.pop("file_or_dir", None)
+    options.update(rootdir=str(config.rootpath), inifilename=str(config.inipath) if config.inipath else None)
+    rest = item.nodeid.partition("::")[2]
+    return {"options": options, "args": [f"{item.path}::{rest}"], "nodeid": item.nodeid,
+            "path": list(sys.path), "argv": list(sys.argv), "fd": fd}
+
+
+def _is_plain(value):
+    """Whether a value can be read in another process that has imported nothing."""
+    if isinstance(value, dict):
+        return all(_is_plain(key) and _is_plain(one) for key, one in value.items())
+    if isinstance(value, (list, tuple, set)):
+        return all(map(_is_plain, value))
+    return isinstance(value, _PLAIN)
+
+
+def _read_output(item, folder):
+    """The last lines of what the process printed, for a failure; and tidemark's sentences."""
+    texts = []
+    for name in ("stdout", "stderr"):
+        with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
+            texts.append(file.read())
+    sentences, of_test = answers.split_output(texts[1])
+    if item.config.getoption("capture") == "no" and of_test:
+        print(of_test, file=sys.stderr)
+    return "\n".join("\n".join(texts).strip().splitlines()[-_SHOWN_LINES:]), sentences
+
+
+def _read_reports(item, folder, reports):
+    """Appends the reports that the process wrote."""
+    config, errors, n_collected = item.config, [], None
+    with open(os.path.join(folder, "reports"), encoding="utf-8") as file:
+        for line in file:
+            if not line.endswith("\n"):
+                break  # the process was killed while it wrote this line
+            kind, what = json.loads(line)
+            if kind == "report":
+                what.update({name: tuple(what[name]) for name in ("longrepr", "location") if isinstance(what[name], list)})
+                reports.append(config.hook.pytest_report_from_serializable(config=config, data=what))
+            elif kind == "error":
+                errors.append(what)
+            else:
+                n_collected = what
+    if not reports and (errors or n_collected == 0):
+        raise _Problem("\n".join(["the test is not collected on the virtual card, where torch.cuda.is_available() is "
+                                  "true", *errors]))
+
+
+def _judge(item, limit, answer, sentences, reports):
+    """Fails the report of a test that passed, if its peak is above the limit."""
+    call = next((report for report in reports if report.when == "call"), None)
+    if call is None or (call.skipped and not hasattr(call, "wasxfail")):
+        return
+    for report in reports[reports.index(call):]:  # JUnit's XML has those of the last report
+        report.user_properties = [*report.user_properties, *answers.properties(answer, limit)]
+    is_above = answer.peak_bytes > limit.n_bytes
+    strict = call.longrepr if isinstance(call.longrepr, str) and call.longrepr.startswith("[XPASS(strict)]") else None
+    if is_above and (strict is not None or (call.passed and hasattr(call, "wasxfail"))):
+        call.wasxfail = getattr(call, "wasxfail", (strict or "").partition("] ")[2])
+        call.outcome, call.longrepr = "skipped", None  # it was expected to fail, and its peak is above the limit
+    elif is_above and call.passed:
+        failed = _failed(item, "call", answers.complain(answer, limit, sentences))
+        call.outcome, call.longrepr = failed.outcome, failed.longrepr
+    elif call.failed and sentences:
+        call.sections = [*call.sections, ("tidemark run", "\n".join(sentences))]
+
+
+def _keep(item, snapshots):
+    folder = item.config.getoption("tidemark_folder")
+    if folder is None:
+        return
+    os.makedirs(folder, exist_ok=True)
+    name = re.sub(r"[^\w.\[\]-]+", "-", item.nodeid).strip("-")
+    for snapshot in snapshots:
+        end = os.path.basename(snapshot)[len("test"):]
+        shutil.move(snapshot, os.path.join(folder, name + end))
+
+
+def _failed(item, when, text):
+    """A report of a failure without a traceback."""
+    call = pytest.CallInfo.from_call(lambda: pytest.fail(text, pytrace=False), when=when)
+    return pytest.TestReport.from_item_and_call(item, call)
+
+
+def _end_fixtures(item, nextitem):
+    """Ends what the tests before this one set up in this process and the next one does not need, as the end of
+    a test does. Returns the report of a failure."""
+    call = pytest.CallInfo.from_call(lambda: item.session._setupstate.teardown_exact(nextitem), when="teardown",
+                                     reraise=(pytest.exit.Exception, KeyboardInterrupt))
+    return [] if call.excinfo is None else [pytest.TestReport.from_item_and_call(item, call)]
