@@ -36,3 +36,9 @@ needs_only_glibc() { # FOLDER READELF
         done
     done
 }
+
+# program.py without the package, which writes a file besides.
+bare_program() {
+    sed 's/^import tidemark//; s/^with .*//; s/^ .*step()$//; s/^print.*/print(n_bytes.value)\nopen("made.txt", "w").write("kept away")/' \
+        "$here/program.py"
+}

@@ -31,15 +31,15 @@ passed "beside another distribution with a package tidemark, it says whose that 
 cp "$wheel" index
 python3 -m venv pipx
 if pipx/bin/pip install -q pipx >pip.txt 2>&1; then
-    # pip in pipx's environment looks only in the folder.
-    env PIPX_HOME="$work/pipx-home" PIPX_BIN_DIR="$work/pipx-bin" PIP_NO_INDEX=1 PIP_FIND_LINKS="$work/index" PIP_DISABLE_PIP_VERSION_CHECK=1 \
-        "$work/pipx/bin/pipx" run tidemark-gpu run --device virtual:h100-80 -- python3 -c 'import ctypes
-bytes = ctypes.c_size_t()
-cuda = ctypes.CDLL("libcuda.so.1")
-assert cuda.cuInit(0) == 0 and cuda.cuDeviceTotalMem_v2(ctypes.byref(bytes), 0) == 0
-print(bytes.value)' >pipx.txt 2>&1 || fail "pipx run: $(cat pipx.txt)"
-    has pipx.txt '^84929347584$' "pipx run tidemark-gpu run has no card"
-    passed "pipx run tidemark-gpu run works from a folder of wheels"
+    bare_program >bare.py
+    export PIPX_HOME="$work/pipx-home" PIPX_BIN_DIR="$work/pipx-bin"
+    try_pipx() { # OPTION OF PIPX...
+        "$work/pipx/bin/pipx" run "$@" tidemark-gpu run --device virtual:h100-80 -- python3 bare.py >pipx.txt 2>&1 || fail "pipx run $*: $(cat pipx.txt)"
+        has pipx.txt '^84929347584$' "pipx run $* has no card"
+    }
+    try_pipx --spec "$wheel"
+    try_pipx --no-cache --pip-args="--no-index --find-links $work/index"
+    passed "pipx run tidemark-gpu run works from a wheel and from a folder of wheels"
 else
     skipped "pipx: it could not be installed: $(tail -n 1 pip.txt)"
 fi

@@ -20,8 +20,8 @@ bare() { env -i PATH=/usr/bin:/bin HOME="$work" LC_ALL=C "$place/bin/tidemark" "
 bare profile --size small --device virtual --layers 2 --context 64 -o own.json.gz >/dev/null 2>profile.txt || fail "$(cat profile.txt)"
 bare explain own.json.gz >explain.txt && has explain.txt '^The peak, ' "explain has no answer"
 bare view own.json.gz -o own.html >/dev/null && has own.html '</html>' "view wrote no page"
-sed '/tidemark/d; s/^print.*/print(n_bytes.value)/' "$here/program.py" | grep -v 'scope\|step()' >program.py
-bare run --device virtual:h100-80 -- python3 program.py >run.txt 2>&1 || fail "$(cat run.txt)"
+bare_program >bare.py
+bare run --device virtual:h100-80 -- python3 bare.py >run.txt 2>&1 || fail "$(cat run.txt)"
 has run.txt '^84929347584$' "the program does not see the card"
 passed "the tarball works from another folder: profile, explain, view and run"
 printf '%d passed, 0 failed\n' "$n_passed"
