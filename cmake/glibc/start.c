@@ -1,7 +1,8 @@
 /* start.c - the start of a program that is linked with a newer glibc's start files.
  *
- * Before 2.34, glibc's __libc_start_main called the program's constructors through its fourth argument. The start files of
- * newer ones pass NULL there, because the newer function finds the constructors itself; it still accepts the argument.
+ * Before 2.34, glibc's __libc_start_main called the program's constructors through its fourth
+ * argument. The start files of newer ones pass NULL there, because the newer function finds the
+ * constructors itself; it still accepts the argument.
  */
 #include <stddef.h>
 
@@ -26,7 +27,8 @@ static void construct(int argc, char **argv, char **environment) {
     }
 }
 
-/* --wrap puts this in the place of glibc's. The loader runs the destructors, in old and new ones. */
+/* --wrap puts this in the place of glibc's. The loader runs the destructors, in old and new ones.
+ */
 int __wrap___libc_start_main(tide_glibc_main *run, int argc, char **argv,
                              tide_glibc_constructor *init, void (*fini)(void),
                              void (*loader_fini)(void), void *stack_end) {

@@ -1,4 +1,5 @@
-/* stat.c - stat, fstat and lstat, which glibc has as functions since 2.33. On 64-bit Linux the kernel's struct is glibc's. */
+/* stat.c - stat, fstat and lstat, which glibc has as functions since 2.33. On 64-bit Linux the
+ * kernel's struct is glibc's. */
 #define _GNU_SOURCE /* syscall */
 #include <fcntl.h>
 #include <sys/stat.h>
