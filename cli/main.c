@@ -204,7 +204,35 @@ static int run_config(int argc, char **argv) {
                              : tide_cli_fail(TIDE_RUN_SUBPROCESS_COMMAND, status, &error);
 }
 
+#if defined(__x86_64__)
+static bool needs_other_machine(int argc, char **argv) {
+    (void)argc;
+    (void)argv;
+    return false;
+}
+#else
+/* The commands that start programs: programs/virtual_cuda and programs/live are x86-64 only. Their
+ * help, and the merging of rows of a sweep, need no program. */
+static bool needs_other_machine(int argc, char **argv) {
+    static const char *const STARTERS[] = {"run", "fit", "plan", "sweep"};
+    bool is_starter = false;
+    for (size_t i = 0; i < sizeof(STARTERS) / sizeof(STARTERS[0]); i++) {
+        is_starter = is_starter || strcmp(argv[0], STARTERS[i]) == 0;
+    }
+    for (int i = 1; i < argc && is_starter && strcmp(argv[i], "--") != 0; i++) {
+        is_starter = strcmp(argv[i], "--help") != 0 && strcmp(argv[i], "-h") != 0 &&
+                     strcmp(argv[i], "--merge") != 0;
+    }
+    return is_starter;
+}
+#endif
+
 static int run_command(const build *of, int argc, char **argv) {
+    if (needs_other_machine(argc, argv)) {
+        tide_cli_note(argv[0], "it starts programs, and the virtual card and the recorder are for "
+                               "x86-64 only; the commands that read files work on this machine");
+        return TIDE_EXIT_USAGE;
+    }
     for (size_t i = 0; i < of->program.n_commands; i++) {
         if (strcmp(of->commands[i]->name, argv[0]) == 0) {
             int exit_status = of->commands[i]->run(argc, argv);

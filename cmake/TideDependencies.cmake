@@ -23,12 +23,16 @@ target_include_directories(tide_cjson SYSTEM INTERFACE "${CJSON_INCLUDE_DIR}")
 target_link_libraries(tide_cjson INTERFACE "${CJSON_LIBRARY}")
 
 # libbacktrace comes with GCC, in a folder where other compilers do not look.
-execute_process(COMMAND gcc -print-file-name=include OUTPUT_VARIABLE TIDE_GCC_INCLUDE
+set(TIDE_GCC gcc)
+if(CMAKE_CROSSCOMPILING)
+    set(TIDE_GCC "${CMAKE_C_COMPILER}")
+endif()
+execute_process(COMMAND "${TIDE_GCC}" -print-file-name=include OUTPUT_VARIABLE TIDE_GCC_INCLUDE
     OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-execute_process(COMMAND gcc -print-file-name=libbacktrace.a OUTPUT_VARIABLE TIDE_GCC_BACKTRACE
+execute_process(COMMAND "${TIDE_GCC}" -print-file-name=libbacktrace.a OUTPUT_VARIABLE TIDE_GCC_BACKTRACE
     OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-find_path(BACKTRACE_INCLUDE_DIR backtrace.h HINTS "${TIDE_GCC_INCLUDE}")
-find_library(BACKTRACE_LIBRARY NAMES libbacktrace.a backtrace HINTS "${TIDE_GCC_BACKTRACE}/.." )
+find_path(BACKTRACE_INCLUDE_DIR backtrace.h HINTS "${TIDE_GCC_INCLUDE}" NO_CMAKE_FIND_ROOT_PATH)
+find_library(BACKTRACE_LIBRARY NAMES libbacktrace.a backtrace HINTS "${TIDE_GCC_BACKTRACE}/.." NO_CMAKE_FIND_ROOT_PATH)
 if(NOT BACKTRACE_LIBRARY AND EXISTS "${TIDE_GCC_BACKTRACE}")
     set(BACKTRACE_LIBRARY "${TIDE_GCC_BACKTRACE}" CACHE FILEPATH "libbacktrace" FORCE)
 endif()

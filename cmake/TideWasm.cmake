@@ -5,8 +5,8 @@ set(TIDE_WASM_PACKAGES "clang-14, lld-14, wasi-libc and libclang-rt-14-dev-wasm3
 
 find_program(TIDE_WASM_CLANG clang-14 DOC "compiles the page's engine")
 find_program(TIDE_WASM_LD wasm-ld-14 DOC "links the page's engine")
-find_file(TIDE_WASM_LIBC libc.a PATHS /usr/lib/wasm32-wasi NO_DEFAULT_PATH DOC "the C library of the page's engine")
-find_file(TIDE_WASM_BUILTINS libclang_rt.builtins-wasm32.a PATH_SUFFIXES lib/wasi NO_DEFAULT_PATH
+find_file(TIDE_WASM_LIBC libc.a PATHS /usr/lib/wasm32-wasi NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH DOC "the C library of the page's engine")
+find_file(TIDE_WASM_BUILTINS libclang_rt.builtins-wasm32.a PATH_SUFFIXES lib/wasi NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH
     PATHS /usr/lib/llvm-14/lib/clang/14.0.6 /usr/lib/llvm-14/lib/clang/14.0.0 /usr/lib/clang/14 DOC "clang's own functions for WebAssembly")
 mark_as_advanced(TIDE_WASM_CLANG TIDE_WASM_LD TIDE_WASM_LIBC TIDE_WASM_BUILTINS)
 foreach(tool IN ITEMS CLANG LD LIBC BUILTINS)

@@ -50,9 +50,9 @@ typedef struct tide_recorder_config {
 void tide_recorder_config_init(tide_recorder_config *config);
 
 /* `config` NULL: the defaults. TIDE_IO if the log file cannot be made; an older file at its path is
- * unharmed. A missing libunwind is not an error: some stacks are then short
- * (tide_recorder_stacks_limited gives the reason) or, on processors other than x86-64, missing. The
- * caller destroys the recorder after every cache that uses it. */
+ * unharmed. A missing libunwind is not an error: glibc's backtrace() takes its place. Without that,
+ * some stacks are short (tide_recorder_stacks_limited gives the reason) or, on processors other
+ * than x86-64, missing. The caller destroys the recorder after every cache that uses it. */
 TIDE_NODISCARD tide_status tide_recorder_create(const tide_recorder_config *config,
                                                 tide_recorder **ret_recorder, tide_error *error);
 void tide_recorder_destroy(tide_recorder *recorder);

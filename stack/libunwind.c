@@ -2,6 +2,7 @@
  * stacks.
  */
 #include <dlfcn.h>
+#include <execinfo.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,19 +18,28 @@
 #define TIDE_THREAD_SANITIZER 1
 #endif
 #endif
-#ifdef TIDE_THREAD_SANITIZER
-#include <execinfo.h>
-#endif
 
-tide_status tide_libunwind_open(tide_libunwind *ret, tide_error *error) {
+/* False if glibc cannot load the unwinder of libgcc. It loads it at the first call, so not later in
+ * a capture. */
+static bool can_use_glibc(void) {
+    void *pc = NULL;
+    return backtrace(&pc, 1) == 1;
+}
+
+tide_status tide_libunwind_open(tide_libunwind *ret, bool can_be_glibc, tide_error *error) {
     const char *path = getenv("TIDEMARK_LIBUNWIND");
-    if (path == NULL || path[0] == '\0') {
+    bool is_named = path != NULL && path[0] != '\0';
+    if (!is_named) {
         path = "libunwind.so.8";
     }
     /* Never closed, because its thread exit handlers would point to unmapped code. */
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
         const char *reason = dlerror();
+        if (can_be_glibc && !is_named && can_use_glibc()) {
+            ret->backtrace = backtrace;
+            return TIDE_OK;
+        }
         return tide_fail(error, TIDE_UNSUPPORTED,
                          "cannot open %s (%s); install the package libunwind8", path,
                          reason == NULL ? "no reason given" : reason);

@@ -4,6 +4,7 @@
 #ifndef TIDE_STACK_LIBUNWIND_INTERNAL_H
 #define TIDE_STACK_LIBUNWIND_INTERNAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,8 +22,11 @@ typedef struct tide_libunwind {
     int (*backtrace)(void **ret_pcs, int max_frames);
 } tide_libunwind;
 
-/* Opens libunwind.so.8, or the file that TIDEMARK_LIBUNWIND names. Nothing to release. */
-TIDE_NODISCARD tide_status tide_libunwind_open(tide_libunwind *ret, tide_error *error);
+/* Opens libunwind.so.8, or the file that TIDEMARK_LIBUNWIND names. Where neither is named nor
+ * installed, and `can_be_glibc`, it is glibc's backtrace(), which ends at code without unwind
+ * tables. Nothing to release. */
+TIDE_NODISCARD tide_status tide_libunwind_open(tide_libunwind *ret, bool can_be_glibc,
+                                               tide_error *error);
 
 /* The return addresses from `innermost_pc` outwards, at most max_frames of them. `innermost_pc` is
  * the return address of a direct or indirect caller of this function. Returns their number. */

@@ -79,8 +79,9 @@ tide_status tide_unwinder_create(const tide_hostmem *mem, tide_stack_depot *depo
     if (unwinder == NULL) {
         return tide_fail(error, TIDE_NO_MEMORY, "call stacks: no host memory");
     }
-    tide_status status = tide_libunwind_open(&unwinder->libunwind, &unwinder->missing);
     bool can_do_without = wanted == METHOD_MEMO && TIDE_HAVE_STACK_WALK;
+    tide_status status =
+        tide_libunwind_open(&unwinder->libunwind, wanted == METHOD_MEMO, &unwinder->missing);
     if (status != TIDE_OK) {
         tide_error_prefix(&unwinder->missing, can_do_without ? "some call stacks end too early"
                                                              : "call stacks are off");

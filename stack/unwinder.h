@@ -27,7 +27,8 @@ typedef struct tide_unwinder tide_unwinder;
 /* Stacks of up to max_frames (1..TIDE_MAX_FRAMES) innermost frames go into `depot`; it and `mem`
  * are borrowed and outlive the unwinder, which the caller destroys. Reads the environment:
  * TIDEMARK_UNWINDER is memo (the default), libunwind (for everything), or check (both, compared);
- * TIDEMARK_LIBUNWIND names the file to open, default libunwind.so.8. TIDE_INVALID for any other
+ * TIDEMARK_LIBUNWIND names the file to open, default libunwind.so.8. Without that default, memo
+ * uses glibc's backtrace(), which ends a stack at code without tables. TIDE_INVALID for any other
  * value; TIDE_UNSUPPORTED, naming the package to install, when libunwind is needed and missing.
  */
 TIDE_NODISCARD tide_status tide_unwinder_create(const tide_hostmem *mem, tide_stack_depot *depot,
@@ -39,8 +40,8 @@ void tide_unwinder_destroy(tide_unwinder *unwinder);
  * call. TIDE_NONE when there is no memory for the stack. May be called from any thread. */
 uint32_t tide_unwinder_capture(tide_unwinder *unwinder);
 
-/* NULL if libunwind was opened. Otherwise the reason why not: stacks then end where only libunwind
- * could continue. Valid until the unwinder is destroyed. */
+/* NULL if libunwind was opened, or glibc's backtrace() is used. Otherwise the reason why not:
+ * stacks then end where only libunwind could continue. Valid until the unwinder is destroyed. */
 const char *tide_unwinder_missing(const tide_unwinder *unwinder);
 
 typedef struct tide_unwinder_stats {

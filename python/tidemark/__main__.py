@@ -17,14 +17,28 @@ def find_program():
     return None
 
 
+def check_owner():
+    """Ends the process if another distribution has written over the rest of this package."""
+    import tidemark
+
+    if hasattr(tidemark, "_start"):
+        return
+    try:
+        from tidemark_gpu import not_ours
+    except ImportError:  # CMake installs only this package
+        sys.exit(f"tidemark: {tidemark.__file__} is of another program")
+    sys.exit(f"tidemark: {not_ours(tidemark)}")
+
+
 def main():
+    check_owner()
     if sys.argv[1:2] == ["mcp"]:  # a server in Python
         from . import mcp
 
         return mcp.main()
     program = find_program()
     if program is None:
-        sys.exit(f"tidemark: there is no program beside {__file__}: install the package from a wheel")
+        sys.exit(f"tidemark: there is no program beside {__file__}: install tidemark-gpu from a wheel")
     os.execv(program, ["tidemark", *sys.argv[1:]])
 
 

@@ -48,7 +48,7 @@ def run_cell(line, cell):
 
     program = find_program()
     if program is None:
-        raise UsageError("the program tidemark is missing: install the package from a wheel")
+        raise UsageError("the program tidemark is missing: install tidemark-gpu from a wheel")
     with tempfile.TemporaryDirectory(prefix="tidemark-") as folder:
         script, report = os.path.join(folder, "cell.py"), os.path.join(folder, "report.html")
         with open(script, "w", encoding="utf-8") as file:
