@@ -170,6 +170,7 @@ def _typed(function, arguments, result):
 def find():
     """The library of this process; None if it is not preloaded, or was not asked to record."""
     library = ctypes.CDLL(None)
-    if not settings.get("TIDEMARK_LIVE") or not hasattr(library, "tidemark_live_attach"):
+    is_wanted = settings.get("TIDEMARK_LIVE") or settings.get("TIDEMARK_BLACK_BOX")
+    if not is_wanted or not hasattr(library, "tidemark_live_attach"):
         return None
     return Live(library)
