@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,10 +18,6 @@ static tide_status set(tide_box_setup *to, const char *name, const char *value, 
     tide_box_variable *at = &to->variables[to->n++];
     at->name = name;
     at->is_joined = false;
-    if (strchr(value, '\n') != NULL) {
-        return tide_fail(error, TIDE_INVALID, "%s cannot have a line feed: choose another folder",
-                         name);
-    }
     return snprintf(at->value, VALUE_BYTES, "%s", value) < VALUE_BYTES
                ? TIDE_OK
                : tide_fail(error, TIDE_INVALID, "the value of %s is too long", name);
@@ -37,6 +34,9 @@ static tide_status set_folder(tide_box_setup *to, const char *name, const char *
                               tide_error *error) {
     char here[TIDE_LAUNCH_PATH_BYTES] = "";
     char path[2 * TIDE_LAUNCH_PATH_BYTES];
+    if (strchr(folder, '\n') != NULL) {
+        return tide_fail(error, TIDE_INVALID, "a folder with a line feed cannot be used here");
+    }
     if (folder[0] != '/' && getcwd(here, sizeof(here)) == NULL) {
         return tide_fail(error, TIDE_IO, "'%s': %s", folder, strerror(errno));
     }
@@ -63,6 +63,18 @@ static tide_status set_library(tide_box_setup *to, const tide_launch *launch, ti
     return TIDE_OK;
 }
 
+/* Within a `tidemark run` that keeps the program's writes away, the folders stay real. */
+static tide_status set_real(tide_box_setup *to, tide_error *error) {
+    char text[2 * VALUE_BYTES + TIDE_LAUNCH_PATH_BYTES];
+    const char *own = getenv("TIDEMARK_SCRATCH_OWN");
+    if (getenv("TIDEMARK_SCRATCH") == NULL) {
+        return TIDE_OK;
+    }
+    (void)snprintf(text, sizeof(text), "%s%s%s\n%s", own != NULL ? own : "",
+                   own != NULL ? "\n" : "", to->variables[0].value, to->variables[1].value);
+    return set(to, "TIDEMARK_SCRATCH_OWN", text, error);
+}
+
 tide_status tide_box_setup_make(const tide_box_config *config, tide_box_setup *ret,
                                 tide_error *error) {
     tide_launch launch = {.cleaner = -1};
@@ -75,6 +87,7 @@ tide_status tide_box_setup_make(const tide_box_config *config, tide_box_setup *r
     TIDE_TRY(set_folder(ret, "TIDEMARK_BLACK_BOX_RING",
                         config->ring != NULL ? config->ring : config->folder,
                         config->makes_folders, error));
+    TIDE_TRY(set_real(ret, error));
     TIDE_TRY(set_number(ret, "TIDEMARK_BLACK_BOX_KEEP", config->keep_s, error));
     TIDE_TRY(set(ret, "TIDEMARK_LIVE", "", error)); /* of a `tidemark run` around the job */
     TIDE_TRY(set_number(ret, "TIDEMARK_LIVE_BYTES", config->log_bytes, error));

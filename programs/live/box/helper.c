@@ -21,7 +21,7 @@
 enum { STACK_BYTES = 1 << 15, MOST_FDS = 1024 };
 
 void tide_live_copy_environment(char *to[TIDE_LIVE_MAX_ENTRIES]) {
-    static const char *const OURS[] = {"LD_PRELOAD=", "TIDEMARK_LIVE"};
+    static const char *const OURS[] = {"LD_PRELOAD=", "TIDEMARK_"};
     size_t n = 0;
     for (size_t i = 0; environ[i] != NULL && n + 1 < TIDE_LIVE_MAX_ENTRIES; i++) {
         bool is_ours = false;

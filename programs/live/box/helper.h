@@ -7,8 +7,8 @@
 
 enum { TIDE_LIVE_MAX_ENTRIES = 4096 };
 
-/* The program's environment without the variables that preload this library: the other process does
- * not belong to the program. */
+/* The program's environment without the variables that preload this library, and without ours: the
+ * other process belongs neither to the program nor to a run. */
 void tide_live_copy_environment(char *to[TIDE_LIVE_MAX_ENTRIES]);
 
 /* Runs `tidemark` with these arguments, the first of which is its path, and waits for its end: it
