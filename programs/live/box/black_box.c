@@ -114,12 +114,13 @@ void tide_black_box_begin(const char *ring) {
 }
 
 /* The number of failures is the ring's time of access, in seconds: the other process is notified of
- * the change, and nothing in the program has to be open or to wait. */
+ * the change, and nothing in the program has to be open or to wait. Both times are set, because
+ * inotify reports a change of one of them as an access. */
 void tide_black_box_failed(void) {
     int saved = errno;
     if (box.ring[0] != '\0') {
         uint64_t n = atomic_fetch_add(&box.n_failed, 1) + 1;
-        const struct timespec times[] = {{.tv_sec = (time_t)n}, {.tv_nsec = UTIME_OMIT}};
+        const struct timespec times[] = {{.tv_sec = (time_t)n}, {.tv_nsec = UTIME_NOW}};
         (void)syscall(SYS_utimensat, AT_FDCWD, box.ring, times, 0);
     }
     errno = saved;
