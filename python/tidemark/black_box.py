@@ -44,6 +44,7 @@ class BlackBox:
                 self.names.look_at_failure()
                 self.types.tell()
                 self.source.tell()
+        self.live.named_all()
 
 
 class _Names(live_names.LiveNames):

@@ -35,6 +35,7 @@ class Live:
         self.end_scope = _typed(library.tidemark_live_scope_end, [ctypes.c_uint32], None)
         self._is_called = _typed(library.tidemark_live_is_called, [ctypes.c_void_p], ctypes.c_int)
         self.close = _typed(library.tidemark_live_finish, [], None)
+        self.named_all = _typed(library.tidemark_live_named, [], None)
         self.n_rows = _typed(library.tidemark_live_n_rows, [], ctypes.c_uint64)
         self.named = {}  # id of a module -> weak reference to it
         self.paths = {}  # id of a module -> its path in the recording

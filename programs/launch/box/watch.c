@@ -22,16 +22,24 @@
 
 enum {
     LOOK_MS = 1000,   /* between two looks where the system does not report changes */
-    NAMES_MS = 500,   /* after a failure, in which the process names its tensors */
+    NAMES_MS = 5000,  /* after a failure, in which the process names its tensors, at most */
     MOST_WRITTEN = 3, /* snapshots while the process runs */
     MOST_FAILED = 1 << 20 /* a later time of access is a real one */
 };
+
+#define MILLISECOND_NS INT64_C(1000000)
 
 typedef struct watch {
     const char *ring;
     int process; /* its descriptor; -1: not available */
     int changes; /* of inotify; -1: not available */
 } watch;
+
+static int64_t now_ns(void) {
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000 * MILLISECOND_NS + now.tv_nsec;
+}
 
 static bool has_ended(const watch *of) {
     struct pollfd look = {.fd = of->process, .events = POLLIN};
@@ -49,11 +57,13 @@ static void wait_ms(const watch *of, bool for_changes, int most_ms) {
     }
 }
 
-/* Failed requests so far; 0 also when another program has read the ring since. */
-static uint64_t count_failures(const char *ring) {
+/* Failed requests so far, and whether the process has named its tensors since; 0 also when another
+ * program has read the ring since. */
+static uint64_t count_failures(const char *ring, bool *ret_is_named) {
     struct stat info;
     bool is_known = stat(ring, &info) == 0 && info.st_atim.tv_sec > 0 &&
                     info.st_atim.tv_sec < MOST_FAILED;
+    *ret_is_named = is_known && info.st_atim.tv_nsec > 0;
     return is_known ? (uint64_t)info.st_atim.tv_sec : 0;
 }
 
@@ -73,9 +83,14 @@ static void stay(const watch *of) {
     uint64_t n_seen = 0;
     int n_written = 0;
     while (!has_ended(of)) {
-        uint64_t n = count_failures(of->ring);
+        bool is_named = false;
+        uint64_t n = count_failures(of->ring, &is_named);
         if (n > n_seen && n_written < MOST_WRITTEN) {
-            wait_ms(of, false, NAMES_MS);
+            int64_t until_ns = now_ns() + NAMES_MS * MILLISECOND_NS;
+            while (!is_named && !has_ended(of) && now_ns() < until_ns) {
+                wait_ms(of, true, LOOK_MS);
+                (void)count_failures(of->ring, &is_named);
+            }
             n_written += tide_box_write(of->ring, NULL) == TIDE_OK;
             n_seen = n;
             continue; /* it may have failed again */

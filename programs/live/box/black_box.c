@@ -15,7 +15,7 @@
 #include "common/text/setting.h"
 #include "programs/live/box/helper.h"
 
-enum { PATH_BYTES = 4096, HOST_BYTES = 256, MOST_NAMES = 1000, FOLDER_MODE = 0777 };
+enum { PATH_BYTES = 4096, HOST_BYTES = 256, MOST_NAMES = 1000, NAMED_NS = 500000000, FOLDER_MODE = 0777 };
 
 #define RING ".ring"
 
@@ -113,17 +113,27 @@ void tide_black_box_begin(const char *ring) {
     }
 }
 
-/* The number of failures is the ring's time of access, in seconds: the other process is notified of
- * the change, and nothing in the program has to be open or to wait. Both times are set, because
+/* The number of failures is the ring's time of access, in seconds, with a fraction once
+ * the tensors have their names: the other process is notified of the change, and nothing in the program has to be open or to wait. Both times are set, because
  * inotify reports a change of one of them as an access. */
-void tide_black_box_failed(void) {
+static void notify(uint64_t n_failed, long named_ns) {
     int saved = errno;
-    if (box.ring[0] != '\0') {
-        uint64_t n = atomic_fetch_add(&box.n_failed, 1) + 1;
-        const struct timespec times[] = {{.tv_sec = (time_t)n}, {.tv_nsec = UTIME_NOW}};
+    const struct timespec times[] = {{.tv_sec = (time_t)n_failed, .tv_nsec = named_ns},
+                                     {.tv_nsec = UTIME_NOW}};
+    if (box.ring[0] != '\0' && n_failed > 0) {
         (void)syscall(SYS_utimensat, AT_FDCWD, box.ring, times, 0);
     }
     errno = saved;
+}
+
+void tide_black_box_failed(void) {
+    if (box.ring[0] != '\0') {
+        notify(atomic_fetch_add(&box.n_failed, 1) + 1, 0);
+    }
+}
+
+void tide_black_box_named(void) {
+    notify(atomic_load(&box.n_failed), NAMED_NS);
 }
 
 void tide_black_box_end(void) {
