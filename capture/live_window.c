@@ -19,8 +19,8 @@ static const tide_event *row_at(const tide_event *rows, size_t i) {
                                               i * sizeof(tide_live_row));
 }
 
-/* The rows before the first one in the window. Times of damaged rows decide nothing: the newest time
- * is that of the last row, and counting stops at the first row that is new enough. */
+/* The rows before the first one in the window. Times of damaged rows decide nothing: the newest
+ * time is that of the last row, and counting stops at the first row that is new enough. */
 static size_t count_old(const tide_log_contents *contents, int64_t keep_ns) {
     size_t n = 0;
     if (contents->n_events == 0 || keep_ns == 0) {
@@ -37,8 +37,7 @@ static size_t count_old(const tide_log_contents *contents, int64_t keep_ns) {
 static bool is_sound(const tide_event *row) {
     bool is_known = row->action < TIDE_N_ACTIONS || row->action >= TIDE_LOG_LABEL_ACTION;
     return is_known && row->action != TIDE_BASE_UNUSED && row->address < UINT64_MAX / 8 &&
-           row->block_bytes <= TIDE_MAX_BLOCK_BYTES &&
-           row->requested_bytes <= TIDE_MAX_BLOCK_BYTES;
+           row->block_bytes <= TIDE_MAX_BLOCK_BYTES && row->requested_bytes <= TIDE_MAX_BLOCK_BYTES;
 }
 
 static bool fold_all(const tide_log_contents *contents, size_t n_old, tide_event_log *log) {

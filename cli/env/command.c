@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/env/internal.h"
 #include "programs/launch/box/box_setup.h"
+#include "report/harmless.h"
 
 typedef struct env_options {
     const char *folder; /* NULL: not given */
@@ -33,9 +34,10 @@ static const char *format_at(size_t i) {
 }
 
 static const tide_option OPTIONS[] = {
-    TIDE_OPTION(TEXT, "on-oom", "FOLDER", AT(folder),
-                "where snapshot and digest of a process are written at its first failed request, or "
-                "when a signal ended it"),
+    TIDE_OPTION(
+        TEXT, "on-oom", "FOLDER", AT(folder),
+        "where snapshot and digest of a process are written at its first failed request, or "
+        "when a signal ended it"),
     TIDE_OPTION(TEXT, "keep", "TIME", AT(keep),
                 "the time that a snapshot covers at most, such as 90s, 10min or 2h; default 10min"),
     TIDE_OPTION(SIZE, "log-bytes", "SIZE", AT(log_bytes),
@@ -82,33 +84,55 @@ tide_status tide_env_seconds(const char *text, uint64_t *ret_seconds, tide_error
                      "--keep '%s' is no time: write 90s, 10min or 2h, at most 1000000s", text);
 }
 
+enum { LINE_BYTES = 8000 }; /* tide_cli_print prints no longer ones */
+
 /* 'a'\''b' */
-static void print_quoted(const char *value) {
-    (void)putchar('\'');
+static void add_quoted(const char *value, char *to, size_t n_room) {
+    size_t n = strlen(to);
+    (void)snprintf(to + n, n_room - n, "'");
     for (const char *at = value; *at != '\0'; at++) {
-        if (*at == '\'') {
-            (void)fputs("'\\''", stdout);
-        } else {
-            (void)putchar(*at);
-        }
+        n = strlen(to);
+        (void)snprintf(to + n, n_room - n, *at == '\'' ? "'\\''" : "%c", *at);
     }
-    (void)putchar('\'');
+    n = strlen(to);
+    (void)snprintf(to + n, n_room - n, "'");
 }
 
-void tide_env_print(const tide_box_variable *variables, size_t n, bool is_shell) {
-    for (size_t i = 0; i < n; i++) {
-        const tide_box_variable *of = &variables[i];
-        if (!is_shell) {
-            (void)printf("%s=%s\n", of->name, of->value);
-            continue;
-        }
-        (void)printf("export %s=", of->name);
-        print_quoted(of->value);
-        if (of->is_joined) {
-            (void)printf("\"${%s:+:$%s}\"", of->name, of->name);
-        }
-        (void)putchar('\n');
+void tide_env_line(const tide_box_variable *of, bool is_shell, char *ret_line, size_t n_room) {
+    (void)snprintf(ret_line, n_room, "%s%s=", is_shell ? "export " : "", of->name);
+    size_t n = strlen(ret_line);
+    if (!is_shell) {
+        (void)snprintf(ret_line + n, n_room - n, "%s", of->value);
+        return;
     }
+    add_quoted(of->value, ret_line, n_room);
+    n = strlen(ret_line);
+    if (of->is_joined) {
+        (void)snprintf(ret_line + n, n_room - n, "\"${%s:+:$%s}\"", of->name, of->name);
+    }
+}
+
+/* A path that would be changed on its way to the terminal would name another file. */
+static tide_status check_printable(const char *line, tide_error *error) {
+    char shown[LINE_BYTES];
+    tide_text_harmless(line, shown, sizeof(shown));
+    return strcmp(line, shown) == 0 || strchr(line, '\n') != NULL
+               ? TIDE_OK
+               : tide_fail(error, TIDE_INVALID,
+                           "a path has characters that cannot be printed: choose another folder");
+}
+
+static tide_status print_lines(const tide_box_setup *setup, bool is_shell, tide_error *error) {
+    char line[LINE_BYTES];
+    for (size_t i = 0; i < setup->n; i++) {
+        tide_env_line(&setup->variables[i], is_shell, line, sizeof(line));
+        TIDE_TRY(check_printable(line, error));
+    }
+    for (size_t i = 0; i < setup->n; i++) {
+        tide_env_line(&setup->variables[i], is_shell, line, sizeof(line));
+        tide_cli_print(stdout, "%s\n", line);
+    }
+    return TIDE_OK;
 }
 
 static tide_status print(const env_options *options, tide_error *error) {
@@ -129,8 +153,7 @@ static tide_status print(const env_options *options, tide_error *error) {
                                     .stacks = options->stacks,
                                     .makes_folders = is_shell};
     TIDE_TRY(tide_box_setup_make(&config, &setup, error));
-    tide_env_print(setup.variables, setup.n, is_shell);
-    return TIDE_OK;
+    return print_lines(&setup, is_shell, error);
 }
 
 static int run(int argc, char **argv) {

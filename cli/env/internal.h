@@ -9,7 +9,7 @@
 TIDE_NODISCARD tide_status tide_env_seconds(const char *text, uint64_t *ret_seconds,
                                             tide_error *error);
 
-/* As lines of export for a POSIX shell, or as NAME=VALUE. */
-void tide_env_print(const tide_box_variable *variables, size_t n, bool is_shell);
+/* The line of a variable: an export for a POSIX shell, or NAME=VALUE; cut to the room. */
+void tide_env_line(const tide_box_variable *of, bool is_shell, char *ret_line, size_t n_room);
 
 #endif

@@ -3,18 +3,16 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "capture/recover.h"
 #include "common/arena.h"
 #include "common/hostmem.h"
 #include "programs/launch/box/box_internal.h"
 #include "programs/launch/document/document.h"
-#include "programs/launch/logs/logs_internal.h"
-#include "recorder/log_format_friend.h"
+#include "programs/launch/logs/logs.h"
 #include "snapshot/ranks/digest.h"
 
 #define SNAPSHOT ".json.gz"
@@ -33,26 +31,6 @@ static tide_status name_file(const char *ring, const char *ending,
     return n_path > 0 && n_path < TIDE_LAUNCH_PATH_BYTES
                ? TIDE_OK
                : tide_fail(error, TIDE_INVALID, "the name of the ring is too long");
-}
-
-tide_status tide_box_read_header(const char *ring, tide_box_header *ret, tide_error *error) {
-    tide_log_header header;
-    int fd = open(ring, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? pread(fd, &header, sizeof(header), 0) : -1;
-    int reason = errno;
-    if (fd >= 0) {
-        (void)close(fd); /* was only read */
-    }
-    if (n < 0) {
-        return tide_fail(error, TIDE_IO, "cannot read '%s': %s", ring, strerror(reason));
-    }
-    if (n < (ssize_t)sizeof(header) ||
-        memcmp(header.layout.magic, TIDE_LOG_MAGIC, sizeof(header.layout.magic)) != 0) {
-        return tide_fail(error, TIDE_FORMAT, "'%s' is no log of tidemark", ring);
-    }
-    *ret = (tide_box_header){.process = (int64_t)header.layout.process_id,
-                             .is_closed = atomic_load(&header.counters.is_closed) == 1};
-    return TIDE_OK;
 }
 
 static tide_status write_digest(const tide_snapshot *snapshot, const char *path,
@@ -100,14 +78,14 @@ void tide_box_remove(const char *ring) {
 }
 
 static void recover_ring(const char *ring, tide_box_folder *to) {
-    tide_box_header header;
+    tide_recover_head header;
     tide_error error = {""};
     to->n_rings++;
     if (tide_logs_is_written(ring)) {
         to->n_running++;
         return;
     }
-    tide_status status = tide_box_read_header(ring, &header, &error);
+    tide_status status = tide_recover_look(ring, &header, &error);
     if (status == TIDE_OK && !(header.is_closed && tide_box_is_written(ring))) {
         status = tide_box_write(ring, &error);
     }
@@ -132,8 +110,8 @@ tide_status tide_box_recover(const char *folder, tide_box_folder *ret, tide_erro
                          strerror(errno));
     }
     for (struct dirent *entry = readdir(listing); entry != NULL; entry = readdir(listing)) {
-        if (is_ring(entry->d_name) && snprintf(path, sizeof(path), "%s/%s", folder,
-                                               entry->d_name) < TIDE_LAUNCH_PATH_BYTES) {
+        if (is_ring(entry->d_name) &&
+            snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) < TIDE_LAUNCH_PATH_BYTES) {
             recover_ring(path, ret);
         }
     }

@@ -17,17 +17,17 @@ extern "C" {
 
 #define TIDE_BOX_RING ".ring"
 
-/* Continues in a new process, which waits for the end of the process that writes the ring, and makes
- * the files after its first failed requests and after an end that left the ring. Returns at once in
- * the calling process. TIDE_FORMAT: it is not a ring. */
+/* Continues in a new process, which waits for the end of the process that writes the ring, and
+ * makes the files after its first failed requests and after an end that left the ring. Returns at
+ * once in the calling process. TIDE_FORMAT: it is not a ring. */
 TIDE_NODISCARD tide_status tide_box_watch(const char *ring, tide_error *error);
 
 /* What became of the rings of a folder. */
 typedef struct tide_box_folder {
-    size_t n_rings;   /* found */
-    size_t n_made;    /* of them, turned into files */
-    size_t n_running; /* of them, still being written */
-    size_t n_failed;  /* of them, those that cannot be read; they stay */
+    size_t n_rings;     /* found */
+    size_t n_made;      /* of them, turned into files */
+    size_t n_running;   /* of them, still being written */
+    size_t n_failed;    /* of them, those that cannot be read; they stay */
     char message[1024]; /* about the first of these */
 } tide_box_folder;
 

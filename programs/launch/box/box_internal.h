@@ -17,12 +17,4 @@ bool tide_box_is_written(const char *ring);
 /* Removes the ring; of a link, also its target. */
 void tide_box_remove(const char *ring);
 
-/* The header of a ring. */
-typedef struct tide_box_header {
-    int64_t process; /* that writes it */
-    bool is_closed;  /* the process ended by itself */
-} tide_box_header;
-TIDE_NODISCARD tide_status tide_box_read_header(const char *ring, tide_box_header *ret,
-                                                tide_error *error);
-
 #endif

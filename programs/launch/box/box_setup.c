@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "programs/launch/folders.h"
-#include "programs/launch/launch_internal.h"
+#include "programs/launch/launch.h"
 
 #define LIVE "libtidemark_live.so"
 
@@ -43,8 +43,9 @@ static tide_status set_folder(tide_box_setup *to, const char *name, const char *
     (void)snprintf(path, sizeof(path), "%s%s%s", here, folder[0] != '/' ? "/" : "", folder);
     TIDE_TRY(set(to, name, path, error));
     if (makes && (!tide_folder_make_all(path) || access(path, W_OK | X_OK) != 0)) {
-        return tide_fail(error, TIDE_IO, "nothing is recorded: the folder '%s' cannot be written: %s",
-                         folder, strerror(errno));
+        return tide_fail(error, TIDE_IO,
+                         "nothing is recorded: the folder '%s' cannot be written: %s", folder,
+                         strerror(errno));
     }
     return TIDE_OK;
 }
@@ -85,8 +86,8 @@ tide_status tide_box_setup_make(const tide_box_config *config, tide_box_setup *r
     ret->n = 0;
     TIDE_TRY(set_folder(ret, "TIDEMARK_BLACK_BOX", config->folder, config->makes_folders, error));
     TIDE_TRY(set_folder(ret, "TIDEMARK_BLACK_BOX_RING",
-                        config->ring != NULL ? config->ring : config->folder,
-                        config->makes_folders, error));
+                        config->ring != NULL ? config->ring : config->folder, config->makes_folders,
+                        error));
     TIDE_TRY(set_real(ret, error));
     TIDE_TRY(set_number(ret, "TIDEMARK_BLACK_BOX_KEEP", config->keep_s, error));
     TIDE_TRY(set(ret, "TIDEMARK_LIVE", "", error)); /* of a `tidemark run` around the job */

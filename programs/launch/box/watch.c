@@ -1,6 +1,6 @@
 /* watch.c - the process that waits beside a recorded one. It is the recorded one's only witness, so
- * it depends on nothing in it: the end is seen by a descriptor of the process, or else by the ring's
- * lock, and a failed request by the ring's time of access. */
+ * it depends on nothing in it: the end is seen by a descriptor of the process, or else by the
+ * ring's lock, and a failed request by the ring's time of access. */
 #define _GNU_SOURCE /* syscall */
 #include <errno.h>
 #include <poll.h>
@@ -12,18 +12,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "capture/recover.h"
 #include "programs/launch/box/box.h"
 #include "programs/launch/box/box_internal.h"
-#include "programs/launch/logs/logs_internal.h"
+#include "programs/launch/logs/logs.h"
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
 #endif
 
 enum {
-    LOOK_MS = 1000,   /* between two looks where the system does not report changes */
-    NAMES_MS = 5000,  /* after a failure, in which the process names its tensors, at most */
-    MOST_WRITTEN = 3, /* snapshots while the process runs */
+    LOOK_MS = 1000,       /* between two looks where the system does not report changes */
+    NAMES_MS = 5000,      /* after a failure, in which the process names its tensors, at most */
+    MOST_WRITTEN = 3,     /* snapshots while the process runs */
     MOST_FAILED = 1 << 20 /* a later time of access is a real one */
 };
 
@@ -61,15 +62,15 @@ static void wait_ms(const watch *of, bool for_changes, int most_ms) {
  * program has read the ring since. */
 static uint64_t count_failures(const char *ring, bool *ret_is_named) {
     struct stat info;
-    bool is_known = stat(ring, &info) == 0 && info.st_atim.tv_sec > 0 &&
-                    info.st_atim.tv_sec < MOST_FAILED;
+    bool is_known =
+        stat(ring, &info) == 0 && info.st_atim.tv_sec > 0 && info.st_atim.tv_sec < MOST_FAILED;
     *ret_is_named = is_known && info.st_atim.tv_nsec > 0;
     return is_known ? (uint64_t)info.st_atim.tv_sec : 0;
 }
 
 static void end(const watch *of) {
-    tide_box_header header;
-    if (tide_box_read_header(of->ring, &header, NULL) != TIDE_OK) {
+    tide_recover_head header;
+    if (tide_recover_look(of->ring, &header, NULL) != TIDE_OK) {
         return; /* it ended by itself, and removed the ring */
     }
     bool is_done = header.is_closed && tide_box_is_written(of->ring);
@@ -101,10 +102,10 @@ static void stay(const watch *of) {
 }
 
 tide_status tide_box_watch(const char *ring, tide_error *error) {
-    tide_box_header header;
+    tide_recover_head header;
     watch of = {.ring = ring};
     sigset_t none;
-    TIDE_TRY(tide_box_read_header(ring, &header, error));
+    TIDE_TRY(tide_recover_look(ring, &header, error));
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL); /* the program blocked all while it started us */
     /* Before the caller waits for us no longer: until then the process cannot end. */

@@ -15,7 +15,13 @@
 #include "common/text/setting.h"
 #include "programs/live/box/helper.h"
 
-enum { PATH_BYTES = 4096, HOST_BYTES = 256, MOST_NAMES = 1000, NAMED_NS = 500000000, FOLDER_MODE = 0777 };
+enum {
+    PATH_BYTES = 4096,
+    HOST_BYTES = 256,
+    MOST_NAMES = 1000,
+    NAMED_NS = 500000000,
+    FOLDER_MODE = 0777
+};
 
 #define RING ".ring"
 
@@ -105,8 +111,9 @@ void tide_black_box_begin(const char *ring) {
     }
     if (program != NULL) {
         /* execve requires writable texts, but does not change them. */
-        const char *arguments[] = {program, "recover", "--quiet", "--watch",
-                                   box.link[0] != '\0' ? box.link : box.ring, NULL};
+        const char *arguments[] = {
+            program, "recover", "--quiet", "--watch", box.link[0] != '\0' ? box.link : box.ring,
+            NULL};
         char *words[sizeof(arguments) / sizeof(arguments[0])];
         memcpy(words, arguments, sizeof(words));
         (void)tide_live_start_helper(words); /* without it, `tidemark ranks` recovers the ring */
@@ -114,8 +121,9 @@ void tide_black_box_begin(const char *ring) {
 }
 
 /* The number of failures is the ring's time of access, in seconds, with a fraction once
- * the tensors have their names: the other process is notified of the change, and nothing in the program has to be open or to wait. Both times are set, because
- * inotify reports a change of one of them as an access. */
+ * the tensors have their names: the other process is notified of the change, and nothing in the
+ * program has to be open or to wait. Both times are set, because inotify reports a change of one of
+ * them as an access. */
 static void notify(uint64_t n_failed, long named_ns) {
     int saved = errno;
     const struct timespec times[] = {{.tv_sec = (time_t)n_failed, .tv_nsec = named_ns},

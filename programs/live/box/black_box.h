@@ -22,8 +22,8 @@ bool tide_black_box_name(char *ret_path, size_t n_room);
 /* The ring is open: links it into the folder of snapshots and starts the second process. */
 void tide_black_box_begin(const char *ring);
 
-/* A request for memory failed, and its row is written: the second process makes a snapshot as soon as
- * tensors have their names, or after some seconds. */
+/* A request for memory failed, and its row is written: the second process makes a snapshot as soon
+ * as tensors have their names, or after some seconds. */
 void tide_black_box_failed(void);
 
 /* The tensors of this process have their names, and the lines of its program their texts. */
