@@ -64,7 +64,7 @@ MODULES="$LIBRARIES model/commands cli"
 # a neighbouring module more than the public headers do, so a new friend needs a deliberate change of this table.
 FRIENDS="
 allocator/replay_friend.h: capture replay
-common/lock_friend.h: allocator programs/live programs/live/box recorder replay
+common/lock_friend.h: allocator programs/live recorder replay
 common/tick_clock_friend.h: recorder
 device/cuda_friend.h: model/ops_cuda
 device/device_friend.h: recorder replay

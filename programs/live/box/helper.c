@@ -12,8 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/lock_friend.h"
-
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
@@ -62,7 +60,6 @@ static int become_helper(void *ctx) {
 
 bool tide_live_start_helper(char *const arguments[]) {
     static struct {
-        tide_lock lock;
         char *environment[TIDE_LIVE_MAX_ENTRIES];
         _Alignas(16) unsigned char stack[STACK_BYTES];
     } room;
@@ -70,7 +67,6 @@ bool tide_live_start_helper(char *const arguments[]) {
     int how = -1;
     sigset_t all, before;
     start of = {arguments, room.environment};
-    tide_lock_acquire(&room.lock);
     tide_live_copy_environment(room.environment);
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_BLOCK, &all, &before);
@@ -81,7 +77,6 @@ bool tide_live_start_helper(char *const arguments[]) {
            errno == EINTR) {
     }
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    tide_lock_release(&room.lock);
     errno = saved;
     return waited > 0 && WIFEXITED(how) && WEXITSTATUS(how) == 0;
 }
