@@ -16,6 +16,11 @@
 TIDE_NODISCARD tide_status tide_live_split(tide_log_contents *contents,
                                            const tide_log_tables *tables);
 
+/* live_window.c. Before the split: drops the rows that are older than the newest by more than the
+ * log's own window (the text live.keep_s), and adds what they left alive to the base. */
+TIDE_NODISCARD tide_status tide_live_cut(tide_log_contents *contents, const tide_log_tables *tables,
+                                         tide_recover_report *report);
+
 /* The known events of the blocks, oldest first, without impossible ones. */
 typedef struct tide_live_tables {
     tide_event *base; /* borrowed; gets reordered */

@@ -302,6 +302,7 @@ static tide_status build(tide_recovery *of) {
     TIDE_TRY(tide_log_tables_read(of->contents.journal, of->contents.n_journal_bytes, &of->tables,
                                   of->report));
     if (of->contents.is_of_live) {
+        TIDE_TRY(tide_live_cut(&of->contents, &of->tables, of->report));
         TIDE_TRY(tide_live_split(&of->contents, &of->tables));
         TIDE_TRY(tide_live_take_calls(&of->contents, &of->tables));
     }

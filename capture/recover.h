@@ -49,6 +49,15 @@ typedef struct tide_recover_report {
     size_t n_modules_absent;        /* of these, those whose file is missing now */
 } tide_recover_report;
 
+/* What the header of a log states of its writer. TIDE_IO: it cannot be read; TIDE_FORMAT: it is no
+ * log. */
+typedef struct tide_recover_head {
+    int64_t process; /* that writes it, or wrote it */
+    bool is_closed;  /* the process ended by itself */
+} tide_recover_head;
+TIDE_NODISCARD tide_status tide_recover_look(const char *path, tide_recover_head *ret,
+                                             tide_error *error);
+
 /* TIDE_FORMAT if it is not a log or nothing in it can be read; TIDE_UNSUPPORTED if it was written
  * by a newer version or another kind of machine; TIDE_LIMIT if it exceeds the limits of a snapshot.
  * `mem` NULL: default heap. The caller destroys the snapshot. */

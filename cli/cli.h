@@ -47,6 +47,7 @@ extern const tide_command tide_command_ranks;
 extern const tide_command tide_command_picture;
 extern const tide_command tide_command_recover;
 extern const tide_command tide_command_mcp;
+extern const tide_command tide_command_env;
 extern const tide_command tide_command_top;
 extern const tide_command tide_command_replay;
 extern const tide_command tide_command_fit;

@@ -15,7 +15,7 @@ static const tide_command *const COMMANDS[] = {
     &tide_command_view,    &tide_command_compare, &tide_command_fit,     &tide_command_plan,
     &tide_command_sweep,   &tide_command_time,    &tide_command_replay,  &tide_command_digest,
     &tide_command_ranks,   &tide_command_picture, &tide_command_dump,    &tide_command_export,
-    &tide_command_recover, &tide_command_devices, &tide_command_mcp,
+    &tide_command_recover, &tide_command_env,     &tide_command_devices, &tide_command_mcp,
 };
 
 enum {

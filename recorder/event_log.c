@@ -285,6 +285,19 @@ static bool fold(tide_event_log *log, const tide_event *event) {
     }
 }
 
+bool tide_event_log_fold(tide_event_log *log, const tide_event *event) {
+    return fold(log, event);
+}
+
+bool tide_event_log_take_base(tide_event_log *log, const tide_event *row) {
+    uint64_t most_bytes = 0; /* the row has it */
+    bool is_large = row->action <= TIDE_ACTION_FREE_REQUESTED && log->row_bytes != sizeof(*row) &&
+                    row->requested_bytes > TIDE_BLOCK_ENDS_LARGE;
+    return (!is_large || tide_block_ends_add(&log->ends, log->base_at.mem, row->address,
+                                             &most_bytes) == TIDE_OK) &&
+           base_add(log, row);
+}
+
 /* ---- the rows ---- */
 
 /* Folds the oldest row into the base, so the next event can overwrite it: in a full ring both are

@@ -81,6 +81,11 @@ void tide_event_log_init_in(tide_event_log *log, const tide_hostmem *mem,
                             const tide_event_log_memory *memory, bool keep_newest);
 void tide_event_log_fini(tide_event_log *log);
 
+/* For a reader that drops old rows: applies a row to the base, as if the ring had overwritten it,
+ * and adds a row that was in a base. False: there is no room. */
+bool tide_event_log_fold(tide_event_log *log, const tide_event *event);
+bool tide_event_log_take_base(tide_event_log *log, const tide_event *row);
+
 /* Row `i` of an array of the log's rows. */
 static inline tide_event *tide_event_log_row_of(const tide_event_log *log, tide_event *rows,
                                                 size_t i) {

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/cli.h"
 #include "cli/commands/recover_internal.h"
@@ -9,6 +10,7 @@
 #include "cli/outputs.h"
 #include "cli/words/recovery_words.h"
 #include "common/text/plural.h"
+#include "programs/launch/box/box.h"
 #include "programs/launch/document/document.h"
 #include "programs/launch/logs/logs.h"
 
@@ -19,6 +21,7 @@ typedef struct recover_options {
     bool wants_list; /* --list: the logs that runs have left */
     bool removes;    /* --remove */
     bool is_quiet;
+    bool watches; /* --watch */
 } recover_options;
 
 #define AT(member) offsetof(recover_options, member)
@@ -38,14 +41,18 @@ static const tide_option OPTIONS[] = {
                 "remove the logs that runs have left, or those of RUN; a run that goes on keeps "
                 "its logs"),
     TIDE_OPTION(FLAG, "quiet", NULL, AT(is_quiet), "print nothing but errors"),
+    TIDE_OPTION(FLAG, "watch", NULL, AT(watches),
+                "wait for the end of the process that writes the ring LOG of a black box, in the "
+                "background; the process itself starts this (tidemark env)"),
 };
 
 static const tide_option_table TABLE = {
     .command = "recover",
-    .operands = "LOG | --last | --list | --remove [RUN]",
+    .operands = "LOG | FOLDER | --last | --list | --remove [RUN]",
     .intro =
         "Makes a snapshot of the event log that profile --log, TIDEMARK_LOG or tidemark run left\n"
-        "behind, up to the last event before the process ended, however it ended.\n",
+        "behind, up to the last event before the process ended, however it ended; of a FOLDER of\n"
+        "tidemark env, snapshot and digest of each ring in it, in place of the ring.\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .min_operands = 0,
@@ -123,6 +130,33 @@ static tide_status check_list(const recover_options *options, const tide_operand
                                 "--remove [RUN]");
 }
 
+static tide_status recover_folder(const char *folder, tide_error *error) {
+    tide_box_folder box;
+    TIDE_TRY(tide_box_recover(folder, &box, error));
+    tide_cli_print(stdout, "%zu of %zu %s recovered, %zu still written\n", box.n_made, box.n_rings,
+                   tide_plural(box.n_rings, "ring", "rings"), box.n_running);
+    return box.n_failed == 0 ? TIDE_OK : tide_fail(error, TIDE_FORMAT, "%s", box.message);
+}
+
+static bool is_folder(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/* The commands about rings. False: it is another one. */
+static bool are_rings(const recover_options *options, const tide_operands *operands,
+                      tide_status *ret_status, tide_error *error) {
+    if (options->watches && operands->n == 1) {
+        *ret_status = tide_box_watch(operands->texts[0], error);
+        return true;
+    }
+    if (operands->n == 1 && !options->removes && is_folder(operands->texts[0])) {
+        *ret_status = recover_folder(operands->texts[0], error);
+        return true;
+    }
+    return false;
+}
+
 static int run(int argc, char **argv) {
     recover_options options = {.output = NULL};
     tide_operands operands = {.n = 0};
@@ -142,7 +176,11 @@ static int run(int argc, char **argv) {
         }
         return tide_cli_end("recover", listed, &error, TIDE_EXIT_SUCCESS);
     }
-    tide_status status = name_files(&options, &operands, log, path, &error);
+    tide_status status = TIDE_OK;
+    if (are_rings(&options, &operands, &status, &error)) {
+        return tide_cli_end("recover", status, &error, TIDE_EXIT_SUCCESS);
+    }
+    status = name_files(&options, &operands, log, path, &error);
     if (status == TIDE_OK) {
         status = recover(log, &options, &report, path, &error);
     }

@@ -8,7 +8,10 @@
 
 #include "cli/files.h"
 #include "cli/load.h"
+#include "cli/cli.h"
 #include "cli/ranks/internal.h"
+#include "common/text/plural.h"
+#include "programs/launch/box/box.h"
 
 static tide_status add_path(tide_rank_files *files, const char *path, tide_arena *arena) {
     const tide_hostmem *mem = tide_hostmem_default();
@@ -64,11 +67,29 @@ static tide_status add_endings(tide_rank_files *files, const char *folder,
     return status;
 }
 
+/* Digests and snapshots of the rings that processes of a black box left (docs/guide/black-box.md).
+ */
+static tide_status recover_rings(const char *folder, tide_error *error) {
+    tide_box_folder box;
+    TIDE_TRY(tide_box_recover(folder, &box, error));
+    if (box.n_running > 0) {
+        tide_cli_note("ranks", "%zu %s still running: nothing is known of %s", box.n_running,
+                      tide_plural(box.n_running, "process is", "processes are"),
+                      tide_plural(box.n_running, "it", "them"));
+    }
+    if (box.n_failed > 0) {
+        tide_cli_note("ranks", "%zu %s cannot be recovered: %s", box.n_failed,
+                      tide_plural(box.n_failed, "ring", "rings"), box.message);
+    }
+    return TIDE_OK;
+}
+
 static tide_status add_folder(tide_rank_files *files, const char *folder, tide_arena *arena,
                               tide_error *error) {
     static const char *const DIGESTS[] = {".digest.json.gz", ".digest.json"};
     static const char *const OTHERS[] = {".json.gz", ".pickle", ".pkl", ".pickle.gz"};
     size_t n_before = files->n;
+    TIDE_TRY(recover_rings(folder, error));
     TIDE_TRY(add_endings(files, folder, DIGESTS, 2, arena));
     if (files->n == n_before) {
         TIDE_TRY(add_endings(files, folder, OTHERS, 4, arena));

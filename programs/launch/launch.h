@@ -139,6 +139,13 @@ TIDE_NODISCARD tide_status tide_launch_find_interpreter(const char *command, cha
 TIDE_NODISCARD tide_status tide_launch_run(const tide_launch_config *config,
                                            tide_launch *ret_launch, tide_error *error);
 
+/* Finds the libraries and the package, relative to this program, and enters their folders. */
+TIDE_NODISCARD tide_status tide_launch_find_objects(tide_launch *launch, tide_error *error);
+
+/* Whether the object that records is in the folder of the virtual card's; builds with a sanitizer
+ * do not have it. */
+bool tide_launch_has_live(const tide_launch *launch);
+
 /* The folder of the Python package `tidemark`. TIDE_UNSUPPORTED: it was not installed with this
  * program. */
 TIDE_NODISCARD tide_status tide_launch_find_python(char ret_folder[TIDE_LAUNCH_PATH_BYTES],

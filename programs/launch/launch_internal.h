@@ -30,8 +30,6 @@ bool tide_launch_is_go(const char *path);
  * none. */
 bool tide_launch_read_linker(const char *path, char *ret_linker, size_t n_room);
 
-/* objects.c: finds the libraries and the package, relative to this program. */
-TIDE_NODISCARD tide_status tide_launch_find_objects(tide_launch *launch, tide_error *error);
 /* Our replacement of NVIDIA's program of that name, in the folder of the objects. */
 #define TIDE_LAUNCH_SMI "nvidia-smi"
 /* The command of the config. On virtual cards, nvidia-smi becomes the path of our replacement,
@@ -41,8 +39,6 @@ const char *tide_launch_command(const tide_launch_config *config,
 /* Whether the object that keeps writes away is in the folder of the virtual card's; builds with a
  * sanitizer do not have it. TIDE_UNSUPPORTED: it is missing and needed. */
 bool tide_launch_has_scratch(const tide_launch *launch);
-/* The same for the object that records. */
-bool tide_launch_has_live(const tide_launch *launch);
 TIDE_NODISCARD tide_status tide_launch_check_scratch(const tide_launch *launch,
                                                      const tide_launch_config *config,
                                                      tide_error *error);

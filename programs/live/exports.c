@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "programs/live/attach.h"
+#include "programs/live/box/black_box.h"
 #include "programs/live/exports.h"
 #include "programs/live/modules.h"
 #include "programs/live/state_friend.h"
@@ -92,6 +93,10 @@ uint64_t tidemark_live_n_rows(void) {
         tide_recorder_get_stats(live->recorder, &stats);
     }
     return stats.n_events;
+}
+
+void tidemark_live_named(void) {
+    tide_black_box_named();
 }
 
 void tidemark_live_finish(void) {

@@ -58,6 +58,9 @@ TIDE_LIVE_EXPORT void tidemark_live_copy_end(void);
 TIDE_LIVE_EXPORT size_t tidemark_live_copy_wait(int pid, int fd, char *ret_text, size_t n_room,
                                                 int most_ms);
 
+/* After a failed request, all tensors have their names (box/black_box.h). */
+TIDE_LIVE_EXPORT void tidemark_live_named(void);
+
 /* The process ends without running exit handlers: marks the log as complete. */
 TIDE_LIVE_EXPORT void tidemark_live_finish(void);
 

@@ -11,6 +11,8 @@
  *   TIDEMARK_LIVE_ON_OOM  1: each request that failed adds a byte to PID.oom in the run's folder
  *   TIDEMARK_LIVE_DRIVER  0: calls of the driver and the runtime get no rows
  *
+ * or if it asks for a black box (box/black_box.h), which uses the last but two as well.
+ *
  * The program never sees a failure of the recording: missing data are noted in the log, or in one
  * line on stderr if there is no log. All functions may be called from any thread, also while
  * PyTorch holds its locks.

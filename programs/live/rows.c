@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "common/lock_friend.h"
+#include "programs/live/box/black_box.h"
 #include "programs/live/python/python_frames.h"
 #include "programs/live/state_friend.h"
 #include "programs/live/workspaces.h"
@@ -144,7 +145,9 @@ void tide_live_record(const tide_live_entry *entry) {
         .pool = (uint16_t)(number_pool(live, entry->pool) | entry->mode << TIDE_LOG_POOL_BITS),
         .thread = tide_live_thread()};
     append(live, &row, entry->stream);
-    if (is_oom && live->tells_failures) {
+    if (is_oom && live->is_box) {
+        tide_black_box_failed();
+    } else if (is_oom && live->tells_failures) {
         tide_live_tell_failure();
     }
     if (entry->action == TIDE_ACTION_FREE_REQUESTED) {
@@ -192,6 +195,11 @@ void tide_live_record_driver(const tide_live_driver_call *call) {
                          .module = place.module,
                          .thread = tide_live_thread()};
     append(live, &row, 0);
+    /* PyTorch frees what it keeps and tries again: it reports its own failures. */
+    if (call->action == TIDE_LOG_CALL_REFUSED && live->is_box &&
+        strcmp(call->owner, "PyTorch") != 0) {
+        tide_black_box_failed();
+    }
 }
 
 void tide_live_label(const tide_live_label_row *label) {

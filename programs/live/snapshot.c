@@ -9,24 +9,9 @@
 #include <unistd.h>
 
 #include "common/text/setting.h"
+#include "programs/live/box/helper.h"
 #include "programs/live/real.h"
 #include "programs/live/state_friend.h"
-
-enum { MAX_ENTRIES = 4096 };
-
-/* The program's environment without the variables that preload this library: the other process does
- * not belong to the program. */
-static void copy_environment(char *to[MAX_ENTRIES]) {
-    size_t n = 0;
-    for (size_t i = 0; environ[i] != NULL && n + 1 < MAX_ENTRIES; i++) {
-        bool is_ours = strncmp(environ[i], "LD_PRELOAD=", strlen("LD_PRELOAD=")) == 0 ||
-                       strncmp(environ[i], "TIDEMARK_LIVE", strlen("TIDEMARK_LIVE")) == 0;
-        if (!is_ours) {
-            to[n++] = environ[i];
-        }
-    }
-    to[n] = NULL;
-}
 
 typedef int spawn_function(pid_t *child, const char *path,
                            const posix_spawn_file_actions_t *actions,
@@ -49,7 +34,7 @@ static spawn_function *find_spawn(void) {
 }
 
 int tide_live_snapshot(const char *path) {
-    static char *environment[MAX_ENTRIES]; /* of the last caller; all are the same */
+    static char *environment[TIDE_LIVE_MAX_ENTRIES]; /* of the last caller; all are the same */
     const char *program = tide_setting("TIDEMARK_PROGRAM");
     tide_live *live = tide_live_now();
     pid_t child = -1;
@@ -62,7 +47,7 @@ int tide_live_snapshot(const char *path) {
                                "-o",    path,      NULL};
     char *words[sizeof(arguments) / sizeof(arguments[0])];
     memcpy(words, arguments, sizeof(words));
-    copy_environment(environment);
+    tide_live_copy_environment(environment);
     if (find_spawn()(&child, program, NULL, NULL, words, environment) != 0) {
         return -1;
     }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/text/setting.h"
+#include "programs/live/box/black_box.h"
 #include "programs/live/driver.h"
 #include "programs/live/memory.h"
 #include "programs/live/python/python_frames.h"
@@ -121,6 +122,7 @@ static tide_status open_log(const char *path) {
 static void forget_parent(void) {
     tide_live_memory_forked();
     tide_live_driver_forked();
+    tide_black_box_forked();
     if (atomic_load(&state) == OPEN) {
         tide_recorder_abandon(live.recorder);
     }
@@ -156,8 +158,28 @@ static void describe(void) {
     }
 }
 
+/* The window of a black box, which readers of the log apply. */
+static void describe_window(void) {
+    const char *seconds = tide_setting("TIDEMARK_BLACK_BOX_KEEP");
+    if (seconds != NULL) {
+        tide_recorder_describe(live.recorder, "live.keep_s", seconds);
+    }
+}
+
 tide_live *tide_live_now(void) {
     return atomic_load_explicit(&state, memory_order_acquire) == OPEN ? &live : NULL;
+}
+
+/* Whether the log of `tidemark run` or a black box is asked for. */
+static bool is_wanted(void) {
+    static const char *const NAMES[] = {"TIDEMARK_LIVE", "TIDEMARK_BLACK_BOX"};
+    for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
+        const char *value = tide_setting(NAMES[i]);
+        if (value != NULL && value[0] != '\0') {
+            return true;
+        }
+    }
+    return false;
 }
 
 tide_live *tide_live_open(void) {
@@ -166,21 +188,28 @@ tide_live *tide_live_open(void) {
     if (atomic_load_explicit(&state, memory_order_acquire) != UNUSED) {
         return tide_live_now();
     }
-    const char *path = tide_setting("TIDEMARK_LIVE");
-    if (path == NULL || path[0] == '\0') {
+    if (!is_wanted()) {
         return NULL; /* a program may set it later */
     }
     if (!atomic_compare_exchange_strong(&state, &expected, OPENING)) {
         return NULL; /* do not wait: this thread may hold a lock that the other one needs */
     }
     int saved = errno;
-    bool is_open = open_log(path) == TIDE_OK;
+    char ring[PATH_BYTES];
+    bool is_box = tide_black_box_name(ring, sizeof(ring));
+    bool is_open = open_log(is_box ? ring : tide_setting("TIDEMARK_LIVE")) == TIDE_OK;
     if (is_open && atomic_exchange(&watches_forks, 1) == 0) {
         (void)pthread_atfork(NULL, NULL, forget_parent); /* fails only without memory */
     }
     if (is_open) {
-        link_log();
+        live.is_box = is_box;
         describe();
+        if (is_box) {
+            describe_window();
+            tide_black_box_begin(tide_live_path(&live));
+        } else {
+            link_log();
+        }
     }
     atomic_store_explicit(&state, is_open ? OPEN : CLOSED, memory_order_release);
     errno = saved;
@@ -195,6 +224,9 @@ void tide_live_finish(void) {
     int expected = OPEN;
     if (atomic_compare_exchange_strong(&state, &expected, CLOSED)) {
         tide_recorder_finish(live.recorder);
+        if (live.is_box) {
+            tide_black_box_end();
+        }
     }
 }
 

@@ -23,6 +23,7 @@ typedef struct tide_live {
     unsigned generation;      /* 1, 2, ...: threads discard their caches of older generations */
     bool has_driver_rows;
     bool tells_failures;
+    bool is_box;    /* the log is the ring of a black box (box/black_box.h) */
     uint64_t every; /* whole stacks only in every n-th step */
 } tide_live;
 

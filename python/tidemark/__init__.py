@@ -50,6 +50,10 @@ def _start():
     if not hasattr(cuda, "_lazy_call") or not hasattr(sys.modules["torch"], "Tensor"):
         return False
     if settings.get("TIDEMARK_RUN_FOLDER") is None:
+        if settings.get("TIDEMARK_BLACK_BOX"):
+            from . import black_box
+
+            black_box.prepare(cuda)
         return True
     from . import recording
 

@@ -171,6 +171,8 @@ def _at_out_of_memory(device, asked, total, free):
     _recording.names.look_at_failure()
     if _recording.marks.live is not None:
         _recording.types.tell()
+        _recording.source.tell()
+        _recording.live.named_all()  # a black box makes its snapshot
     _recording.failure.look(device)
 
 

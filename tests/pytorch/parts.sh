@@ -164,6 +164,10 @@ alone killed "runs that are killed" \
     python3 -B "$tests/virtual_cuda/kills.py" "$tidemark" --runs 95 --torch "$python" --torch-runs 5
 alone kills "recorded programs that are killed" \
     python3 -B "$here/live_kills.py" "$tidemark" "$python"
+alone box "programs under a black box" \
+    python3 -B "$here/live_box.py" "$tidemark" "$python" --kills "$([ -n "$full" ] && echo 200 || echo 6)"
+[ -z "$full" ] || alone box_cost "what a black box costs a step" \
+    python3 -B "$here/box_cost.py" "$tidemark" "$python"
 alone running "recorded programs while they run" \
     "$python" -B "$here/live_running.py" "$tidemark" "$python"
 wait

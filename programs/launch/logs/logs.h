@@ -21,6 +21,9 @@ TIDE_NODISCARD tide_status tide_logs_make(char ret_folder[TIDE_LAUNCH_PATH_BYTES
  * writes the command into it. *ret_fd -1: it could not be marked. */
 void tide_logs_own(const char *folder, char *const *arguments, int *ret_fd);
 
+/* Whether a process is writing the log. */
+bool tide_logs_is_written(const char *path);
+
 /* Removes the folder with its logs; does nothing for "". */
 void tide_logs_remove(const char *folder);
 

@@ -11,9 +11,6 @@
 #define TIDE_LOGS_ENDING ".log"
 #define TIDE_LOGS_COMMAND "command" /* the file with the user's command */
 
-/* Whether a process is writing the log. */
-bool tide_logs_is_written(const char *path);
-
 /* The folder of all runs. False: its path is too long, or there is no home. */
 bool tide_logs_find_state(char ret_folder[TIDE_LAUNCH_PATH_BYTES]);
 

@@ -1,0 +1,129 @@
+/* watch.c - the process that waits beside a recorded one. It is the recorded one's only witness, so
+ * it depends on nothing in it: the end is seen by a descriptor of the process, or else by the
+ * ring's lock, and a failed request by the ring's time of access. */
+#define _GNU_SOURCE /* syscall */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture/recover.h"
+#include "programs/launch/box/box.h"
+#include "programs/launch/box/box_internal.h"
+#include "programs/launch/logs/logs.h"
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+
+enum {
+    LOOK_MS = 1000,       /* between two looks where the system does not report changes */
+    NAMES_MS = 5000,      /* after a failure, in which the process names its tensors, at most */
+    MOST_WRITTEN = 3,     /* snapshots while the process runs */
+    MOST_FAILED = 1 << 20 /* a later time of access is a real one */
+};
+
+#define MILLISECOND_NS INT64_C(1000000)
+
+typedef struct watch {
+    const char *ring;
+    int process; /* its descriptor; -1: not available */
+    int changes; /* of inotify; -1: not available */
+} watch;
+
+static int64_t now_ns(void) {
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000 * MILLISECOND_NS + now.tv_nsec;
+}
+
+static bool has_ended(const watch *of) {
+    struct pollfd look = {.fd = of->process, .events = POLLIN};
+    return of->process >= 0 ? poll(&look, 1, 0) > 0 : !tide_logs_is_written(of->ring);
+}
+
+/* Waits for the end of the process or for a change; at most so long, -1 for ever. */
+static void wait_ms(const watch *of, bool for_changes, int most_ms) {
+    char events[4096];
+    struct pollfd looks[] = {{.fd = of->process, .events = POLLIN},
+                             {.fd = for_changes ? of->changes : -1, .events = POLLIN}};
+    (void)poll(looks, 2, most_ms);
+    if ((looks[1].revents & POLLIN) != 0) {
+        (void)!read(of->changes, events, sizeof(events)); /* only that there was a change counts */
+    }
+}
+
+/* Failed requests so far, and whether the process has named its tensors since; 0 also when another
+ * program has read the ring since. */
+static uint64_t count_failures(const char *ring, bool *ret_is_named) {
+    struct stat info;
+    bool is_known =
+        stat(ring, &info) == 0 && info.st_atim.tv_sec > 0 && info.st_atim.tv_sec < MOST_FAILED;
+    *ret_is_named = is_known && info.st_atim.tv_nsec > 0;
+    return is_known ? (uint64_t)info.st_atim.tv_sec : 0;
+}
+
+static void end(const watch *of) {
+    tide_recover_head header;
+    if (tide_recover_look(of->ring, &header, NULL) != TIDE_OK) {
+        return; /* it ended by itself, and removed the ring */
+    }
+    bool is_done = header.is_closed && tide_box_is_written(of->ring);
+    if (is_done || tide_box_write(of->ring, NULL) == TIDE_OK) {
+        tide_box_remove(of->ring);
+    }
+}
+
+static void stay(const watch *of) {
+    int most_ms = of->process >= 0 && of->changes >= 0 ? -1 : LOOK_MS;
+    uint64_t n_seen = 0;
+    int n_written = 0;
+    while (!has_ended(of)) {
+        bool is_named = false;
+        uint64_t n = count_failures(of->ring, &is_named);
+        if (n > n_seen && n_written < MOST_WRITTEN) {
+            int64_t until_ns = now_ns() + NAMES_MS * MILLISECOND_NS;
+            while (!is_named && !has_ended(of) && now_ns() < until_ns) {
+                wait_ms(of, true, LOOK_MS);
+                (void)count_failures(of->ring, &is_named);
+            }
+            n_written += tide_box_write(of->ring, NULL) == TIDE_OK;
+            n_seen = n;
+            continue; /* it may have failed again */
+        }
+        wait_ms(of, true, most_ms);
+    }
+    end(of);
+}
+
+tide_status tide_box_watch(const char *ring, tide_error *error) {
+    tide_recover_head header;
+    watch of = {.ring = ring};
+    sigset_t none;
+    TIDE_TRY(tide_recover_look(ring, &header, error));
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL); /* the program blocked all while it started us */
+    /* Before the caller waits for us no longer: until then the process cannot end. */
+    of.process = (int)syscall(SYS_pidfd_open, (pid_t)header.process, 0);
+    of.changes = inotify_init1(IN_CLOEXEC);
+    if (of.changes >= 0 && inotify_add_watch(of.changes, ring, IN_ATTRIB) < 0) {
+        (void)close(of.changes);
+        of.changes = -1;
+    }
+    pid_t child = fork();
+    if (child < 0) {
+        return tide_fail(error, TIDE_IO, "no process can be made");
+    }
+    if (child == 0) {
+        (void)setsid();
+        (void)chdir("/"); /* the ring's path is absolute, and no folder stays in use */
+        stay(&of);
+        _exit(0);
+    }
+    return TIDE_OK;
+}

@@ -1,0 +1,19 @@
+# The paths of this build differ from machine to machine.
+run() { "$@" | sed "s|'/[^']*/\(libtidemark_live.so\)'|'.../\1'|; s|^\(.*TIDEMARK_PROGRAM=\).*|\1...|; s|^\(.*TIDEMARK_PYTHON=\).*|\1...|; s|$PWD|HERE|; s|=/.*/libtidemark_live.so|=.../libtidemark_live.so|"; }
+run tidemark env --on-oom oom
+run tidemark env --on-oom "it's" --keep 90s --log-bytes 16MiB --ring rings --stacks none
+run tidemark env --on-oom absent/oom --format env --keep 2h
+ls -d absent 2>&1
+# What LD_PRELOAD has stays.
+(LD_PRELOAD= && eval "$(tidemark env --on-oom oom)" && echo "${LD_PRELOAD##*/}")
+tidemark env
+echo "exit $?"
+tidemark env --on-oom oom --keep 10
+tidemark env --on-oom oom --keep 0s
+tidemark env --on-oom oom --log-bytes 1KiB
+touch file
+tidemark env --on-oom file
+echo "exit $?"
+tidemark recover oom
+tidemark ranks oom
+echo "exit $?"

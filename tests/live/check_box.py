@@ -1,0 +1,121 @@
+"""A black box without PyTorch: check_box.py TIDEMARK OBJECTS [--kills N].
+
+A program on a virtual card allocates memory, and is killed at N random moments: its snapshot must have every allocation that it
+has reported, and those that it has released must not be there. OBJECTS holds the preloaded libraries.
+"""
+import gzip
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+PROGRAM = """
+import ctypes, os, sys
+cuda = ctypes.CDLL(None)
+def take(n_bytes):
+    at = ctypes.c_uint64()
+    return cuda.cudaMalloc(ctypes.byref(at), ctypes.c_size_t(n_bytes)), at
+take(1 << 20)
+print("begin", flush=True)
+what = sys.argv[1]
+if what == "refused":
+    print(take(1 << 40)[0], flush=True)
+    sys.exit(1)
+if what == "forked" and os.fork() == 0:
+    os._exit(0)
+number = 0
+while what == "for ever":
+    status, at = take(4096)
+    number += 1
+    if number % 2:
+        cuda.cudaFree(at)
+    os.write(1, b"%d\\n" % number)
+"""
+
+
+def need(condition, *what):
+    if not condition:
+        sys.exit("WRONG: " + " ".join(str(part) for part in what))
+
+
+class Job:
+    """A process with the variables of `tidemark env`, in a folder of its own."""
+
+    def __init__(self, tidemark, objects, what):
+        self.tidemark = tidemark
+        self.owner = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        self.box = os.path.join(self.owner.name, "oom")
+        printed = subprocess.run([tidemark, "env", "--on-oom", self.box, "--format", "env", "--log-bytes", "4MiB"],
+                                 capture_output=True, text=True, check=True).stdout
+        ours = dict(line.split("=", 1) for line in printed.splitlines())
+        ours["LD_PRELOAD"] += f":{objects}/libtidemark_virtual_cuda.so"
+        self.process = subprocess.Popen([sys.executable, "-S", "-c", PROGRAM, what], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        env=dict(os.environ, **ours, TIDEMARK_VIRTUAL_CARDS="h100-80"), text=True)
+
+    def end(self):
+        out, errors = self.process.stdout.read(), self.process.stderr.read()  # communicate() omits what was read ahead
+        return self.process.wait(60), out.split(), errors
+
+    def left(self):
+        return sorted(os.listdir(self.box)) if os.path.isdir(self.box) else []
+
+    def snapshot(self):
+        """When it is written and the ring is removed."""
+        end = time.monotonic() + 60
+        while len(self.left()) != 2 or not self.left()[0].endswith(".digest.json.gz"):
+            need(time.monotonic() < end, "left:", self.left())
+            time.sleep(0.02)
+        with gzip.open(os.path.join(self.box, self.left()[1])) as file:
+            return json.load(file)
+
+
+def n_allocated(snapshot):
+    """Allocations and releases of 4096 bytes, and the blocks of that size that are in use at the end."""
+    events, names = snapshot["events"], snapshot["actions"]
+    rows = [names[action] for action, size in zip(events["action"], events["requested_bytes"]) if size == 4096]
+    return rows.count("alloc"), rows.count("free")
+
+
+def check_kill(tidemark, objects, number):
+    chance = random.Random(number)
+    job = Job(tidemark, objects, "for ever")
+    need(job.process.stdout.readline() == "begin\n", "it did not begin")
+    time.sleep(chance.uniform(0, 0.2))
+    job.process.kill()
+    status, printed, errors = job.end()
+    need(status == -signal.SIGKILL and errors == "", status, errors)
+    n_printed = int(printed[-1]) if printed else 0
+    found = job.snapshot()
+    n, n_freed = n_allocated(found)
+    need(found["run"]["outcome"] == "crashed" and found["log"]["dropped_events"] in (0, n), found["log"])
+    need(n_printed <= n <= n_printed + 1, "kill", number, ":", n, "allocations, but", n_printed, "printed")
+    need(n // 2 <= n_freed <= n // 2 + 1, "kill", number, ":", n_freed, "of", n, "released")
+    return n
+
+
+def check_ends(tidemark, objects):
+    job = Job(tidemark, objects, "")
+    need(job.end() == (0, ["begin"], "") and job.left() == [], job.left())
+    job = Job(tidemark, objects, "forked")
+    need(job.end()[0] == 0 and job.left() == [], job.left())
+    job = Job(tidemark, objects, "refused")
+    need(job.end() == (1, ["begin", "2"], ""), "refused")
+    job.snapshot()
+    said = subprocess.run([tidemark, "ranks", job.box], capture_output=True, text=True).stdout
+    need("ran out of memory first" in said and "1.00 TiB were asked for" in said, said)
+
+
+def main():
+    tidemark, objects = map(os.path.abspath, sys.argv[1:3])
+    n_kills = int(sys.argv[4]) if sys.argv[3:4] == ["--kills"] else 10
+    check_ends(tidemark, objects)
+    rows = [check_kill(tidemark, objects, number) for number in range(n_kills)]
+    print(f"black box: {n_kills} kills after {min(rows)} to {max(rows)} allocations, 0 lost")
+
+
+if __name__ == "__main__":
+    main()

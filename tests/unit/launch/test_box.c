@@ -1,0 +1,124 @@
+/* test_box.c - the rings that processes of a black box left. */
+#define _GNU_SOURCE /* mkdtemp */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "programs/launch/box/box.h"
+#include "programs/launch/box/box_internal.h"
+#include "programs/launch/document/document.h"
+#include "support/made_log.h"
+
+enum { MAX_EVENTS = 64, MAX_BASE = 64, BLOCK = 4096 };
+#define SECOND_NS INT64_C(1000000000)
+
+static char folder[64];
+static char ring[128];
+
+static int set_up(void **state) {
+    (void)state;
+    (void)snprintf(folder, sizeof(folder), "/tmp/tidemark-test-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(ring, sizeof(ring), "%s/node-rank3-17.ring", folder);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    char command[128];
+    (void)state;
+    (void)snprintf(command, sizeof(command), "rm -r %s", folder);
+    return system(command);
+}
+
+static int exists(const char *name) {
+    char path[256];
+    (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+    return access(path, F_OK) == 0;
+}
+
+/* A segment and a block, ten seconds, and another block. */
+static void write_ring(made_log *log, const char *keep_s) {
+    made_log_open_at(log, ring, MAX_EVENTS, MAX_BASE);
+    if (keep_s != NULL) {
+        made_log_text(log, "live.keep_s", keep_s);
+    }
+    made_log_event(log, TIDE_ACTION_SEGMENT_ALLOC, 1 << 20, 2 << 20);
+    made_log_event(log, TIDE_ACTION_ALLOC, 1 << 20, BLOCK);
+    made_log_event(log, TIDE_ACTION_ALLOC, (1 << 20) + BLOCK, BLOCK);
+    made_log_event(log, TIDE_ACTION_FREE, (1 << 20) + BLOCK, BLOCK);
+    log->time_ns += 10 * SECOND_NS;
+    made_log_event(log, TIDE_ACTION_ALLOC, (1 << 20) + 2 * BLOCK, BLOCK);
+}
+
+static void a_ring_of_a_killed_process_becomes_two_files(void **state) {
+    (void)state;
+    made_log log;
+    tide_box_folder box;
+    write_ring(&log, NULL);
+    made_log_kill(&log);
+    assert_int_equal(tide_box_recover(folder, &box, NULL), TIDE_OK);
+    assert_int_equal(box.n_rings, 1);
+    assert_int_equal(box.n_made, 1);
+    assert_true(exists("node-rank3-17.json.gz") && exists("node-rank3-17.digest.json.gz"));
+    assert_false(exists("node-rank3-17.ring"));
+    assert_int_equal(tide_box_recover(folder, &box, NULL), TIDE_OK);
+    assert_int_equal(box.n_rings, 0);
+}
+
+static void a_file_that_is_no_ring_stays(void **state) {
+    (void)state;
+    tide_box_folder box;
+    FILE *file = fopen(ring, "w");
+    assert_non_null(file);
+    (void)fputs("mine", file);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(tide_box_recover(folder, &box, NULL), TIDE_OK);
+    assert_int_equal(box.n_failed, 1);
+    assert_non_null(strstr(box.message, "is no log of tidemark"));
+    assert_true(exists("node-rank3-17.ring"));
+    assert_int_equal(tide_box_recover("/nowhere", &box, NULL), TIDE_IO);
+}
+
+/* The events and the blocks at the start. */
+static void expect_window(const char *keep_s, size_t n_events, int64_t n_dropped, size_t n_blocks) {
+    made_log log;
+    tide_snapshot *snapshot = NULL;
+    tide_recover_report report;
+    size_t n_used = 0;
+    write_ring(&log, keep_s);
+    made_log_kill(&log);
+    assert_int_equal(tide_launch_recover(ring, &snapshot, &report, NULL), TIDE_OK);
+    assert_int_equal(report.n_events, n_events);
+    assert_int_equal(report.n_dropped, n_dropped);
+    for (size_t i = 0; i < snapshot->n_start_blocks; i++) {
+        n_used += snapshot->start_blocks[i].state == TIDE_BLOCK_ALLOCATED;
+    }
+    assert_int_equal(n_used, n_blocks);
+    tide_snapshot_destroy(snapshot);
+    assert_int_equal(unlink(ring), 0);
+}
+
+static void a_window_keeps_what_was_alive_before_it(void **state) {
+    (void)state;
+    expect_window(NULL, 5, 0, 0);
+    expect_window("20", 5, 0, 0);
+    expect_window("5", 1, 4, 1);
+    expect_window("no number", 5, 0, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_ring_of_a_killed_process_becomes_two_files, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_file_that_is_no_ring_stays, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_window_keeps_what_was_alive_before_it, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
