@@ -26,14 +26,14 @@ expect() { # PACKAGE COMMAND...: the command ends with a message that names the 
         fi
     done
 }
-expect cmake setup check lint clang demo bench 'bench cpu' test long slow asan tsan release cuda golden pytorch programs published grids fuzz wheel
-expect jq setup check lint clang bench test long slow asan tsan release cuda golden pytorch programs published grids
+expect cmake setup check lint clang demo bench 'bench cpu' test long slow asan tsan release cuda golden pytorch programs published grids site fuzz wheel
+expect jq setup check lint clang bench test long slow asan tsan release cuda golden pytorch programs published grids site
 expect clang-tidy setup check lint clang
 expect clang fuzz
 expect python3-venv wheel
 # Every command of the help is known here, or needs no package.
 for command in $("$BASH" "$work/dev" help | sed -nE 's/^  ([a-z]+) .*/\1/p' | sort -u); do
-    case " setup check lint clang demo bench test long slow asan tsan release cuda golden pytorch programs published grids fuzz wheel gpu carry format help " in
+    case " setup check lint clang demo bench test long slow asan tsan release cuda golden pytorch programs published grids site fuzz wheel gpu carry format help " in
     *" $command "*) ;;
     *) fail "the packages that $command needs are unknown: add it to install_needs in ./dev" ;;
     esac

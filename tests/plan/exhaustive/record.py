@@ -47,7 +47,7 @@ def run(own, name, sets, folder):
     rows = []
     for i in range(0, len(sets), TRIES):
         tries = [word for one in sets[i:i + TRIES] for word in ("--try", one)]
-        command = [own.tidemark, "plan", "--device", "virtual:" + CARD, "--room", "4096GiB", "--runs", "256", "--format", "json",
+        command = [own.tidemark, "plan", "--device", "virtual:" + CARD, "--runs", "256", "--format", "json",
                    "-o", str(folder / f"{name}-{i}"), *tries, "--", own.python, str(ROOT / script), *arguments]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if done.returncode != 0:
