@@ -110,7 +110,8 @@ class Sessions(unittest.TestCase):
     def run_pytest(self, test, *options, **settings):
         """The output, the outcome of each test by its name, and the properties of each test."""
         self.write("test_it.py", HEADER + textwrap.dedent(test))
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "TIDEMARK"))}
+        others = ("PYTEST", "TIDEMARK", "CI", "BUILD_NUMBER")  # pytest prints more in CI
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(others)}
         environment.update(PYTHONPATH=FOLDER, TIDEMARK_PYTEST_PROGRAM=os.path.join(self.folder, "stand_in"),
                            PYTHONDONTWRITEBYTECODE="1", **settings)
         done = subprocess.run([sys.executable, "-m", "pytest", "--junitxml=all.xml", *options], cwd=self.folder,
