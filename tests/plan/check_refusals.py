@@ -268,7 +268,11 @@ def main():
             found, more = facts_of(folder, ["--apply", "observe"], [many, ";".join(["observe", *sets]), name + ".py"], options.tidemark, options.python, [])
             output += more
             for _, changes, expected in (row for row in REFUSED if row[0] == name):
-                check(f"{name} with {changes}", found.get(changes), expected, failures)
+                facts = found.get(changes)
+                if facts is None:  # an earlier run wrote files, such as a compiler's cache: the others run alone
+                    alone, more = facts_of(folder, ["--apply", changes], [name + ".py"], options.tidemark, options.python, [])
+                    facts, output = alone.get(""), output + more
+                check(f"{name} with {changes}", facts, expected, failures)
             if name == "plain":
                 check_sentences(folder, options, failures)
                 check_unchanged(folder, options, failures)
