@@ -122,6 +122,19 @@ static tide_status check_printable(const char *line, tide_error *error) {
                            "a path has characters that cannot be printed: choose another folder");
 }
 
+/* A value may have several lines, such as a list of folders. The ends of lines within a text would be
+ * printed as escapes. */
+static void print_parts(const char *line) {
+    for (const char *at = line;; at++) {
+        int n = (int)strcspn(at, "\n");
+        tide_cli_print(stdout, "%.*s\n", n, at);
+        at += n;
+        if (*at == '\0') {
+            return;
+        }
+    }
+}
+
 static tide_status print_lines(const tide_box_setup *setup, bool is_shell, tide_error *error) {
     char line[LINE_BYTES];
     for (size_t i = 0; i < setup->n; i++) {
@@ -130,7 +143,7 @@ static tide_status print_lines(const tide_box_setup *setup, bool is_shell, tide_
     }
     for (size_t i = 0; i < setup->n; i++) {
         tide_env_line(&setup->variables[i], is_shell, line, sizeof(line));
-        tide_cli_print(stdout, "%s\n", line);
+        print_parts(line);
     }
     return TIDE_OK;
 }

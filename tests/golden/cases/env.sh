@@ -17,3 +17,5 @@ echo "exit $?"
 tidemark recover oom
 tidemark ranks oom
 echo "exit $?"
+echo "within a run whose writes are kept away, one folder a line:"
+TIDEMARK_SCRATCH=$PWD/view TIDEMARK_SCRATCH_OWN=$PWD/own tidemark env --on-oom box | sed -n "/SCRATCH_OWN/,/KEEP/p" | sed "s|$PWD|HERE|"
