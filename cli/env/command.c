@@ -122,8 +122,8 @@ static tide_status check_printable(const char *line, tide_error *error) {
                            "a path has characters that cannot be printed: choose another folder");
 }
 
-/* A value may have several lines, such as a list of folders. The ends of lines within a text would be
- * printed as escapes. */
+/* A value may have several lines, such as a list of folders. The ends of lines within a text would
+ * be printed as escapes. */
 static void print_parts(const char *line) {
     for (const char *at = line;; at++) {
         int n = (int)strcspn(at, "\n");

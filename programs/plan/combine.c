@@ -257,8 +257,8 @@ static tide_status run_further(tide_plan *plan, size_t start, tide_plan_set set,
     if (plan->n_combined == TIDE_PLAN_CHANGES || !has_runs(plan)) {
         return TIDE_OK;
     }
+    set |= (tide_plan_set)1 << plan->n_combined; /* the next bit is that of the change */
     combine(plan, number);
-    set |= (tide_plan_set)1 << (plan->n_combined - 1);
     TIDE_TRY(run_set(plan, set, &row, error));
     const tide_plan_run *made = &plan->runs.rows[row];
     candidate->worth = 1.0;

@@ -174,6 +174,7 @@ static tide_status begin(tide_plan_runs *runs, size_t n_free, job *place) {
     char sets[SETS_BYTES];
     choose_rows(runs, n_free, place);
     tide_plan_run *row = place->rows[0];
+    TIDE_ASSERT(place->n > 0 && row != NULL);
     name_snapshot(runs, row, path);
     tide_plan_own_apply(runs->own, row->changes, &config, others);
     (void)snprintf(sets, sizeof(sets), OBSERVE "%s%s", others[0] != '\0' ? "," : "", others);

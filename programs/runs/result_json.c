@@ -190,8 +190,11 @@ static tide_status read_parts(const cJSON *json, tide_run_result *result, tide_e
     const cJSON *array = cJSON_GetObjectItemCaseSensitive(json, "parts");
     const cJSON *item = NULL;
     int n = cJSON_IsArray(array) ? cJSON_GetArraySize(array) : 0;
-    result->parts = n > 0 ? tide_hostmem_zeroed(mem, (size_t)n, sizeof(*result->parts)) : NULL;
-    if (n > 0 && result->parts == NULL) {
+    if (n == 0) {
+        return TIDE_OK;
+    }
+    result->parts = tide_hostmem_zeroed(mem, (size_t)n, sizeof(*result->parts));
+    if (result->parts == NULL) {
         return tide_fail(error, TIDE_NO_MEMORY, "the host has no memory left for %d results", n);
     }
     cJSON_ArrayForEach(item, array) {

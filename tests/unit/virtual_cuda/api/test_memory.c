@@ -138,13 +138,13 @@ static void copies_between_host_addresses(void **state) {
     assert_int_equal(cudaFree(device), OK);
 }
 
-static size_t count_resident(const unsigned char *address, size_t n_bytes) {
+static size_t count_resident(void *address, size_t n_bytes) {
     enum { PAGES = 2048 };
     unsigned char is_resident[PAGES];
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t n = 0;
     assert_true(n_bytes / page <= PAGES);
-    assert_int_equal(mincore((void *)(uintptr_t)address, n_bytes, is_resident), 0);
+    assert_int_equal(mincore(address, n_bytes, is_resident), 0);
     for (size_t i = 0; i < n_bytes / page; i++) {
         n += is_resident[i] & 1;
     }
