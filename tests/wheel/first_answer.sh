@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# How long a new user waits for the first answer: first_answer.sh WHEEL WORK PYTHON [SECONDS]
+# How long a new user waits for the first answer: first_answer.sh WHEEL WORK PYTHON
 # In a new environment with PyTorch and an empty home, `pip install` of the wheel and `tidemark run` of docs/examples/train.py on a
-# virtual card are timed, each once: nothing is cached. The second one may take SECONDS (60). On a machine that others load, where the
-# time says little, it is printed beside the processor time and not judged.
+# virtual card are timed, each once: nothing is cached. The times are printed beside the load of the machine, and not judged: only the
+# answer is.
 set -eu
 wheel=$(realpath "$1")
-work=$2 with_torch=$3 limit=${4:-60}
+work=$2 with_torch=$3
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/wheel/common.sh
 . "$here/common.sh"
@@ -28,10 +28,5 @@ has answer.txt 'it fits virtual:h100-80' "no answer"
 took() { echo "$1 $2" | awk '{printf "%.1f", $2 - $1}'; }
 answer=$(took "$installed" "$end")
 words="the first answer took $answer s and $(awk '{printf "%.1f", $1 + $2}' times.txt) s of processor time, after $(took "$begin" "$installed") s of pip install"
-if echo "$load $(nproc)" | awk '{exit !($1 > 1.5 * $2)}'; then
-    skipped "$words: not judged at a load of $load on $(nproc) cores"
-    exit
-fi
-echo "$answer $limit" | awk '{exit !($1 <= $2)}' || fail "$words: more than $limit s"
-passed "$words ($limit s allowed)"
+passed "$words, at a load of $load on $(nproc) cores"
 printf '%d passed, 0 failed\n' "$n_passed"
