@@ -50,8 +50,8 @@ static const tide_option_table TABLE = {
     .command = "recover",
     .operands = "LOG | FOLDER | --last | --list | --remove [RUN]",
     .intro =
-        "Makes a snapshot of the event log that profile --log, TIDEMARK_LOG or tidemark run left\n"
-        "behind, up to the last event before the process ended, however it ended; of a FOLDER of\n"
+        "Makes a snapshot of an event log that profile --log, TIDEMARK_LOG or tidemark run has\n"
+        "kept, up to the last event before the process ended, however it ended; of a FOLDER of\n"
         "tidemark env, snapshot and digest of each ring in it, in place of the ring.\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes a folder that any static host serves: make_site.py REPOSITORY VIEWER FOLDER
 
-The documents become HTML in the same tree, so that their relative links stay; README.md of a folder is its index.html.
+The documents become HTML in the same tree, where their relative links stay right; README.md of a folder is its index.html.
 VIEWER, the page without data, becomes view.html. Pictures and other files of the repository that a document links to
 are copied. All links are relative: the folder works from file:// and below any path. It needs markdown-it-py.
 

@@ -50,7 +50,7 @@ class MemoryCallback(StepCallback):
     recorded or not: in GiB (2^30 bytes), `tidemark/step_peak_allocated_gib` and `tidemark/step_peak_reserved_gib` of
     the current device.
 
-    A step begins with its first batch, so that validation is not part of one. Lightning writes every
+    A step begins with its first batch: validation is not part of one. Lightning writes every
     log_every_n_steps-th step to its loggers. PyTorch's peak statistics are reset at the beginning of each step. Without
     CUDA it logs nothing.
     """

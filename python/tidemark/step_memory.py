@@ -8,7 +8,7 @@ ALLOCATED, RESERVED = "tidemark/step_peak_allocated_gib", "tidemark/step_peak_re
 class StepMemory:
     """Measures the peaks of steps on the current device of the process.
 
-    It works without `tidemark run`. It resets PyTorch's peak statistics at the beginning of each step, so that
+    It works without `tidemark run`. It resets PyTorch's peak statistics at the beginning of each step:
     torch.cuda.max_memory_allocated() is afterwards the peak of a step.
     """
 

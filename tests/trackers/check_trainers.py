@@ -2,7 +2,7 @@
 """Checks the callbacks for trainers with the real ones on a virtual card: check_trainers.py TIDEMARK PYTHON
 
 PYTHON has PyTorch, transformers, lightning and accelerate. Each training keeps a tensor of one more MiB in each step,
-beside a temporary one of 8 MiB in the first step, so that the peaks that are logged follow from the program's text.
+beside a temporary one of 8 MiB in the first step. The peaks that are logged follow from the program's text.
 """
 import gzip
 import json

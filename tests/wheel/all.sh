@@ -13,15 +13,15 @@ check() { # NAME ARGUMENT...
     echo "wheel: $1 took $((SECONDS - since)) s"
 }
 
-check run "$whole" "$out/work/run" $with_torch
-check names "$whole" "$out/work/names"
-check tarball "$tarball" "$out/work/tarball"
+check run "$whole" "$out/checks/run" $with_torch
+check names "$whole" "$out/checks/names"
+check tarball "$tarball" "$out/checks/tarball"
 if [ -e "$(echo "$out"/dist/*_aarch64.whl)" ]; then
-    check aarch64 "$out"/dist/*_aarch64.whl "$out"/dist/*-aarch64.tar.gz "$out/work/tarball/own.json.gz" "$out/work/aarch64" \
-        "$out/work/tarball/moved to here/bin/tidemark"
+    check aarch64 "$out"/dist/*_aarch64.whl "$out"/dist/*-aarch64.tar.gz "$out/checks/tarball/own.json.gz" "$out/checks/aarch64" \
+        "$out/checks/tarball/moved to here/bin/tidemark"
 else
     echo "wheel: SKIPPED: aarch64: there is no wheel for it"
 fi
 check roots "$tarball" "$whole" "$out/roots" $with_torch
-[ -z "$with_torch" ] || check first_answer "$whole" "$out/work/first" "$with_torch"
+[ -z "$with_torch" ] || check first_answer "$whole" "$out/checks/first" "$with_torch"
 echo "wheel: all checks took $((SECONDS - begin)) s"

@@ -7,7 +7,7 @@ def log(facts, seen):
     """Logs to the program's run, or to a new one.
 
     The run is that of WANDB_RUN_ID, or the last one that the program made; on a virtual card wandb is switched off
-    in the program, so that a new run of the same project is made. It is offline if WANDB_MODE or the
+    in the program: a new run of the same project is made. It is offline if WANDB_MODE or the
     program chose that: it is then in ./wandb (or WANDB_DIR), and `wandb sync` uploads it. Returns the words for the user. Raises what wandb raises.
     """
     if os.environ.get("WANDB_MODE") == "disabled":
