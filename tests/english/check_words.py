@@ -33,7 +33,6 @@ UNREAD = {
 
 # (file, text on the line): why the word is right there.
 EXCEPTIONS = {
-    ("cli/commands/recover.c", '"behind, up to the last event'): "'left behind', over two lines",
     ("cli/summary/origin.h", "line of the user's program"): "the line of a program, not a thing of the user's",
     ("cli/summary/view.h", "file of the user's"): "a file of rules, over two lines",
 }
