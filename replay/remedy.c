@@ -1,10 +1,14 @@
 #include "replay/remedy.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* The smallest share of the peak worth saving, and the largest distance of the replayed peak from
  * the recorded one. */
-enum { LEAST_PERCENT = 2 };
+enum {
+    LEAST_PERCENT = 2,
+    SIMPLER_PERCENT = 1 /* of the best peak: fewer settings are worth so much more */
+};
 
 static bool is_near(int64_t bytes, int64_t to) {
     int64_t apart = bytes > to ? bytes - to : to - bytes;
@@ -31,21 +35,56 @@ static bool saves(const tide_replay *base, const tide_replay *best, size_t devic
            saved > least / 100 * LEAST_PERCENT;
 }
 
-static void choose(const tide_replay_runs *runs, size_t device, int64_t failed_row,
-                   tide_remedy *ret) {
+static bool helps(const tide_replay_runs *runs, const tide_replay *run, size_t device,
+                  int64_t failed_row) {
+    const tide_replay *base = runs->entries[runs->base].replay;
+    int64_t recorded_bytes = runs->recorded_by_device[device].peak_reserved_bytes;
+    return failed_row >= 0 ? survives(base, run, device, failed_row)
+                           : saves(base, run, device, recorded_bytes);
+}
+
+static size_t n_settings(const char *name) {
+    size_t n = 1;
+    for (const char *at = name; (at = strchr(at, ',')) != NULL; at++) {
+        n++;
+    }
+    return n;
+}
+
+/* Of the settings that help and whose peak is about the best, the fewest; NULL: none helps. */
+static const tide_replay_entry *find_simplest(const tide_replay_runs *runs, size_t device,
+                                              int64_t failed_row) {
     size_t order[TIDE_REPLAY_MAX_RUNS];
     tide_replay_runs_rank(runs, device, order);
-    const tide_replay *best = runs->entries[order[0]].replay;
+    const tide_replay_entry *found = &runs->entries[order[0]];
+    int64_t best_bytes = found->replay->by_device[device].peak_reserved_bytes;
+    if (!helps(runs, found->replay, device, failed_row)) {
+        return NULL;
+    }
+    for (size_t i = 1; i < runs->n_entries; i++) {
+        const tide_replay_entry *entry = &runs->entries[order[i]];
+        int64_t bytes = entry->replay->by_device[device].peak_reserved_bytes;
+        if (bytes <= best_bytes + best_bytes / 100 * SIMPLER_PERCENT &&
+            n_settings(entry->name) < n_settings(found->name) &&
+            helps(runs, entry->replay, device, failed_row)) {
+            found = entry;
+        }
+    }
+    return found;
+}
+
+static void choose(const tide_replay_runs *runs, size_t device, int64_t failed_row,
+                   tide_remedy *ret) {
     const tide_replay *base = runs->entries[runs->base].replay;
     int64_t base_bytes = base->by_device[device].peak_reserved_bytes;
     int64_t recorded_bytes = runs->recorded_by_device[device].peak_reserved_bytes;
-    bool helps = failed_row >= 0 ? survives(base, best, device, failed_row)
-                                 : saves(base, best, device, recorded_bytes);
+    const tide_replay_entry *found = find_simplest(runs, device, failed_row);
     *ret =
-        (tide_remedy){.reserved_bytes = best->by_device[device].peak_reserved_bytes,
-                      .recorded_bytes = base_bytes < recorded_bytes ? base_bytes : recorded_bytes};
-    (void)snprintf(ret->settings, sizeof(ret->settings), "%s",
-                   helps ? runs->entries[order[0]].name : "");
+        (tide_remedy){.recorded_bytes = base_bytes < recorded_bytes ? base_bytes : recorded_bytes};
+    if (found != NULL) {
+        ret->reserved_bytes = found->replay->by_device[device].peak_reserved_bytes;
+        (void)snprintf(ret->settings, sizeof(ret->settings), "%s", found->name);
+    }
 }
 
 tide_status tide_remedy_find(const tide_snapshot *snapshot, size_t device, int64_t failed_row,

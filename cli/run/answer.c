@@ -168,16 +168,6 @@ static bool tell_failure(const tide_run_answer *of, size_t i, tide_run_place at)
     return is_at_peak;
 }
 
-/* Another command tries what would make a program of PyTorch fit; not one with several ranks. */
-static void tell_plan(const tide_run_answer *of) {
-    if (of->config->cards != NULL && !tide_run_is_job(of) &&
-        of->processes[0].left->torch[0] != '\0' && of->config->changes == NULL) {
-        tide_cli_note(TIDE_COMMAND_RUN,
-                      "if it trains a model, tidemark plan with the same card and "
-                      "command tries what would make it fit");
-    }
-}
-
 /* Whether the card's memory is the host's, too. */
 static bool shares_host(const tide_run_answer *of, tide_run_place at) {
     tide_card card;
@@ -412,7 +402,6 @@ void tide_run_tell(const tide_run_answer *answer) {
     if (is_out) {
         at = failing_place(answer, failed, at);
         is_peak_told = tell_failure(answer, failed, at);
-        tell_plan(answer);
     } else if (answer->config->cards == NULL) {
         tell_use(answer, at);
     } else {

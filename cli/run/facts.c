@@ -29,6 +29,7 @@ static void explain(const tide_run_answer *of, tide_run_place at, tide_arena *ar
     const tide_snapshot *snapshot = of->processes[at.process].snapshot;
     tide_lifetimes lifetimes;
     tide_facts facts;
+    tide_card card;
     *ret = (tide_digest_explained){.is_known = false};
     if (snapshot == NULL ||
         tide_lifetimes_init(&lifetimes, snapshot, arena->mem, NULL) != TIDE_OK) {
@@ -37,6 +38,10 @@ static void explain(const tide_run_answer *of, tide_run_place at, tide_arena *ar
     if (at.device < lifetimes.n_devices) {
         tide_status status = tide_facts_init(&facts, snapshot, &lifetimes, at.device);
         if (status == TIDE_OK) {
+            if (of->config->cards != NULL &&
+                tide_launch_card(of->config->cards, at.device, &card)) {
+                facts.card = card.name;
+            }
             status = tide_explained_make(&facts, arena, ret);
         }
         ret->is_known = status == TIDE_OK; /* otherwise the file still has it */
@@ -45,7 +50,18 @@ static void explain(const tide_run_answer *of, tide_run_place at, tide_arena *ar
     tide_lifetimes_fini(&lifetimes);
 }
 
+/* Another command tries what would make a program of PyTorch fit; not one with several ranks. */
+static void tell_plan(const tide_run_answer *of) {
+    if (of->config->cards != NULL && !tide_run_is_job(of) &&
+        of->processes[0].left->torch[0] != '\0' && of->config->changes == NULL) {
+        tide_cli_note(TIDE_COMMAND_RUN,
+                      "if it trains a model, tidemark plan with the same card and "
+                      "command tries what would make it fit");
+    }
+}
+
 void tide_run_tell_facts(const tide_run_answer *of, tide_run_place at, bool is_out) {
+    bool has_plan = false; /* the sentence with the changes that cure the cause */
     tide_arena arena;
     tide_digest_explained explained;
     tide_arena_init(&arena, tide_hostmem_default());
@@ -53,7 +69,11 @@ void tide_run_tell_facts(const tide_run_answer *of, tide_run_place at, bool is_o
     for (size_t i = 0; explained.is_known && i < explained.n_sentences; i++) {
         if (!has_other_words(of, explained.sentences[i].key, is_out)) {
             tide_cli_note(TIDE_COMMAND_RUN, "%s", explained.sentences[i].text);
+            has_plan = has_plan || strcmp(explained.sentences[i].key, "plan") == 0;
         }
+    }
+    if (is_out && !has_plan) {
+        tell_plan(of);
     }
     tide_arena_fini(&arena);
 }

@@ -59,6 +59,7 @@ static void begin(tide_facts *facts, const tide_snapshot *snapshot, const tide_l
                           .lifetimes = lifetimes,
                           .mem = lifetimes->mem,
                           .device = device,
+                          .card = snapshot->forecast.card,
                           .is_pickle = snapshot->origin.format[0] != '\0'};
 }
 

@@ -31,6 +31,8 @@ typedef struct tide_facts {
     const tide_lifetimes *lifetimes; /* borrowed; of the snapshot */
     const tide_hostmem *mem;         /* borrowed; of the lifetimes */
     size_t device;                   /* its index */
+    const char *card;                /* borrowed; its name as in "virtual:NAME"; "" unknown. That of
+                                        the forecast, until the caller sets another */
     bool is_pickle;                  /* PyTorch recorded it: without scopes, and with few names */
     tide_stack_facts stacks;
     tide_scope_facts scopes;

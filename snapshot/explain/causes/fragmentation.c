@@ -31,7 +31,7 @@ static bool has_growth(const tide_facts *facts) {
 
 /* ---- the sentence ---- */
 
-static tide_status say(const tide_facts *facts, bool varies, const tide_stayers *of,
+static tide_status say(const tide_facts *facts, tide_pieces_change change, const tide_stayers *of,
                        tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
     char free_bytes[TIDE_BYTES_TEXT];
@@ -45,7 +45,7 @@ static tide_status say(const tide_facts *facts, bool varies, const tide_stayers 
                   tide_bytes_format(part->free_bytes, free_bytes),
                   tide_bytes_format(part->largest_bytes, largest),
                   tide_bytes_format(facts->failure.usable_margin_bytes, left));
-    if (varies) {
+    if (change != TIDE_PIECES_SAME) {
         tide_text_add(&text, " The sizes of the same tensors change from pass to pass, which "
                              "leaves gaps that fit nothing.");
     } else if (tide_stayers_hold(of, part->free_bytes)) {
@@ -57,18 +57,18 @@ static tide_status say(const tide_facts *facts, bool varies, const tide_stayers 
         .share = 0.8,
         .bytes = part->free_bytes,
         .words = words,
-        .cure = varies ? "pad the batches to a few lengths"
+        .cure = change != TIDE_PIECES_SAME ? tide_pieces_cure(change)
                 : tide_stayers_hold(of, part->free_bytes)
                     ? "allocate what stays before the large temporary tensors"
                     : "allocate long-lived tensors first, and free large temporary ones "
                       "before others are made",
-        .cost = varies ? "padding computes more" : ""};
+        .cost = change != TIDE_PIECES_SAME ? tide_pieces_cost(change) : ""};
     return tide_causes_add(to, &cause);
 }
 
 tide_status tide_cause_fragmentation(const tide_facts *facts, tide_causes *to) {
     const tide_failure *failure = &facts->failure;
-    bool varies = false;
+    tide_pieces_change change = TIDE_PIECES_SAME;
     tide_stayers of = {.line = TIDE_NONE};
     int64_t free_bytes = failure->reserved.parts[failure->kind].free_bytes;
     if (failure->event < 0 || failure->free_bytes < 0 || tide_cause_is_limit(facts) ||
@@ -77,9 +77,9 @@ tide_status tide_cause_fragmentation(const tide_facts *facts, tide_causes *to) {
         has_growth(facts)) {
         return TIDE_OK;
     }
-    TIDE_TRY(tide_pieces_vary(facts, &varies));
+    TIDE_TRY(tide_pieces_find_change(facts, &change));
     TIDE_TRY(tide_stayers_find(facts, failure->event, &of));
     bool is_large = failure->usable_margin_bytes >= failure->capacity_bytes / 100 * LARGE_PERCENT;
-    bool is_shown = varies || is_large || tide_stayers_hold(&of, free_bytes);
-    return is_shown ? say(facts, varies, &of, to) : TIDE_OK;
+    bool is_shown = change != TIDE_PIECES_SAME || is_large || tide_stayers_hold(&of, free_bytes);
+    return is_shown ? say(facts, change, &of, to) : TIDE_OK;
 }

@@ -1,39 +1,78 @@
 /* Why free memory is in pieces: sizes that vary, or blocks that stay in large segments. */
 #include "snapshot/explain/causes/pieces.h"
 
+#include "common/assert.h"
 #include "common/map.h"
 #include "common/text/plural.h"
 #include "snapshot/analysis/layout.h"
+#include "snapshot/explain/causes/line_text.h"
 #include "snapshot/explain/causes/place_sizes.h"
 
 enum {
     LEAST_SIZES = 4,      /* of one place, that vary */
-    VARYING_PERCENT = 50, /* of the bytes, in places whose sizes vary */
+    VARYING_PERCENT = 50, /* of the bytes, in places whose sizes vary; of these, concatenated */
     PINNED_PERCENT = 50   /* of the free bytes, in segments that small blocks hold */
 };
 
 #define LEAST_VARYING_BYTES (UINT64_C(1) << 20) /* of a block whose size is compared */
 
-/* Whether most bytes of forward passes come from places whose sizes vary. */
-tide_status tide_pieces_vary(const tide_facts *facts, bool *ret_varies) {
+static bool is_trained(const tide_facts *facts) {
+    for (size_t i = 0; i < facts->snapshot->n_scopes; i++) {
+        if (tide_phase_of(&facts->scopes, (uint32_t)i) == TIDE_PHASE_BACKWARD) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Counts the blocks of forward passes; returns in `ret_concatenated` the bytes of lines that
+ * concatenate. */
+static tide_status add_blocks(const tide_facts *facts, tide_place_sizes *to,
+                              int64_t *ret_concatenated) {
+    for (size_t i = 0; i < facts->lifetimes->n_lifetimes; i++) {
+        const tide_lifetime *block = tide_facts_block(facts, (uint32_t)i);
+        if (block->device != facts->device || block->block_bytes <= LEAST_VARYING_BYTES ||
+            !tide_block_is_forward(&facts->lines, block)) {
+            continue;
+        }
+        TIDE_TRY(tide_place_sizes_add(to, block, 0));
+        if (tide_cause_line_has(facts, tide_block_line(&facts->lines, block), "cat(")) {
+            *ret_concatenated += (int64_t)block->block_bytes;
+        }
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_pieces_find_change(const tide_facts *facts, tide_pieces_change *ret) {
     tide_place_sizes of;
     int64_t all = 0;
     int64_t varying = 0;
-    tide_status status = TIDE_OK;
+    int64_t concatenated = 0;
     tide_place_sizes_init(&of, facts);
-    for (size_t i = 0; i < facts->lifetimes->n_lifetimes && status == TIDE_OK; i++) {
-        const tide_lifetime *block = tide_facts_block(facts, (uint32_t)i);
-        bool counts = block->device == facts->device && block->block_bytes > LEAST_VARYING_BYTES &&
-                      tide_block_is_forward(&facts->lines, block);
-        status = counts ? tide_place_sizes_add(&of, block, 0) : TIDE_OK;
-    }
+    tide_status status = add_blocks(facts, &of, &concatenated);
     for (size_t i = 0; i < of.n_places; i++) {
         all += of.places[i].bytes;
         varying += of.places[i].n_sizes >= LEAST_SIZES ? of.places[i].bytes : 0;
     }
-    *ret_varies = varying > all / 100 * VARYING_PERCENT;
+    *ret = varying <= all / 100 * VARYING_PERCENT ? TIDE_PIECES_SAME
+           : concatenated > varying / 100 * VARYING_PERCENT && !is_trained(facts)
+               ? TIDE_PIECES_CONCATENATE
+               : TIDE_PIECES_VARY;
     tide_place_sizes_fini(&of);
     return status;
+}
+
+const char *tide_pieces_cure(tide_pieces_change change) {
+    TIDE_ASSERT(change != TIDE_PIECES_SAME);
+    return change == TIDE_PIECES_CONCATENATE
+               ? "allocate the cache once, at its final length, and write into it"
+               : "pad the batches to a few lengths";
+}
+
+const char *tide_pieces_cost(tide_pieces_change change) {
+    TIDE_ASSERT(change != TIDE_PIECES_SAME);
+    return change == TIDE_PIECES_CONCATENATE ? "short answers take as much memory as long ones"
+                                             : "padding computes more";
 }
 
 /* ---- blocks that stay ---- */

@@ -18,8 +18,20 @@ typedef struct tide_stayers {
     size_t n_of_line;   /* blocks that it made */
 } tide_stayers;
 
-/* Whether most bytes of forward passes come from places whose sizes vary. */
-TIDE_NODISCARD tide_status tide_pieces_vary(const tide_facts *facts, bool *ret_varies);
+/* Why the sizes of tensors change from pass to pass. */
+typedef enum tide_pieces_change {
+    TIDE_PIECES_SAME = 0,
+    TIDE_PIECES_VARY,       /* most bytes of forward passes come from places whose sizes vary */
+    TIDE_PIECES_CONCATENATE /* the same, and most of these bytes are of lines that concatenate, in a
+                               program without a backward pass: a cache that gets longer */
+} tide_pieces_change;
+
+TIDE_NODISCARD tide_status tide_pieces_find_change(const tide_facts *facts,
+                                                   tide_pieces_change *ret);
+
+/* The cure of sizes that change, and its cost. */
+const char *tide_pieces_cure(tide_pieces_change change);
+const char *tide_pieces_cost(tide_pieces_change change);
 
 /* The blocks after a row that hold segments which are more than half free. */
 TIDE_NODISCARD tide_status tide_stayers_find(const tide_facts *facts, int64_t event,

@@ -26,7 +26,7 @@ static int64_t find_purchase(const tide_facts *facts) {
 }
 
 static tide_status say(const tide_facts *facts, int64_t row, const tide_reserved_part *part,
-                       bool varies, const tide_stayers *of, tide_causes *to) {
+                       tide_pieces_change change, const tide_stayers *of, tide_causes *to) {
     char words[TIDE_CAUSE_TEXT];
     char place[TIDE_PLACE_TEXT];
     char bought[TIDE_BYTES_TEXT];
@@ -45,7 +45,7 @@ static tide_status say(const tide_facts *facts, int64_t row, const tide_reserved
     tide_text_add(&text, ", while %s of what it had reserved was free, in pieces of at most %s.",
                   tide_bytes_format(part->free_bytes, free_bytes),
                   tide_bytes_format(part->largest_bytes, largest));
-    if (varies) {
+    if (change != TIDE_PIECES_SAME) {
         tide_text_add(&text, " The sizes of the same tensors change from pass to pass, and a piece "
                              "of another size often fits none of them.");
     } else {
@@ -58,16 +58,17 @@ static tide_status say(const tide_facts *facts, int64_t row, const tide_reserved
         .is_of_reserved = true,
         .bytes = part->free_bytes,
         .words = words,
-        .cure = varies ? "pad the batches to a few lengths"
-                       : "allocate what stays before the large temporary tensors",
-        .cost = varies ? "padding computes more" : ""};
+        .cure = change != TIDE_PIECES_SAME
+                    ? tide_pieces_cure(change)
+                    : "allocate what stays before the large temporary tensors",
+        .cost = change != TIDE_PIECES_SAME ? tide_pieces_cost(change) : ""};
     return tide_causes_add(to, &cause);
 }
 
 tide_status tide_cause_spare(const tide_facts *facts, tide_causes *to) {
     tide_reserved before;
     tide_stayers of;
-    bool varies = false;
+    tide_pieces_change change = TIDE_PIECES_SAME;
     int64_t row = find_purchase(facts);
     if (row < 0 || facts->failure.event >= 0 || facts->growth.n_facts > 0 ||
         !tide_reserved_is_spare(&facts->reserved)) {
@@ -80,9 +81,9 @@ tide_status tide_cause_spare(const tide_facts *facts, tide_causes *to) {
         2 * part->free_bytes < before.bytes - before.allocated_bytes) {
         return TIDE_OK;
     }
-    TIDE_TRY(tide_pieces_vary(facts, &varies));
+    TIDE_TRY(tide_pieces_find_change(facts, &change));
     TIDE_TRY(tide_stayers_find(facts, row - 1, &of));
     bool holds = tide_stayers_hold(&of, part->free_bytes) &&
                  of.free_bytes > facts->reserved.bytes / 100 * HELD_PERCENT;
-    return varies || holds ? say(facts, row, part, varies, &of, to) : TIDE_OK;
+    return change != TIDE_PIECES_SAME || holds ? say(facts, row, part, change, &of, to) : TIDE_OK;
 }

@@ -113,7 +113,6 @@ static size_t add_changes(const tide_snapshot *snapshot, const tide_cause *cause
 /* Whether the sentence is complete: an observed run that offers none of the changes has none. */
 static bool add_cause(const tide_facts *facts, const tide_cause *cause, tide_text *to) {
     const tide_snapshot *snapshot = facts->snapshot;
-    const char *card = snapshot->forecast.card;
     char option_bytes[WORDS_BYTES];
     char title_bytes[WORDS_BYTES];
     tide_text options = tide_text_in(option_bytes, sizeof(option_bytes));
@@ -123,7 +122,7 @@ static bool add_cause(const tide_facts *facts, const tide_cause *cause, tide_tex
         return false;
     }
     tide_text_add(to, "To try it without a GPU: `tidemark plan --device virtual:%s %s-- %s`",
-                  card[0] != '\0' ? card : "CARD", option_bytes, snapshot->run.command);
+                  facts->card[0] != '\0' ? facts->card : "CARD", option_bytes, snapshot->run.command);
     if (n > 0) {
         tide_text_add(to, " runs the program with %s: %s.",
                       n == 1 ? "this change" : "each of these changes", title_bytes);

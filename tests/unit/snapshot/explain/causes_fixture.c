@@ -20,7 +20,8 @@ enum {
     WORKER_FILE,
     MEMORY_FILE,
     ENGINE,
-    NO_FILE
+    NO_FILE,
+    BACKWARD
 };
 
 static const char *const STRINGS[] = {[MAIN] = "main",
@@ -38,7 +39,8 @@ static const char *const STRINGS[] = {[MAIN] = "main",
                                       [FUNCTIONAL_FILE] = LIBRARY "functional.py",
                                       [WORKER_FILE] = LIBRARY "utils/data/_utils/worker.py",
                                       [MEMORY_FILE] = LIBRARY "cuda/memory.py",
-                                      [NO_FILE] = ""};
+                                      [NO_FILE] = "",
+                                      [BACKWARD] = "backward"};
 
 enum { F_TRY = 0, F_EXCEPT, F_RUN, F_CALL, F_INIT, F_CDIST, F_WORKER, F_EMPTY, F_ENGINE };
 
@@ -53,7 +55,9 @@ static const tide_frame_row FRAMES[] = {
     [F_EMPTY] = {.function = EMPTY, .file = MEMORY_FILE, .line = 222},
     [F_ENGINE] = {.function = ENGINE, .file = NO_FILE, .line = 0}};
 
-_Static_assert((int)FIXTURE_TRAIN == TRAIN_FILE && (int)FIXTURE_MODEL == MODEL_FILE, "strings");
+_Static_assert((int)FIXTURE_TRAIN == TRAIN_FILE && (int)FIXTURE_MODEL == MODEL_FILE &&
+                   (int)FIXTURE_BACKWARD == BACKWARD,
+               "strings");
 
 /* Parents come first, so the outermost frame of the worker is the first row. */
 enum { STACK_WORKER = 0, STACK_FIRST };

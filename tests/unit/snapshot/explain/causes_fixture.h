@@ -57,8 +57,8 @@ typedef struct recording {
     size_t n_scopes;
 } recording;
 
-/* Strings of the program's files. */
-enum { FIXTURE_TRAIN = 7, FIXTURE_MODEL = 8 };
+/* Strings: the program's files, and the name of a phase. */
+enum { FIXTURE_TRAIN = 7, FIXTURE_MODEL = 8, FIXTURE_BACKWARD = 16 };
 
 /* The same, read by the engine. */
 typedef struct explained {

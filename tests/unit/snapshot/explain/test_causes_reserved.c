@@ -52,6 +52,31 @@ static void reserved_for_varying_sizes(void **state) {
     assert_silent(&made, "reserved_in_pieces");
 }
 
+static void assert_cure(const char *part) {
+    explained of;
+    explain(&made, &of);
+    assert_non_null(strstr(cause_of(&of, "reserved_in_pieces")->cure, part));
+    end_explained(&of);
+}
+
+/* Lines that concatenate, in a program without a backward pass, make a cache that gets longer. */
+static void reserved_for_a_cache_that_gets_longer(void **state) {
+    (void)state;
+    static const tide_source_row line = {FIXTURE_MODEL, 5, "k = torch.cat([past, k], 2)", false};
+    static const tide_source_row other = {FIXTURE_MODEL, 5, "k = self.project(x)", false};
+    static const tide_scope_row backward = {
+        .parent = TIDE_NONE, .name = FIXTURE_BACKWARD, .kind = TIDE_SCOPE_PHASE};
+    batches(100 * MIB, 100 * MIB);
+    made.source = &other;
+    made.n_source = 1;
+    assert_cure("pad");
+    made.source = &line;
+    assert_cure("at its final length");
+    made.scopes = &backward;
+    made.n_scopes = 1;
+    assert_cure("pad");
+}
+
 /* Segments of 6 GiB, each with a block that stays, and a larger one. */
 static void held_segments(uint64_t held_bytes, uint64_t bought_bytes) {
     begin_recording(&made);
@@ -463,6 +488,7 @@ static void sentences(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(reserved_for_varying_sizes, start),
+        cmocka_unit_test_setup(reserved_for_a_cache_that_gets_longer, start),
         cmocka_unit_test_setup(reserved_for_blocks_that_stay, start),
         cmocka_unit_test_setup(pieces_after_a_blow_up, start),
         cmocka_unit_test_setup(side_stream, start),
