@@ -18,119 +18,6 @@ static int start(void **state) {
     return 0;
 }
 
-/* ---- pieces that serve nothing ---- */
-
-/* Batches of these sizes, one after the other, each in a segment of its own, and a larger one. */
-static void batches(uint64_t first_bytes, uint64_t step_bytes) {
-    begin_recording(&made);
-    for (uint64_t i = 0; i < 8; i++) {
-        uint64_t n_bytes = first_bytes + i * step_bytes;
-        alloc_alone(&made, FIRST + i * NEXT, n_bytes, AT_FORWARD);
-        drop(&made, FIRST + i * NEXT, n_bytes);
-    }
-    alloc_alone(&made, FIRST + 8 * NEXT, 900 * MIB, AT_FORWARD);
-}
-
-static void reserved_for_varying_sizes(void **state) {
-    (void)state;
-    batches(100 * MIB, 100 * MIB);
-    explained of;
-    explain(&made, &of);
-    const tide_cause *cause = cause_of(&of, "reserved_in_pieces");
-    assert_string_equal(cause->words,
-                        "The allocator reserved 900.00 MiB more for run (model.py:5), while "
-                        "3.52 GiB of what it had reserved was free, in pieces of at most 800.00 "
-                        "MiB. The sizes of the same tensors change from pass to pass, and a piece "
-                        "of another size often fits none of them.");
-    assert_true(cause->is_of_reserved);
-    assert_non_null(strstr(cause->cure, "pad"));
-    end_explained(&of);
-    batches(800 * MIB, 0);
-    assert_silent(&made, "reserved_in_pieces");
-    batches(100 * MIB, 100 * MIB);
-    fail_request(&made, 24 * GIB, GIB, AT_FORWARD); /* the failure has causes of its own */
-    assert_silent(&made, "reserved_in_pieces");
-}
-
-static void assert_cure(const char *part) {
-    explained of;
-    explain(&made, &of);
-    assert_non_null(strstr(cause_of(&of, "reserved_in_pieces")->cure, part));
-    end_explained(&of);
-}
-
-/* Lines that concatenate, in a program without a backward pass, make a cache that gets longer. */
-static void reserved_for_a_cache_that_gets_longer(void **state) {
-    (void)state;
-    static const tide_source_row line = {FIXTURE_MODEL, 5, "k = torch.cat([past, k], 2)", false};
-    static const tide_source_row other = {FIXTURE_MODEL, 5, "k = self.project(x)", false};
-    static const tide_scope_row backward = {
-        .parent = TIDE_NONE, .name = FIXTURE_BACKWARD, .kind = TIDE_SCOPE_PHASE};
-    batches(100 * MIB, 100 * MIB);
-    made.source = &other;
-    made.n_source = 1;
-    assert_cure("pad");
-    made.source = &line;
-    assert_cure("at its final length");
-    made.scopes = &backward;
-    made.n_scopes = 1;
-    assert_cure("pad");
-}
-
-/* Segments of 6 GiB, each with a block that stays, and a larger one. */
-static void held_segments(uint64_t held_bytes, uint64_t bought_bytes) {
-    begin_recording(&made);
-    for (uint64_t i = 0; i < 3; i++) {
-        buy(&made, FIRST + i * NEXT, 6 * GIB, AT_MAIN);
-        alloc(&made, FIRST + i * NEXT, held_bytes, AT_RUN);
-    }
-    alloc_alone(&made, FIRST + 3 * NEXT, bought_bytes, AT_MAIN);
-}
-
-static void reserved_for_blocks_that_stay(void **state) {
-    (void)state;
-    held_segments(100 * MIB, 7 * GIB);
-    explained of;
-    explain(&made, &of);
-    const tide_cause *cause = cause_of(&of, "reserved_in_pieces");
-    assert_non_null(strstr(cause->words, "7.00 GiB more for main (train.py:10), while 17.71 GiB"));
-    assert_non_null(strstr(cause->words, "3 blocks from run (model.py:5) stay alive"));
-    assert_int_equal(cause->bytes, 3 * (6 * GIB - 100 * MIB));
-    end_explained(&of);
-    held_segments(4 * GIB, 7 * GIB); /* the segments are mostly used */
-    assert_silent(&made, "reserved_in_pieces");
-    held_segments(100 * MIB, 24 * GIB); /* what was free would not have gone far */
-    assert_silent(&made, "reserved_in_pieces");
-}
-
-/* Tensors of one line that are far larger than all others come first, though less memory is theirs
- * than is free in pieces. */
-static void pieces_after_a_blow_up(void **state) {
-    (void)state;
-    static const tide_source_row line = {FIXTURE_TRAIN, 10, "d = x[:, None] - x[None]", false};
-    begin_recording(&made);
-    for (uint64_t i = 0; i < 6; i++) {
-        buy(&made, FIRST + i * NEXT, 6 * GIB, AT_RUN);
-        alloc(&made, FIRST + i * NEXT, 800 * MIB, AT_RUN);
-    }
-    for (uint64_t i = 0; i < 40; i++) {
-        alloc(&made, FIRST + GIB, MIB, AT_RUN);
-        drop(&made, FIRST + GIB, MIB);
-    }
-    alloc_alone(&made, FIRST + 6 * NEXT, 7 * GIB, AT_MAIN);
-    made.source = &line;
-    made.n_source = 1;
-    explained of;
-    explain(&made, &of);
-    assert_string_equal(of.causes.causes[0].id, "blow_up");
-    assert_non_null(strstr(of.causes.causes[0].cure, "torch.cdist"));
-    assert_string_equal(of.causes.causes[1].id, "reserved_in_pieces");
-    assert_true(of.causes.causes[1].share > of.causes.causes[0].share);
-    end_explained(&of);
-    made.n_source = 0; /* outside of modules, the text of the line is the evidence */
-    assert_silent(&made, "blow_up");
-}
-
 /* ---- side streams ---- */
 
 static void cache_of_stream(uint64_t main_bytes, uint64_t side_bytes) {
@@ -487,10 +374,6 @@ static void sentences(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(reserved_for_varying_sizes, start),
-        cmocka_unit_test_setup(reserved_for_a_cache_that_gets_longer, start),
-        cmocka_unit_test_setup(reserved_for_blocks_that_stay, start),
-        cmocka_unit_test_setup(pieces_after_a_blow_up, start),
         cmocka_unit_test_setup(side_stream, start),
         cmocka_unit_test_setup(side_stream_at_failure, start),
         cmocka_unit_test_setup(graph_pools, start),
