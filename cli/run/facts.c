@@ -72,7 +72,7 @@ void tide_run_tell_facts(const tide_run_answer *of, tide_run_place at, bool is_o
             has_plan = has_plan || strcmp(explained.sentences[i].key, "plan") == 0;
         }
     }
-    if (is_out && !has_plan) {
+    if (is_out && !has_plan && explained.n_growth == 0) { /* no plan cures growth */
         tell_plan(of);
     }
     tide_arena_fini(&arena);

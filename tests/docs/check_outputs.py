@@ -1,0 +1,130 @@
+"""Compares the outputs that pages of docs show with those of the same commands: check_outputs.py --tidemark T --python P PAGE...
+
+A fenced block whose first line begins with "$ " is a terminal: its lines that begin with "$ " are commands, each followed by
+what it prints. The commands of a page run in order, in one folder with the programs of docs/examples, so PYTHON needs a CUDA
+build of PyTorch. "<!-- before: COMMAND -->" runs without being shown, and the block after "<!-- not run -->" is skipped. In a
+block, a line "..." matches any number of lines. Only figures that depend on the machine may differ: seconds, the host's memory.
+--update writes what was printed into the page, where it differs.
+"""
+import argparse
+import difflib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BEFORE = re.compile(r"<!-- before: (.*) -->")
+MOST_SECONDS = 900
+# The program's own time and the host's memory, and the time that a plan took.
+OF_THE_MACHINE = [(re.compile(r"took [\d.]+ s and [\d.]+ [KMG]iB of host memory"), "took T s and N of host memory"),
+                  (re.compile(r"(\d+ runs?) in \d+ s"), r"\1 in T s"),
+                  (re.compile(r"[\d.]+ [MG]iB(?=  +\d+  +(yes|no)  )"), "HOST")]
+
+
+def comparable(line):
+    for pattern, words in OF_THE_MACHINE:
+        line = pattern.sub(words, line)
+    return line.rstrip()
+
+
+def fits(shown, printed):
+    """Whether the shown lines are the printed ones, with "..." for any number of them."""
+    if not shown:
+        return not printed
+    if shown[0] == "...":
+        return any(fits(shown[1:], printed[i:]) for i in range(len(printed) + 1))
+    return bool(printed) and comparable(shown[0]) == comparable(printed[0]) and fits(shown[1:], printed[1:])
+
+
+class Terminal:
+    """The folder in which the commands of a page run."""
+
+    def __init__(self, folder, tidemark, python):
+        self.work = folder / "work"
+        programs = folder / "bin"
+        for made in (self.work, programs):
+            made.mkdir()
+        for program in (ROOT / "docs/examples").glob("*.py"):
+            shutil.copy(program, self.work)
+        (programs / "tidemark").symlink_to(pathlib.Path(tidemark).resolve())
+        self.environment = dict(os.environ, LC_ALL="C", XDG_STATE_HOME=str(folder / "state"), OMP_NUM_THREADS="1",
+                                PATH=os.pathsep.join([str(programs), str(pathlib.Path(python).parent), os.environ["PATH"]]))
+
+    def run(self, command):
+        done = subprocess.run(["bash", "-c", command], cwd=self.work, env=self.environment, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                              timeout=MOST_SECONDS)
+        return done.returncode, done.stdout.splitlines()
+
+
+def run_block(terminal, lines, failures):
+    """The lines of a block with what its commands print now, where that differs."""
+    ret = []
+    for part in re.split(r"^(?=\$ )", "\n".join(lines), flags=re.M)[1:]:
+        command, *shown = part.rstrip("\n").split("\n")
+        while shown and not shown[-1]:
+            shown.pop()
+        _, printed = terminal.run(command[2:])
+        while printed and not printed[-1]:
+            printed.pop()
+        if shown != ["..."] and fits(shown, printed):  # "..." alone would fit anything
+            ret += [command, *shown]
+            continue
+        failures.append(command)
+        sys.stdout.writelines(line + "\n" for line in difflib.unified_diff(
+            [comparable(line) for line in shown], [comparable(line) for line in printed], command, "printed now", lineterm="", n=1))
+        ret += [command, *printed]
+    return ret
+
+
+def check_page(page, terminal):
+    """Returns the page's text with the outputs of now, the number of commands, and those whose output differs."""
+    text, block, n_commands, failures = [], None, 0, []
+    is_skipped = False
+    for line in page.read_text().split("\n"):
+        before = BEFORE.fullmatch(line)
+        if before:
+            status, printed = terminal.run(before[1])
+            if status != 0:
+                failures.append(before[1])
+                print("\n".join(printed[-20:]))
+        is_skipped = is_skipped or line == "<!-- not run -->"
+        if block is None:
+            text.append(line)
+            block = [] if line.startswith("```") else None
+        elif line == "```":
+            is_terminal = bool(block) and block[0].startswith("$ ") and not is_skipped
+            n_commands += sum(row.startswith("$ ") for row in block) if is_terminal else 0
+            text += [*(run_block(terminal, block, failures) if is_terminal else block), line]
+            block, is_skipped = None, False
+        else:
+            block.append(line)
+    return "\n".join(text), n_commands, failures
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tidemark", required=True)
+    parser.add_argument("--python", required=True)
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("pages", nargs="+", type=pathlib.Path)
+    args = parser.parse_args()
+    n_failed = 0
+    for page in args.pages:
+        with tempfile.TemporaryDirectory(prefix="pages-") as folder:
+            text, n_commands, failures = check_page(page, Terminal(pathlib.Path(folder), args.tidemark, args.python))
+        if n_commands == 0:
+            failures.append("no command was found")
+        if args.update:
+            page.write_text(text)
+        print(f"{page.name}: {n_commands} commands, {len(failures)} differ")
+        n_failed += len(failures)
+    sys.exit(1 if n_failed > 0 and not args.update else 0)
+
+
+if __name__ == "__main__":
+    main()
