@@ -403,6 +403,11 @@ static bool is_replaced(const tide_facts *facts, uint32_t frame) {
 }
 
 static const char *cure_of(const tide_facts *facts, uint32_t node) {
+    if (tide_cause_line_attends(facts, node)) {
+        return "give attention inputs that a fused kernel takes (bfloat16 needs compute capability "
+               "8.0): PyTorch used its math implementation, which makes the scores in full, and "
+               "`torch.nn.attention.sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION)` warns why";
+    }
     bool is_gather = tide_cause_line_has(facts, node, "[edge") ||
                      tide_cause_line_has(facts, node, "[src") ||
                      tide_cause_line_has(facts, node, "index_select(");
@@ -436,7 +441,9 @@ static tide_status say_blow_up(const tide_facts *facts, const blow_up *of, tide_
                   of->n == 1 ? "and it is" : "and each is", of->smallest / of->other);
     cause.words = words;
     cause.cure = cure_of(facts, of->node);
-    cause.cost = tide_cause_line_has(facts, of->node, ".repeat(") ? "" : "a loop over the chunks";
+    bool is_free = tide_cause_line_attends(facts, of->node) ||
+                   tide_cause_line_has(facts, of->node, ".repeat(");
+    cause.cost = is_free ? "" : "a loop over the chunks";
     return tide_causes_add(to, &cause);
 }
 

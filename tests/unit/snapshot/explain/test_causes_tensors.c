@@ -149,6 +149,17 @@ static void blow_up_names_repeat(void **state) {
     peak_cured_by(&program, "blow_up", "`torch.cdist(x, y)`");
 }
 
+static void blow_up_names_the_math_attention(void **state) {
+    (void)state;
+    peak_text(&program, 500, "x = F.scaled_dot_product_attention(q, k, v)");
+    pair("pairwise", USER, 2);
+    peak_cured_by(&program, "blow_up", "inputs that a fused kernel takes");
+    clear(NULL);
+    peak_text(&program, 500, "x = F.scaled_dot_product_attention(q, k, v, mask[None] + mask)");
+    pair("pairwise", USER, 2);
+    peak_cured_by(&program, "blow_up", "look at the shapes in this line");
+}
+
 /* The backward pass of the line's operator makes more of them. */
 static void blow_up_counts_the_backward_pass(void **state) {
     (void)state;
@@ -328,6 +339,7 @@ int main(void) {
         TEST(double_width_is_silent_on_joined_halves),
         TEST(blow_up_fires),
         TEST(blow_up_names_repeat),
+        TEST(blow_up_names_the_math_attention),
         TEST(old_results_fire),
         TEST(old_results_are_silent_if_freed),
         TEST(blow_up_counts_the_backward_pass),
