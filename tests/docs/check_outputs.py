@@ -4,7 +4,8 @@ A fenced block whose first line begins with "$ " is a terminal: its lines that b
 what it prints. The commands of a page run in order, in one folder with the programs of docs/examples, so PYTHON needs a CUDA
 build of PyTorch. "<!-- before: COMMAND -->" runs without being shown, and the block after "<!-- not run -->" is skipped. In a
 block, a line "..." matches any number of lines. Only figures that depend on the machine may differ: seconds, the host's memory.
---update writes what was printed into the page, where it differs.
+"<!-- picture: COMMAND -> FILE -->" makes a file that must equal that in docs/images.
+--update writes what was printed into the page, where it differs, and pictures into docs/images.
 """
 import argparse
 import difflib
@@ -17,7 +18,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BEFORE = re.compile(r"<!-- before: (.*) -->")
+HIDDEN = re.compile(r"<!-- (?:before: (.*?)|picture: (.*) -> (\S+)) -->")
 MOST_SECONDS = 900
 # The program's own time and the host's memory, and the time that a plan took.
 OF_THE_MACHINE = [(re.compile(r"took [\d.]+ s and [\d.]+ [KMG]iB of host memory"), "took T s and N of host memory"),
@@ -81,17 +82,29 @@ def run_block(terminal, lines, failures):
     return ret
 
 
-def check_page(page, terminal):
+def run_hidden(terminal, command, picture, is_update, failures):
+    """Runs a command that the page does not show, and compares the picture that it makes."""
+    status, printed = terminal.run(command)
+    if status != 0:
+        failures.append(command)
+        print(f"{command}: exit status {status}", *printed[-20:], sep="\n")
+    elif picture:
+        made, kept = terminal.work / picture, ROOT / "docs/images" / pathlib.Path(picture).name
+        if is_update:
+            shutil.copy(made, kept)
+        if not kept.exists() or made.read_bytes() != kept.read_bytes():
+            failures.append(command)
+            print(f"{kept} is not what '{command}' makes now")
+
+
+def check_page(page, terminal, is_update):
     """Returns the page's text with the outputs of now, the number of commands, and those whose output differs."""
     text, block, n_commands, failures = [], None, 0, []
     is_skipped = False
     for line in page.read_text().split("\n"):
-        before = BEFORE.fullmatch(line)
-        if before:
-            status, printed = terminal.run(before[1])
-            if status != 0:
-                failures.append(before[1])
-                print("\n".join(printed[-20:]))
+        hidden = HIDDEN.fullmatch(line)
+        if hidden:
+            run_hidden(terminal, hidden[1] or hidden[2], hidden[3], is_update, failures)
         is_skipped = is_skipped or line == "<!-- not run -->"
         if block is None:
             text.append(line)
@@ -116,7 +129,8 @@ def main():
     n_failed = 0
     for page in args.pages:
         with tempfile.TemporaryDirectory(prefix="pages-") as folder:
-            text, n_commands, failures = check_page(page, Terminal(pathlib.Path(folder), args.tidemark, args.python))
+            text, n_commands, failures = check_page(
+                page, Terminal(pathlib.Path(folder), args.tidemark, args.python), args.update)
         if n_commands == 0:
             failures.append("no command was found")
         if args.update:
