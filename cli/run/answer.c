@@ -422,6 +422,9 @@ void tide_run_tell(const tide_run_answer *answer) {
     } else {
         tide_run_tell_facts(answer, at, is_out);
     }
+    if (is_out) {
+        tide_run_tell_remedy(answer);
+    }
     tide_run_tell_retries(answer, at);
     tide_run_tell_time(answer, at);
     tide_run_tell_clock(answer);

@@ -325,9 +325,11 @@ TIDE_NODISCARD tide_status tide_run_report(const tide_run_command_options *optio
 /* need.c. Prints the memory that the program needs on a card without a limit, and the smallest card
  * that has it, or why it depends on the number of steps. */
 void tide_run_tell_need(const tide_run_command_options *options, const tide_run_figures *figures);
-/* verify.c. With --verify: the setting that explain's answer names for this run, from its process
- * that ran out of memory, or that has the highest peak. None if it cannot be found. */
-void tide_run_find_remedy(const tide_run_answer *of, tide_run_figures *to);
+/* verify.c. The setting that explain's answer names for this run, from its process that ran out of
+ * memory, or that has the highest peak. `ret` is unchanged if it cannot be found. */
+void tide_run_find_remedy(const tide_run_answer *of, tide_remedy *ret);
+/* Prints that setting, of a run that ran out of memory. */
+void tide_run_tell_remedy(const tide_run_answer *of);
 /* Prints whether a run with that setting did what the replay said. */
 void tide_run_say_verified(const tide_run_figures *first, const tide_run_figures *again);
 /* Prints that no setting is named: nothing is verified. */

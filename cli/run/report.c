@@ -161,7 +161,7 @@ tide_status tide_run_report(const tide_run_command_options *options,
     if (status == TIDE_OK) {
         *ret_figures = figures_of(&answer);
         if (options->wants_verify && files != NULL) {
-            tide_run_find_remedy(&answer, ret_figures);
+            tide_run_find_remedy(&answer, &ret_figures->remedy);
         }
         if (options->log_to != NULL && files != NULL) {
             ret_figures->log = tide_run_log_create(&answer);

@@ -1,11 +1,14 @@
-/* --verify: runs the program with the setting that would have helped, and reports what came out. */
+/* The setting that would have helped, and --verify: a run of the program with it. */
 #include <string.h>
 
 #include "cli/cli.h"
 #include "cli/run/internal.h"
+#include "cli/words/remedy_words.h"
 #include "common/hostmem.h"
 #include "programs/launch/left/peaks.h"
 #include "snapshot/explain/causes/causes.h"
+
+enum { WORDS_BYTES = 512 };
 
 /* The card of the first failed request in the process that ran out of memory first, or the fullest
  * one. */
@@ -32,7 +35,7 @@ static tide_status find(const tide_snapshot *snapshot, const tide_facts *facts, 
     return status;
 }
 
-void tide_run_find_remedy(const tide_run_answer *of, tide_run_figures *to) {
+void tide_run_find_remedy(const tide_run_answer *of, tide_remedy *ret) {
     tide_lifetimes lifetimes;
     tide_facts facts;
     tide_error ignored = {""}; /* explain reports why a recording cannot be replayed */
@@ -48,14 +51,27 @@ void tide_run_find_remedy(const tide_run_answer *of, tide_run_figures *to) {
     if (at.device < lifetimes.n_devices) {
         tide_status status = tide_facts_init(&facts, snapshot, &lifetimes, at.device);
         if (status == TIDE_OK) {
-            status = find(snapshot, &facts, &to->remedy, &ignored);
+            status = find(snapshot, &facts, ret, &ignored);
         }
         if (status != TIDE_OK) {
-            to->remedy.settings[0] = '\0';
+            ret->settings[0] = '\0';
         }
         tide_facts_fini(&facts);
     }
     tide_lifetimes_fini(&lifetimes);
+}
+
+void tide_run_tell_remedy(const tide_run_answer *of) {
+    char words[WORDS_BYTES];
+    tide_remedy remedy = {.settings = ""};
+    tide_text text = tide_text_in(words, sizeof(words));
+    if (tide_run_has_pytorch(of)) {
+        tide_run_find_remedy(of, &remedy);
+    }
+    tide_remedy_words_add(&remedy, true, "PYTORCH_CUDA_ALLOC_CONF=", &text);
+    if (text.n_used > 0) {
+        tide_cli_note(TIDE_COMMAND_RUN, "%s", words);
+    }
 }
 
 void tide_run_say_unverified(const tide_run_figures *first) {

@@ -3,8 +3,11 @@
 
 #include "cli/summary/verdict.h"
 #include "cli/progress.h"
+#include "cli/words/remedy_words.h"
 #include "replay/remedy.h"
 #include "snapshot/document/implementation.h"
+
+enum { WORDS_BYTES = 512 };
 
 static void show_progress(void *ctx, size_t n_done, size_t n_total) {
     tide_progress_update(ctx, n_done, n_total);
@@ -17,25 +20,11 @@ static const char *variable_of(const tide_summary_view *of) {
 }
 
 static void say(const tide_summary_view *of, const tide_remedy *remedy) {
-    if (remedy->settings[0] == '\0') {
-        return;
-    }
-    if (of->device->n_oom > 0) {
-        tide_report_say(of->report, "help",
-                        "It would help to set %s%s: with it all recorded "
-                        "requests are served, in %s "
-                        "of reserved memory (replayed; what the program asks for after its failure "
-                        "is not recorded).",
-                        variable_of(of), remedy->settings,
-                        tide_report_bytes(of->report, remedy->reserved_bytes));
-    } else {
-        tide_report_say(of->report, "help",
-                        "To reserve less, set %s%s: %s of reserved memory "
-                        "instead of %s (both "
-                        "replayed).",
-                        variable_of(of), remedy->settings,
-                        tide_report_bytes(of->report, remedy->reserved_bytes),
-                        tide_report_bytes(of->report, remedy->recorded_bytes));
+    char words[WORDS_BYTES];
+    tide_text text = tide_text_in(words, sizeof(words));
+    tide_remedy_words_add(remedy, of->device->n_oom > 0, variable_of(of), &text);
+    if (text.n_used > 0) {
+        tide_report_say(of->report, "help", "%s", words);
     }
 }
 

@@ -296,7 +296,7 @@ def check_out_of_memory(runner):
     need(done.returncode == 1, "status", done.returncode)
     need("it does not fit virtual:h100-80 with a limit of 4.00 GiB: out of memory" in done.stderr, done.stderr)
     need("256.00 MiB were asked for" in done.stderr, done.stderr)
-    need("tidemark plan with the same card and command" in done.stderr, done.stderr)
+    need("tidemark plan" not in done.stderr, "no plan cures what is never released:", done.stderr)
     need("program.py:5" in done.stderr, "the failing line:", done.stderr)
     need("it needs 25.00 GiB allocated and 25.00 GiB reserved" in done.stderr, done.stderr)
     need(runner.snapshot()["run"]["outcome"] == "oom", "outcome")
@@ -313,6 +313,8 @@ def check_verify(runner):
     found = re.search(r"verified: with PYTORCH_CUDA_ALLOC_CONF=(\S+) the same program did not run out of memory, and reserved",
                       done.stderr)
     need(found is not None, done.stderr)
+    need(f"It would help to set PYTORCH_CUDA_ALLOC_CONF={found[1]}: with it all recorded requests" in done.stderr, done.stderr)
+    need("tidemark plan with the same card and command" in done.stderr, done.stderr)
     need(not os.path.exists(os.path.join(runner.folder, "runs.txt")), "a run wrote to the user's files")
     need(done.stdout.count("begins") == 1, "the output of the second run:", done.stdout)
     fits = runner.run(["--memory-limit", "6GiB", "--verify"], SPLIT)
@@ -322,6 +324,7 @@ def check_verify(runner):
     need("not verified: " in own.stderr and "the program sets the variable itself" in own.stderr, own.stderr)
     grown = runner.run(["--memory-limit", "4GiB", "--verify"], OUT_OF_MEMORY)
     need("nothing was verified: no setting of the allocator is a cure for this failure" in grown.stderr, grown.stderr)
+    need("It would help" not in grown.stderr, grown.stderr)
     refused = runner.run(["--writes", "allow", "--verify"], SPLIT)
     need(refused.returncode == 125 and "--verify needs --writes scratch" in refused.stderr, refused.stderr)
 
