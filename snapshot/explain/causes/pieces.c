@@ -10,7 +10,8 @@
 
 enum {
     LEAST_SIZES = 4,      /* of one place, that vary */
-    VARYING_PERCENT = 50, /* of the bytes, in places whose sizes vary; of these, concatenated */
+    VARYING_PERCENT = 50, /* of the bytes, in places whose sizes vary; of these, a cache */
+    CACHE_RISES = 4,      /* from size to size of a cache, for each fall, and at least */
     PINNED_PERCENT = 50   /* of the free bytes, in segments that small blocks hold */
 };
 
@@ -25,19 +26,21 @@ static bool is_trained(const tide_facts *facts) {
     return false;
 }
 
-/* Counts the blocks of forward passes; returns in `ret_concatenated` the bytes of lines that
- * concatenate. */
-static tide_status add_blocks(const tide_facts *facts, tide_place_sizes *to,
-                              int64_t *ret_concatenated) {
+/* Whether a line of the program concatenates there, and nearly each result is longer than the one
+ * before, as a cache is. Images of several sizes go up and down. */
+static bool is_cache(const tide_facts *facts, const tide_sized_place *place) {
+    uint32_t line = tide_stack_program(&facts->stacks, place->stack);
+    return place->n_rises >= CACHE_RISES * (place->n_falls + 1) &&
+           tide_cause_line_has(facts, line, "cat(");
+}
+
+/* Counts the blocks of forward passes. */
+static tide_status add_blocks(const tide_facts *facts, tide_place_sizes *to) {
     for (size_t i = 0; i < facts->lifetimes->n_lifetimes; i++) {
         const tide_lifetime *block = tide_facts_block(facts, (uint32_t)i);
-        if (block->device != facts->device || block->block_bytes <= LEAST_VARYING_BYTES ||
-            !tide_block_is_forward(&facts->lines, block)) {
-            continue;
-        }
-        TIDE_TRY(tide_place_sizes_add(to, block, 0));
-        if (tide_cause_line_has(facts, tide_block_line(&facts->lines, block), "cat(")) {
-            *ret_concatenated += (int64_t)block->block_bytes;
+        if (block->device == facts->device && block->block_bytes > LEAST_VARYING_BYTES &&
+            tide_block_is_forward(&facts->lines, block)) {
+            TIDE_TRY(tide_place_sizes_add(to, block, 0));
         }
     }
     return TIDE_OK;
@@ -47,15 +50,18 @@ tide_status tide_pieces_find_change(const tide_facts *facts, tide_pieces_change 
     tide_place_sizes of;
     int64_t all = 0;
     int64_t varying = 0;
-    int64_t concatenated = 0;
+    int64_t cached = 0;
     tide_place_sizes_init(&of, facts);
-    tide_status status = add_blocks(facts, &of, &concatenated);
+    tide_status status = add_blocks(facts, &of);
     for (size_t i = 0; i < of.n_places; i++) {
-        all += of.places[i].bytes;
-        varying += of.places[i].n_sizes >= LEAST_SIZES ? of.places[i].bytes : 0;
+        const tide_sized_place *place = &of.places[i];
+        bool varies = place->n_sizes >= LEAST_SIZES;
+        all += place->bytes;
+        varying += varies ? place->bytes : 0;
+        cached += varies && is_cache(facts, place) ? place->bytes : 0;
     }
     *ret = varying <= all / 100 * VARYING_PERCENT ? TIDE_PIECES_SAME
-           : concatenated > varying / 100 * VARYING_PERCENT && !is_trained(facts)
+           : cached > varying / 100 * VARYING_PERCENT && !is_trained(facts)
                ? TIDE_PIECES_CONCATENATE
                : TIDE_PIECES_VARY;
     tide_place_sizes_fini(&of);

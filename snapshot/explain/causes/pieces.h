@@ -22,8 +22,8 @@ typedef struct tide_stayers {
 typedef enum tide_pieces_change {
     TIDE_PIECES_SAME = 0,
     TIDE_PIECES_VARY,       /* most bytes of forward passes come from places whose sizes vary */
-    TIDE_PIECES_CONCATENATE /* the same, and most of these bytes are of lines that concatenate, in a
-                               program without a backward pass: a cache that gets longer */
+    TIDE_PIECES_CONCATENATE /* the same, and most of these bytes are of lines that concatenate
+                               longer and longer tensors, without a backward pass: a cache */
 } tide_pieces_change;
 
 TIDE_NODISCARD tide_status tide_pieces_find_change(const tide_facts *facts,

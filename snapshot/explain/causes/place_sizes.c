@@ -43,6 +43,9 @@ tide_status tide_place_sizes_add(tide_place_sizes *sizes, const tide_lifetime *b
                                  uint64_t round) {
     tide_sized_place *place = NULL;
     TIDE_TRY(place_of(sizes, block, &place));
+    place->n_rises += place->bytes > 0 && block->requested_bytes > place->last_bytes ? 1 : 0;
+    place->n_falls += block->requested_bytes < place->last_bytes ? 1 : 0;
+    place->last_bytes = block->requested_bytes;
     place->bytes += (int64_t)block->block_bytes;
     if (round == 0 || place->round != round) {
         add_size(place, block->requested_bytes);

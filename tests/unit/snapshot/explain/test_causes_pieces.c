@@ -68,6 +68,18 @@ static void reserved_for_a_cache_that_gets_longer(void **state) {
     assert_cure("pad");
     made.source = &line;
     assert_cure("at its final length");
+    begin_recording(&made); /* sizes that go up and down, as images do */
+    for (uint64_t i = 0; i < 9; i++) {
+        alloc_alone(&made, FIRST + i * NEXT, (i * 4 % 9 + 1) * 100 * MIB, AT_FORWARD);
+        drop(&made, FIRST + i * NEXT, (i * 4 % 9 + 1) * 100 * MIB);
+    }
+    alloc_alone(&made, FIRST + 9 * NEXT, 950 * MIB, AT_FORWARD);
+    made.source = &line;
+    made.n_source = 1;
+    assert_cure("pad");
+    batches(100 * MIB, 100 * MIB);
+    made.source = &line;
+    made.n_source = 1;
     made.scopes = &backward;
     made.n_scopes = 1;
     assert_cure("pad");
