@@ -15,6 +15,7 @@ import torch
 from .. import card, telling
 from ..program import LIBRARIES
 from . import rows
+from .printed import is_printed
 
 MANY_READS, LONG_S = 1000, 10  # from which on a loop may be waiting
 _PYTORCH = os.path.dirname(torch.__file__)
@@ -153,9 +154,10 @@ class Sites:
             self._give(site, True)
 
     def _site(self, what):
-        if self.quiet.depth:
+        own, library = _reader()
+        if self.quiet.depth or (library is None and own is not None and is_printed(own.f_code.co_filename, own.f_lineno)):
             return None
-        key = (place(), what)
+        key = (_place(own, library), what)
         site = self.by_place.get(key)
         if site is None:
             site = self.by_place[key] = Site(*key)
@@ -189,9 +191,8 @@ class Quietly:
         self.sites.quiet.depth -= 1
 
 
-def place():
-    """"train.py:31": the innermost line of the program; with the line of a library that reads for it, if there is one:
-    "train.py:31 (modeling_mixtral.py:105)"."""
+def _reader():
+    """The innermost frame of the program, and that of a library that reads for it; None if there is none."""
     frame, own, library = sys._getframe(1), None, None
     while frame is not None:
         code = frame.f_code
@@ -204,6 +205,11 @@ def place():
         if whose[0] == _LIBRARY and library is None:
             library = frame
         frame = frame.f_back
+    return own, library
+
+
+def _place(own, library):
+    """"train.py:31", or with the line of the library "train.py:31 (modeling_mixtral.py:105)"."""
     if own is None and library is None:
         return "the backward pass" if _is_foreign(threading.current_thread()) else "a library"
     key = tuple(part for frame in (own, library) for part in ((id(frame.f_code), frame.f_lasti) if frame is not None else ()))

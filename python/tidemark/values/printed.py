@@ -1,0 +1,48 @@
+"""Reads whose value is only printed or logged: `print(f"loss {loss.item()}")`. They decide nothing."""
+import ast
+import functools
+import linecache
+
+# Functions and methods whose result is a text for people: print, logging, progress bars, TensorBoard.
+PRINTERS = {"print", "debug", "info", "warning", "error", "critical", "log", "write", "set_postfix", "set_postfix_str",
+            "set_description", "add_scalar"}
+
+
+@functools.lru_cache(maxsize=4096)
+def is_printed(name, line):
+    """Whether the only statement of a file at a line calls such a function, and does nothing else. False if that is unclear."""
+    found = _innermost(name, line)
+    call = found.value if isinstance(found, ast.Expr) else None
+    is_call = isinstance(call, ast.Call) and _name_of(call.func) in PRINTERS
+    return is_call and not _is_shared(name, found) and not any(isinstance(node, ast.NamedExpr) for node in ast.walk(call))
+
+
+@functools.lru_cache(maxsize=64)
+def _statements(name):
+    try:
+        tree = ast.parse("".join(linecache.getlines(name)))
+    except (SyntaxError, ValueError):
+        return []
+    return [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+
+
+def _innermost(name, line):
+    spanning = [node for node in _statements(name) if node.lineno <= line <= node.end_lineno]
+    return max(spanning, key=lambda node: (node.lineno, node.col_offset), default=None)
+
+
+def _is_shared(name, found):
+    """Whether another statement, or the condition of one, is on the lines of this one: `if loss.item() > 3: print(loss)`."""
+    others = [node for node in _statements(name)
+              if node is not found and node.lineno <= found.end_lineno and node.end_lineno >= found.lineno]
+    return any(_header_end(node) >= found.lineno for node in others)
+
+
+def _header_end(node):
+    """The last line of a statement before the statements in it."""
+    parts = [part for part in ast.iter_child_nodes(node) if not isinstance(part, (ast.stmt, ast.excepthandler, ast.match_case))]
+    return max([node.lineno, *(getattr(part, "end_lineno", 0) for part in parts)])
+
+
+def _name_of(function):
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
