@@ -85,6 +85,7 @@ class Site:
                 is_open = self.change_link(path, child) if child.type == "link_open" else is_open
                 self.change_source(path, child)
             self.change_source(path, token)
+            change_terminal(token)
         body = self.markdown.renderer.render(tokens, self.markdown.options, {})
         body = body.replace("<table>", '<div class="wide"><table>').replace("</table>", "</table></div>")
         name = page_name(path)
@@ -135,6 +136,14 @@ class Site:
             to = os.path.join(self.folder, path)
             os.makedirs(os.path.dirname(to), exist_ok=True)
             shutil.copyfile(os.path.join(self.repository, path), to)
+
+
+def change_terminal(token):
+    """Sentences that a command printed wrap, the rows of its tables do not."""
+    if token.type == "fence" and token.content.startswith("$ "):
+        lines = [html.escape(line, quote=False) for line in token.content.splitlines()]
+        shown = "".join(f"{line}\n" if line.startswith("  ") or not line else f'<span class="said">{line}</span>' for line in lines)
+        token.type, token.tag, token.content = "html_block", "", f"<pre><code>{shown}</code></pre>\n"
 
 
 def write(path, text):

@@ -56,6 +56,11 @@ class Pages(unittest.TestCase):
             self.assertIn(text, page)
         self.assertTrue(os.path.exists(os.path.join(self.folder, "to/docs/a/run.py")))
 
+    def test_sentences_of_a_terminal_wrap_and_tables_do_not(self):
+        _, page = self.make("# T\n\n```\n$ run <x\nit fits\n\n  a  b\n```\n\n```\nint x;\n```\n")
+        self.assertIn('<span class="said">$ run &lt;x</span><span class="said">it fits</span>\n  a  b\n</code>', page)
+        self.assertIn("<pre><code>int x;\n", page)
+
     def test_a_wrong_fragment_is_found(self):
         self.assertEqual(self.make("# T\n\n[h](CONTRIBUTING.md#not-there)")[0], 1)
 
