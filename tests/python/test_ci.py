@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks python -m tidemark.ci, and the steps of action.yml as a script: test_ci.py FOLDER TIDEMARK
+"""Checks python -m tidemark.ci, and the steps of action.yml as a script: test_ci.py FOLDER TIDEMARK | --installed
 
-FOLDER has the package. The program allocates memory of the driver, so it needs no PyTorch.
+FOLDER has the package. --installed: this interpreter has the wheel. The program allocates memory of the driver, so it needs no PyTorch.
 """
 import os
 import re
@@ -10,8 +10,13 @@ import sys
 import tempfile
 import unittest
 
-FOLDER, TIDEMARK = map(os.path.abspath, (sys.argv.pop(1), sys.argv.pop(1)))
-sys.path.insert(0, FOLDER)
+PATHS = {}
+if sys.argv[1] == "--installed":
+    del sys.argv[1]
+else:
+    FOLDER, TIDEMARK = map(os.path.abspath, (sys.argv.pop(1), sys.argv.pop(1)))
+    sys.path.insert(0, FOLDER)
+    PATHS = {"PYTHONPATH": FOLDER, "TIDEMARK_CI_PROGRAM": TIDEMARK}
 from tidemark.ci import markdown, runs  # noqa: E402
 from tidemark.ci.__main__ import _is_relative, parse  # noqa: E402
 
@@ -57,8 +62,7 @@ class Jobs(unittest.TestCase):
 
     def environment(self, **more):
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("TIDEMARK", "GITHUB"))}
-        return {**kept, "PYTHONPATH": FOLDER, "PYTHONDONTWRITEBYTECODE": "1", "TIDEMARK_CI_PROGRAM": TIDEMARK,
-                "GITHUB_STEP_SUMMARY": os.path.join(self.folder, "summary"),
+        return {**kept, **PATHS, "PYTHONDONTWRITEBYTECODE": "1", "GITHUB_STEP_SUMMARY": os.path.join(self.folder, "summary"),
                 "GITHUB_OUTPUT": os.path.join(self.folder, "output"), **more}
 
     def run_job(self, *options, command=(sys.executable, "train.py")):
@@ -150,7 +154,7 @@ class Jobs(unittest.TestCase):
 
     @unittest.skipIf(yaml is None, "PyYAML is absent")
     def test_the_steps_of_the_action(self):
-        with open(os.path.join(FOLDER, "..", "action.yml")) as file:
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../action.yml")) as file:
             action = yaml.safe_load(file)
         inputs = {name: one.get("default", "") for name, one in action["inputs"].items()}
         inputs.update({"command": f"'{sys.executable}' train.py", "device": "virtual:h100-80", "base-ref": "base", "time": "false",
@@ -165,6 +169,8 @@ class Jobs(unittest.TestCase):
         outputs = dict(line.split("=", 1) for line in self.read("output").splitlines())
         named = [re.fullmatch(r"\$\{\{ steps\.compare\.outputs\.([\w-]+) \}\}", one["value"])[1] for one in action["outputs"].values()]
         self.assertEqual(sorted(named), sorted(outputs))
+        if not PATHS:
+            return
         done = self.run_step(action["runs"]["steps"][0], inputs, PYTHONPATH="")
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stdout, "^::error::tidemark is not installed in .*: name its wheel with the input package\n$")

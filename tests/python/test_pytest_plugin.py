@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks the pytest plugin with a stand-in for the program: test_pytest_plugin.py FOLDER
+"""Checks the pytest plugin with a stand-in for the program: test_pytest_plugin.py FOLDER|--installed
 
-FOLDER has the package. The stand-in runs the command of `tidemark run` on no card, and its snapshot has
+FOLDER has the package. --installed: this interpreter has the wheel, whose entry point pytest finds. The stand-in runs the command of `tidemark run` on no card, and its snapshot has
 the peak that the test asks for. What needs PyTorch is in tests/pytorch/pytest_plugin.
 """
 import os
@@ -12,8 +12,11 @@ import textwrap
 import unittest
 import xml.etree.ElementTree
 
+IS_INSTALLED = sys.argv[1] == "--installed"
 FOLDER = os.path.abspath(sys.argv.pop(1))
-sys.path.insert(0, FOLDER)
+PATHS = {} if IS_INSTALLED else {"PYTHONPATH": FOLDER}
+if not IS_INSTALLED:
+    sys.path.insert(0, FOLDER)
 try:
     import pytest  # noqa: F401
 except ImportError:
@@ -107,7 +110,8 @@ class Sessions(unittest.TestCase):
         self.folder = folder.name
         self.write("stand_in", STAND_IN.format(python=sys.executable))
         os.chmod(os.path.join(self.folder, "stand_in"), 0o755)
-        self.write("pytest.ini", "[pytest]\ntidemark_device = h100-80\naddopts = -p tidemark.pytest_plugin -p no:cacheprovider\n")
+        plugin = "" if IS_INSTALLED else "-p tidemark.pytest_plugin "
+        self.write("pytest.ini", f"[pytest]\ntidemark_device = h100-80\naddopts = {plugin}-p no:cacheprovider\n")
 
     def write(self, name, text):
         with open(os.path.join(self.folder, name), "w") as file:
@@ -118,8 +122,8 @@ class Sessions(unittest.TestCase):
         self.write("test_it.py", HEADER + textwrap.dedent(test))
         others = ("PYTEST", "TIDEMARK", "CI", "BUILD_NUMBER")  # pytest prints more in CI
         environment = {name: value for name, value in os.environ.items() if not name.startswith(others)}
-        environment.update(PYTHONPATH=FOLDER, TIDEMARK_PYTEST_PROGRAM=os.path.join(self.folder, "stand_in"),
-                           PYTHONDONTWRITEBYTECODE="1", **settings)
+        environment.update({**PATHS, "TIDEMARK_PYTEST_PROGRAM": os.path.join(self.folder, "stand_in"),
+                            "PYTHONDONTWRITEBYTECODE": "1", **settings})
         done = subprocess.run([sys.executable, "-m", "pytest", "--junitxml=all.xml", *options], cwd=self.folder,
                               env=environment, capture_output=True, text=True, check=False,
                               **({"stdin": subprocess.DEVNULL} if typed is None else {"input": typed}))
@@ -336,7 +340,7 @@ class Sessions(unittest.TestCase):
                 print("output of setup")
             @limit("1 MiB")
             def test_it(ready):
-                print("output of the test")
+                print("output of the test", flush=True)
                 print("errors of the test", file=sys.stderr)
                 os.system("echo output of a child")
                 os.kill(os.getpid(), signal.SIGSEGV)
@@ -422,6 +426,24 @@ class Sessions(unittest.TestCase):
         self.assertEqual(outcomes, {"test_a": "passed"})
         self.assertIn("limit_gpu_memory is not checked: `tidemark run` runs pytest itself", output)
 
+    @unittest.skipUnless(IS_INSTALLED, "the program is not beside the package")
+    def test_the_program_of_the_wheel(self):
+        output, outcomes, properties = self.run_pytest("""
+            import ctypes
+            @limit("48 MiB")
+            @pytest.mark.parametrize("n", [32, 64])
+            def test_driver(n):
+                cuda = ctypes.CDLL("libcuda.so.1")
+                context, device, pointer = ctypes.c_void_p(), ctypes.c_int(), ctypes.c_uint64()
+                assert cuda.cuInit(0) == 0 and cuda.cuDeviceGet(ctypes.byref(device), 0) == 0
+                assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) == 0
+                assert cuda.cuCtxSetCurrent(context) == 0
+                assert cuda.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(n << 20)) == 0
+        """, TIDEMARK_PYTEST_PROGRAM="")
+        self.assertEqual(outcomes, {"test_driver[32]": "passed", "test_driver[64]": "failure"}, output)
+        self.assertEqual(properties["test_driver[64]"]["tidemark_peak_bytes"], str(64 * MIB))
+        self.assertIn("16.00 MiB more than the limit of 48.00 MiB", output)
+
     def test_markers_and_options_are_listed(self):
         self.assertIn("@pytest.mark.limit_gpu_memory(limit, device='h100-80', memory='allocated'): run the test",
                       self.ask("--markers"))
@@ -429,7 +451,7 @@ class Sessions(unittest.TestCase):
 
     def ask(self, option):
         return subprocess.run([sys.executable, "-m", "pytest", option], cwd=self.folder, capture_output=True, text=True,
-                              env={**os.environ, "PYTHONPATH": FOLDER}, check=True).stdout
+                              env={**os.environ, **PATHS}, check=True).stdout
 
     def test_workers_of_xdist(self):
         try:
