@@ -1,5 +1,6 @@
 /* writes.c - the handling of the files that the program wrote. */
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -43,6 +44,11 @@ tide_status tide_run_settle_writes(const tide_run_answer *of, char *ret_text, si
         tide_text_add(&text,
                       "; programs and libraries that it made could not be loaded, because their "
                       "folder is mounted noexec: name another with TMPDIR");
+    }
+    if (of->launch->exit_status != 0 && strstr(writes.unseen, "/wandb-core is ") != NULL) {
+        tide_text_add(&text, "; wandb's own process cannot see files that are kept away: "
+                             "--log-to wandb disables wandb in the program, and --writes allow "
+                             "lets it write");
     }
     if (tide_launch_trackers_replaced(trackers)[0] != '\0') {
         tide_text_add(&text, "; %s", trackers);

@@ -22,6 +22,7 @@ MAX_SHOWN_BYTES = 64 << 20  # of a report: it becomes a part of the notebook
 MAX_LINKED_BYTES = 16 << 20  # of a file that a link holds: a part of the notebook, too
 HEIGHT_PIXELS = 720
 
+_PREFIX = "tidemark run: "
 _frame = (
     '<iframe srcdoc="{page}" width="100%" height="{height}" style="border: 0" title="report of tidemark"></iframe>'
 )
@@ -60,12 +61,14 @@ def run_cell(line, cell):
             snapshot = os.path.join(folder, "cell.json.gz")
             words[snapshot] = "linked there (-o FILE.json.gz keeps it as a file)"
             options += ["-o", snapshot]
-        status = _run([program, "run", *options, "--", sys.executable, script], words)
+        status, answer = _run([program, "run", *options, "--", sys.executable, script], words)
         if os.path.exists(report):
             name = os.path.basename(snapshot).removesuffix(".gz").removesuffix(".json")
             files = [(report, f"{name}.html", "text/html"), (snapshot, f"{name}.json.gz", "application/gzip")]
-            shown = _show(report) + _link(files)
-            display({"text/html": shown, "text/plain": "the report of tidemark"}, raw=True)
+            shown = _list(answer) + _show(report) + _link(files)
+            display({"text/html": shown, "text/plain": "\n".join(answer)}, raw=True)
+        else:
+            sys.stderr.write("".join(f"{_PREFIX}{sentence}\n" for sentence in answer))
     if status != 0:
         raise UsageError(f"the cell ended with status {status}")
 
@@ -81,32 +84,44 @@ def _find_output(options):
 
 
 def _run(command, words):
-    """Returns the exit status. The notebook shows the program's output like that of a cell, with the
-    keys of `words` replaced."""
+    """Returns the exit status, and the sentences of `tidemark run`. The notebook shows the program's own output like that
+    of a cell, with the keys of `words` replaced."""
     here = [os.getcwd(), os.environ.get("PYTHONPATH", "")]  # the cell imports modules from the notebook's folder
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, here)), "PYTHONUNBUFFERED": "1"}
     child = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
-    threads = [threading.Thread(target=_pass_on, args=(*streams, words)) for streams in
-               ((child.stdout, sys.stdout), (child.stderr, sys.stderr))]
+    answer = []
+    threads = [threading.Thread(target=_pass_on, args=arguments) for arguments in
+               ((child.stdout, sys.stdout, words, None), (child.stderr, sys.stderr, words, answer))]
     for thread in threads:
         thread.start()
     try:
-        return child.wait()
+        status = child.wait()
     except KeyboardInterrupt:  # the program gets the signal, and its recording still becomes a report
         child.send_signal(signal.SIGINT)
-        return child.wait()
+        status = child.wait()
     finally:
         for thread in threads:
             thread.join()
+    return status, answer
 
 
-def _pass_on(source, to, words):
+def _pass_on(source, to, words, answer):
     for text in source:
         for path, word in words.items():
             text = text.replace(path, word)
-        to.write(text)
-        to.flush()
+        if answer is None or not text.startswith(_PREFIX):
+            to.write(text)
+            to.flush()
+        elif not text.startswith(_PREFIX + "logs of "):  # of other runs
+            answer.append(text[len(_PREFIX):].rstrip("\n"))
+
+
+def _list(answer):
+    """The sentences, the first one as the heading."""
+    items = [html.escape(sentence) for sentence in answer]
+    rest = "".join(f"<li>{item}</li>" for item in items[1:])
+    return "".join(f"<p><b>{item}</b></p>" for item in items[:1]) + (f"<ul>{rest}</ul>" if rest else "")
 
 
 def _link(files):

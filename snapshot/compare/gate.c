@@ -249,6 +249,32 @@ static bool is_incomplete(const tide_compare_run *run, char reason[REASON_BYTES]
     return true;
 }
 
+/* The forecast of a run whose step is the quantity; NULL for other quantities, and if the times
+ * were measured. */
+static const tide_snapshot_forecast *forecast_of(const char *phase, const tide_compare_run *run) {
+    const tide_snapshot_forecast *forecast = &run->snapshot->forecast;
+    return strcmp(phase, "step") == 0 && forecast->card[0] != '\0' ? forecast : NULL;
+}
+
+/* Whether the time of a run cannot be compared with the base's, with the reason. */
+static bool differs_in_kind(const tide_compare *compare, const tide_compare_run *run, size_t i,
+                            char reason[REASON_BYTES]) {
+    const tide_compare_run *base = &compare->runs[0];
+    const char *phase = run->times[i].name;
+    if (base->times[i].ms.median < 0.0) {
+        return false;
+    }
+    if ((forecast_of(phase, run) == NULL) != (forecast_of(phase, base) == NULL)) {
+        snprintf(reason, REASON_BYTES, "one of the two times is a forecast, the other is measured");
+    } else if (run->times[i].by_host != base->times[i].by_host) {
+        snprintf(reason, REASON_BYTES,
+                 "its times are by another clock than the base's (device against host)");
+    } else {
+        return false;
+    }
+    return true;
+}
+
 /* The time of a phase; -1 with the reason. */
 static double time_of(const tide_compare *compare, const tide_compare_run *run, const char *phase,
                       char reason[REASON_BYTES]) {
@@ -258,12 +284,13 @@ static double time_of(const tide_compare *compare, const tide_compare_run *run, 
         if (strcmp(time->name, phase) != 0) {
             continue;
         }
+        const tide_snapshot_forecast *forecast = forecast_of(phase, run);
         if (time->ms.median < 0.0) {
             snprintf(reason, REASON_BYTES, "its times were not computed");
-        } else if (time->by_host != compare->runs[0].times[i].by_host &&
-                   compare->runs[0].times[i].ms.median >= 0.0) {
-            snprintf(reason, REASON_BYTES,
-                     "its times are by another clock than the base's (device against host)");
+        } else if (forecast != NULL && (forecast->low_ms < 0.0 || forecast->high_ms < 0.0)) {
+            snprintf(reason, REASON_BYTES, "its forecast has no upper end: too much is guessed");
+            return -1.0;
+        } else if (differs_in_kind(compare, run, i, reason)) {
             return -1.0;
         }
         return time->ms.median;
@@ -354,6 +381,23 @@ static void say_figures(const tide_gate *gate, const tide_compare *compare, size
     tide_text_add(&to, "%+.*f%s)", gate->unit == TIDE_GATE_MS ? 3 : 0, change, UNITS[gate->unit]);
 }
 
+/* A forecast is a range. A condition on the step holds only if the whole range is on its side: of
+ * an absolute bound, or of the base's range. */
+static bool is_certain(const tide_gate *gate, const tide_compare *compare, size_t run,
+                       double limit) {
+    bool is_upper = gate->op == TIDE_GATE_ABOVE || gate->op == TIDE_GATE_AT_LEAST;
+    const tide_snapshot_forecast *base = &compare->runs[0].snapshot->forecast;
+    const tide_snapshot_forecast *own =
+        gate->quantity == TIME ? forecast_of(gate->name, &compare->runs[run]) : NULL;
+    if (own == NULL) {
+        return true;
+    }
+    if (gate->bound == TIDE_GATE_ABSOLUTE) {
+        return tide_gate_compares(gate->op, is_upper ? own->low_ms : own->high_ms, limit);
+    }
+    return is_upper ? own->low_ms > base->high_ms : own->high_ms < base->low_ms;
+}
+
 tide_gate_result tide_gate_judge(const tide_gate *gate, const tide_compare *compare, size_t run) {
     tide_gate_result result = {.verdict = TIDE_GATE_UNKNOWN, .limit = -1.0};
     char own_reason[REASON_BYTES] = "";
@@ -375,8 +419,10 @@ tide_gate_result tide_gate_judge(const tide_gate *gate, const tide_compare *comp
                    : gate->bound == TIDE_GATE_CHANGE
                        ? result.base + gate->value
                        : result.base + result.base * gate->value / 100.0;
-    result.verdict = tide_gate_compares(gate->op, result.figure, result.limit) ? TIDE_GATE_HOLDS
-                                                                               : TIDE_GATE_PASSES;
+    result.verdict = tide_gate_compares(gate->op, result.figure, result.limit) &&
+                             is_certain(gate, compare, run, result.limit)
+                         ? TIDE_GATE_HOLDS
+                         : TIDE_GATE_PASSES;
     say_figures(gate, compare, run, &result);
     return result;
 }

@@ -64,7 +64,9 @@ typedef struct tide_gate_result {
 TIDE_NODISCARD tide_status tide_gate_parse(const char *text, tide_gate *ret_gate,
                                            tide_error *error);
 
-/* Checks run `run` (not 0) against the base. Does not use figures of a run whose peak may have been
+/* Checks run `run` (not 0) against the base. A condition on the forecast of a step (time_step)
+ * holds only if the ranges of the two do not overlap, or, with an absolute bound, if the whole
+ * range is on that side of the bound. Does not use figures of a run whose peak may have been
  * higher: it ran out of memory, stopped early, or lost events. Bytes are exact up to 2^53. */
 tide_gate_result tide_gate_judge(const tide_gate *gate, const tide_compare *compare, size_t run);
 

@@ -80,6 +80,7 @@ class Pages(unittest.TestCase):
         for place in (f"file://{self.folder}/to", f"http://127.0.0.1:{server.server_address[1]}/to"):
             shown = dom(place + "/view.html")
             self.assertIn('<main id="empty">', shown, place)  # no longer hidden: the page has started
+            self.assertIn("<p>Files that <code>tidemark run</code> and", shown, place)
             self.assertIn("<h1", dom(place + "/docs/index.html"))
 
 

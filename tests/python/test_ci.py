@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks python -m tidemark.ci, and the steps of action.yml as a script: test_ci.py FOLDER TIDEMARK
+"""Checks python -m tidemark.ci, and the steps of action.yml as a script: test_ci.py FOLDER TIDEMARK | --installed
 
-FOLDER has the package. The program allocates memory of the driver, so it needs no PyTorch.
+FOLDER has the package. --installed: this interpreter has the wheel. The program allocates memory of the driver, so it needs no PyTorch.
 """
 import os
 import re
@@ -10,8 +10,13 @@ import sys
 import tempfile
 import unittest
 
-FOLDER, TIDEMARK = map(os.path.abspath, (sys.argv.pop(1), sys.argv.pop(1)))
-sys.path.insert(0, FOLDER)
+PATHS = {}
+if sys.argv[1] == "--installed":
+    del sys.argv[1]
+else:
+    FOLDER, TIDEMARK = map(os.path.abspath, (sys.argv.pop(1), sys.argv.pop(1)))
+    sys.path.insert(0, FOLDER)
+    PATHS = {"PYTHONPATH": FOLDER, "TIDEMARK_CI_PROGRAM": TIDEMARK}
 from tidemark.ci import markdown, runs  # noqa: E402
 from tidemark.ci.__main__ import _is_relative, parse  # noqa: E402
 
@@ -57,8 +62,7 @@ class Jobs(unittest.TestCase):
 
     def environment(self, **more):
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("TIDEMARK", "GITHUB"))}
-        return {**kept, "PYTHONPATH": FOLDER, "PYTHONDONTWRITEBYTECODE": "1", "TIDEMARK_CI_PROGRAM": TIDEMARK,
-                "GITHUB_STEP_SUMMARY": os.path.join(self.folder, "summary"),
+        return {**kept, **PATHS, "PYTHONDONTWRITEBYTECODE": "1", "GITHUB_STEP_SUMMARY": os.path.join(self.folder, "summary"),
                 "GITHUB_OUTPUT": os.path.join(self.folder, "output"), **more}
 
     def run_job(self, *options, command=(sys.executable, "train.py")):
@@ -81,9 +85,11 @@ class Jobs(unittest.TestCase):
                       "| peak allocated | 64.00 MiB | 80.00 MiB | +16.00 MiB (+25.0 %) |\n",
                       "| all | 64.00 MiB | 80.00 MiB | +16.00 MiB (+25.0 %) |\n",
                       "| weights (train.py:8) | 64.00 MiB | 80.00 MiB | +16.00 MiB (+25.0 %) |\n",
-                      "- peak\\_allocated > +2%: fails\n", "- peak\\_reserved > 1GiB: passes\n",
+                      "- `peak_allocated > +2%`: **fails**\n", "- `peak_reserved > 1GiB`: passes\n",
                       "- it fits virtual:h100-80: "):
             self.assertIn(words, text)
+        self.assertIn("\n\nThe change raises the peak by 25.0 %, from 64.00 MiB to 80.00 MiB: 16.00 MiB more at weights ", text)
+        self.assertNotIn(".json.gz", text)
         self.assertEqual(self.read("summary"), text[:-1])
         self.assertEqual(self.read("sub", "tidemark-ci", "comment.md"), f"<!-- tidemark: GPU memory -->\n{text[:-1]}")
         self.assertRegex(self.read("output"), f"^comment=tidemark-ci/comment.md\nstatus=4\nsnapshot=/.*/head.json.gz\npeak-bytes={80 * MIB}\n$")
@@ -100,7 +106,7 @@ class Jobs(unittest.TestCase):
                                        "peak_allocated > 32MiB")
         self.assertEqual(status, 4)
         self.assertIn("This job has no base yet, so nothing is compared.", text)
-        self.assertIn("- peak\\_allocated > 32MiB: fails\n", text)
+        self.assertIn("- `peak_allocated > 32MiB`: **fails**\n", text)
         self.assertIn("- peak\\_allocated > +2%: not checked, because the job has no base\n", text)
         self.assertEqual(self.run_job("--base", "kept.json.gz", "--fail-if", "peak_allocated > +2%")[0], 0)
         os.rename(os.path.join(self.folder, "sub/tidemark-ci/head.json.gz"), os.path.join(self.folder, "sub/kept.json.gz"))
@@ -131,15 +137,24 @@ class Jobs(unittest.TestCase):
         self.assertIn("The command of the base ended with status 1.\n", text)
         status, _, stderr = self.run_job("--base-ref", "unknown")
         self.assertEqual(status, 1)
-        self.assertIn("tidemark.ci: git worktree add", stderr)
+        self.assertRegex(stderr, "tidemark.ci: git worktree add .*: fetch unknown first")
 
     def test_a_wrong_condition_fails_the_job(self):
         status, text, _ = self.run_job("--base-ref", "base", "--fail-if", "peak_of_all > +2%")
         self.assertEqual(status, 1)
 
+    def test_a_condition_without_a_forecast_fails_the_job(self):
+        self.change(PROGRAM.replace("weights(64)", "weights(80)"))
+        status, text, _ = self.run_job("--base-ref", "base", "--fail-if", "time_step > +5%", "--fail-if", "peak_allocated > 1GiB")
+        self.assertEqual(status, 1)
+        self.assertIn("\n- `time_step > +5%`: **cannot be judged**\n- `peak_allocated > 1GiB`: passes\n", text)
+        status, text, _ = self.run_job("--base", "none.json.gz", "--fail-if", "time_step > +5%")
+        self.assertEqual(status, 0)
+        self.assertIn("- time\\_step > +5%: not checked, because the job has no base\n", text)
+
     @unittest.skipIf(yaml is None, "PyYAML is absent")
     def test_the_steps_of_the_action(self):
-        with open(os.path.join(FOLDER, "..", "action.yml")) as file:
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../action.yml")) as file:
             action = yaml.safe_load(file)
         inputs = {name: one.get("default", "") for name, one in action["inputs"].items()}
         inputs.update({"command": f"'{sys.executable}' train.py", "device": "virtual:h100-80", "base-ref": "base", "time": "false",
@@ -147,18 +162,27 @@ class Jobs(unittest.TestCase):
         self.change(PROGRAM.replace("weights(64)", "weights(80)"))
         statuses = []
         for step in action["runs"]["steps"]:
-            self.assertNotIn("${{", step["run"])
-            given = {name: re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda found: inputs[found[1]], value)
-                     for name, value in step["env"].items()}
-            self.assertNotIn("${{", "".join(given.values()))
-            done = subprocess.run(["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]], check=False,
-                                  cwd=os.path.join(self.folder, "sub"), env=self.environment(**given), capture_output=True, text=True)
+            done = self.run_step(step, inputs)
             statuses.append(done.returncode)
         self.assertEqual(statuses, [0, 4], done.stderr)
         self.assertIn('### A "title" $(exit 7): 80.00 MiB at the peak on virtual:h100-80, +16.00 MiB (+25.0 %)\n', self.read("summary"))
         outputs = dict(line.split("=", 1) for line in self.read("output").splitlines())
         named = [re.fullmatch(r"\$\{\{ steps\.compare\.outputs\.([\w-]+) \}\}", one["value"])[1] for one in action["outputs"].values()]
         self.assertEqual(sorted(named), sorted(outputs))
+        if not PATHS:
+            return
+        done = self.run_step(action["runs"]["steps"][0], inputs, PYTHONPATH="")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, "^::error::tidemark is not installed in .*: name its wheel with the input package\n$")
+
+    def run_step(self, step, inputs, **more):
+        self.assertNotIn("${{", step["run"])
+        given = {name: re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda found: inputs[found[1]], value)
+                 for name, value in step["env"].items()}
+        self.assertNotIn("${{", "".join(given.values()))
+        return subprocess.run(["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]], check=False,
+                              cwd=os.path.join(self.folder, "sub"), env=self.environment(**given, **more), capture_output=True,
+                              text=True)
 
 
 class Words(unittest.TestCase):
@@ -172,7 +196,8 @@ class Words(unittest.TestCase):
             return runs.Run(time={"step_ms": step, "low_ms": low, "high_ms": high})
 
         self.assertEqual(markdown._time(run(1.286, 1.078, 1.658)), "1.29 ms (1.08 to 1.66)")
-        self.assertEqual(markdown._time(run(None, 3.0, None)), "3 ms or more")
+        self.assertEqual(markdown._time(run(None, 3.0, None)), "3.00 ms or more")
+        self.assertEqual(markdown._time(run(1234.5, 19, 20345)), "1234 ms (19.0 to 20345)")
         self.assertEqual(markdown._compare_times(run(1, 0.8, 1.2), run(1.1, 0.9, 1.3)), "+10.0 %; the intervals overlap")
         self.assertEqual(markdown._compare_times(run(1, 0.8, 1.2), run(2, 1.6, 2.4)), "+100.0 %")
         self.assertEqual(markdown._compare_times(run(1, 0.8, 1.2), run(None, 1.6, None)), "")
@@ -197,6 +222,8 @@ class Words(unittest.TestCase):
         with self.assertRaises(SystemExit):
             parse(["--device", "virtual:h100-80"])
         self.assertEqual(parse(["--device", "d", "--", "a", "--time"]).command, ["a", "--time"])
+        for condition, has_time in ((" time_step > +5%", True), ("peak_allocated > +2%", False)):
+            self.assertEqual(parse(["--device", "d", "--fail-if", condition, "--", "a"]).time, has_time)
 
 
 if __name__ == "__main__":

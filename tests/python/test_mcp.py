@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks the tools for agents: test_mcp.py FOLDER TIDEMARK
+"""Checks the tools for agents: test_mcp.py FOLDER TIDEMARK | --installed
 
-FOLDER has the package. If the package `mcp` is installed, its client calls the tools of a server over stdio.
+FOLDER has the package. --installed: this interpreter has the wheel. If the package `mcp` is installed, its client calls the tools of a server over stdio.
 """
 import asyncio
 import json
@@ -11,10 +11,16 @@ import sys
 import tempfile
 import unittest
 
-FOLDER, TIDEMARK = (os.path.abspath(sys.argv.pop(1)) for _ in range(2))
-sys.path.insert(0, FOLDER)
-os.environ["TIDEMARK_MCP_PROGRAM"] = TIDEMARK
+if sys.argv[1] == "--installed":
+    del sys.argv[1]
+    FOLDER, PATHS, TIDEMARK = "", {}, os.path.join(os.path.dirname(sys.executable), "tidemark")
+else:
+    FOLDER, TIDEMARK = (os.path.abspath(sys.argv.pop(1)) for _ in range(2))
+    PATHS = {"PYTHONPATH": FOLDER}
+    sys.path.insert(0, FOLDER)
+    os.environ["TIDEMARK_MCP_PROGRAM"] = TIDEMARK
 from tidemark import mcp as tools  # noqa: E402
+from tidemark.__main__ import find_program  # noqa: E402
 
 try:
     import mcp
@@ -107,7 +113,7 @@ class Client(unittest.TestCase):
 
     async def _call(self, command, calls):
         # The program starts the python3 of PATH, and the package the program that the environment names.
-        environment = {**os.environ, "PYTHONPATH": FOLDER, "PYTHONDONTWRITEBYTECODE": "1",
+        environment = {**os.environ, **PATHS, "PYTHONDONTWRITEBYTECODE": "1",
                        "PATH": os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]}
         server = StdioServerParameters(command=command[0], args=command[1:], env=environment)
         async with stdio_client(server) as streams, mcp.ClientSession(*streams) as session:
@@ -116,7 +122,8 @@ class Client(unittest.TestCase):
             return listed.tools, [await session.call_tool(name, arguments) for name, arguments in calls]
 
     def test_tools_over_stdio(self):
-        for command in ([sys.executable, "-m", "tidemark", "mcp"], [TIDEMARK, "mcp"]):
+        of_wheel = [] if PATHS else [[find_program(), "mcp"]]  # without the script of the package
+        for command in ([sys.executable, "-m", "tidemark", "mcp"], [TIDEMARK, "mcp"], *of_wheel):
             listed, (explained, failed, compared, ran) = self.call(
                 command, ("explain", {"file": FIRST}), ("explain", {"file": "none.json.gz"}),
                 ("compare", {"base": FIRST, "file": SECOND}),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks the pytest plugin with a stand-in for the program: test_pytest_plugin.py FOLDER
+"""Checks the pytest plugin with a stand-in for the program: test_pytest_plugin.py FOLDER|--installed
 
-FOLDER has the package. The stand-in runs the command of `tidemark run` on no card, and its snapshot has
+FOLDER has the package. --installed: this interpreter has the wheel, whose entry point pytest finds. The stand-in runs the command of `tidemark run` on no card, and its snapshot has
 the peak that the test asks for. What needs PyTorch is in tests/pytorch/pytest_plugin.
 """
 import os
@@ -12,8 +12,11 @@ import textwrap
 import unittest
 import xml.etree.ElementTree
 
+IS_INSTALLED = sys.argv[1] == "--installed"
 FOLDER = os.path.abspath(sys.argv.pop(1))
-sys.path.insert(0, FOLDER)
+PATHS = {} if IS_INSTALLED else {"PYTHONPATH": FOLDER}
+if not IS_INSTALLED:
+    sys.path.insert(0, FOLDER)
 try:
     import pytest  # noqa: F401
 except ImportError:
@@ -40,7 +43,7 @@ for i, peaks in enumerate(open(asked).read().split("\\n") if os.path.exists(aske
     with open(output if i == 0 else output.replace(".json", "-process%d.json" % i), "w") as file:
         json.dump({{"figures": {{"allocated_peak_bytes": allocated << 20, "reserved_peak_bytes": reserved << 20}},
                    "tables": {{"peak_lines": {{"rows": [{{"place": "step (a.py:%d)" % allocated, "bytes": 1 << 20}}]}}}}}}, file)
-sys.exit(done.returncode)
+sys.exit(done.returncode if done.returncode >= 0 else 128 - done.returncode)
 """
 HEADER = """
 import os
@@ -88,6 +91,12 @@ class Words(unittest.TestCase):
         text = "warning\ntidemark run: it fits\ntidemark run: the snapshot is x; it wrote no file\nmore\n"
         self.assertEqual(answers.split_output(text), (["it fits"], "warning\nmore"))
 
+    def test_ends_of_a_process(self):
+        from tidemark.pytest_plugin.outside import _name
+
+        self.assertEqual([_name(status) for status in (3, 139, 125, -9)],
+                         ["status 3", "status 139 (SIGSEGV)", "status 125", "signal 9 (SIGKILL)"])
+
     def test_a_failure_says_how_much_is_above(self):
         text = answers.complain(answers.Answer(3 * MIB, "", 0, 2), limits.Limit(MIB, "virtual:a", "reserved"), ["one", "two"])
         self.assertEqual(text, "3.00 MiB of GPU memory reserved at the peak on virtual:a: 2.00 MiB more than the limit of "
@@ -101,21 +110,23 @@ class Sessions(unittest.TestCase):
         self.folder = folder.name
         self.write("stand_in", STAND_IN.format(python=sys.executable))
         os.chmod(os.path.join(self.folder, "stand_in"), 0o755)
-        self.write("pytest.ini", "[pytest]\ntidemark_device = h100-80\naddopts = -p tidemark.pytest_plugin -p no:cacheprovider\n")
+        plugin = "" if IS_INSTALLED else "-p tidemark.pytest_plugin "
+        self.write("pytest.ini", f"[pytest]\ntidemark_device = h100-80\naddopts = {plugin}-p no:cacheprovider\n")
 
     def write(self, name, text):
         with open(os.path.join(self.folder, name), "w") as file:
             file.write(textwrap.dedent(text))
 
-    def run_pytest(self, test, *options, **settings):
-        """The output, the outcome of each test by its name, and the properties of each test."""
+    def run_pytest(self, test, *options, typed=None, **settings):
+        """The output, the outcome of each test by its name, and the properties of each test. `typed` is stdin."""
         self.write("test_it.py", HEADER + textwrap.dedent(test))
         others = ("PYTEST", "TIDEMARK", "CI", "BUILD_NUMBER")  # pytest prints more in CI
         environment = {name: value for name, value in os.environ.items() if not name.startswith(others)}
-        environment.update(PYTHONPATH=FOLDER, TIDEMARK_PYTEST_PROGRAM=os.path.join(self.folder, "stand_in"),
-                           PYTHONDONTWRITEBYTECODE="1", **settings)
+        environment.update({**PATHS, "TIDEMARK_PYTEST_PROGRAM": os.path.join(self.folder, "stand_in"),
+                            "PYTHONDONTWRITEBYTECODE": "1", **settings})
         done = subprocess.run([sys.executable, "-m", "pytest", "--junitxml=all.xml", *options], cwd=self.folder,
-                              env=environment, capture_output=True, text=True, check=False)
+                              env=environment, capture_output=True, text=True, check=False,
+                              **({"stdin": subprocess.DEVNULL} if typed is None else {"input": typed}))
         outcomes, properties = {}, {}
         for case in xml.etree.ElementTree.parse(os.path.join(self.folder, "all.xml")).iter("testcase"):
             kinds = [child.tag for child in case if child.tag in ("failure", "error", "skipped")]
@@ -263,6 +274,99 @@ class Sessions(unittest.TestCase):
         """, "-p", "plugin_mine", "--mine=yes", "-o", "markers=slow: mine", "-k", "not x]", "--tb=short", "-W", "error")
         self.assertEqual(outcomes, {"test_it[a::b]": "passed", "test_it[c[1]]": "passed"}, output)
 
+    def test_a_debugger_has_the_terminal(self):
+        test = """
+            @limit("1 MiB")
+            def test_fails():
+                value = 41
+                print("printed before")
+                assert value == 42
+            @limit("1 MiB")
+            def test_passes():
+                pass
+        """
+        output, outcomes, _ = self.run_pytest(test, "--pdb", typed="p 'value is', value + 1000\nc\n")
+        self.assertEqual(outcomes, {"test_fails": "failure", "test_passes": "passed"})
+        for words in ("printed before", "assert 41 == 42", "entering PDB", "('value is', 1041)"):
+            self.assertIn(words, output)
+        self.assertLess(output.index("entering PDB"), output.index("('value is', 1041)"))
+        output, outcomes, _ = self.run_pytest(test, "--pdb", typed="q\n")
+        self.assertEqual(outcomes, {"test_fails": "failure"})
+        self.assertRegex(output, "Exit: .*Quitting debugger")
+        output, outcomes, _ = self.run_pytest(test, "--trace", "-k", "passes", typed="p 'in the test'\nc\n")
+        self.assertEqual(outcomes, {"test_passes": "passed"})
+        self.assertIn("'in the test'", output)
+
+    def test_the_end_of_the_session_is_passed_on(self):
+        for text, words in (("pytest.exit('enough')", "Exit: enough"), ("raise KeyboardInterrupt", "KeyboardInterrupt")):
+            output, outcomes, _ = self.run_pytest(f"""
+                @limit("1 MiB")
+                def test_a():
+                    {text}
+                def test_b():
+                    pass
+            """)
+            self.assertNotIn("test_b", outcomes)
+            self.assertIn(words, output)
+
+    def test_warnings_of_a_test_are_listed(self):
+        self.write("own.py", "class OwnWarning(UserWarning):\n    def __init__(self, a, b):\n        super().__init__(f'{a}, {b}')\n")
+        test = """
+            import warnings
+            warnings.warn("of the module")
+            @limit("1 MiB")
+            def test_it():
+                import own
+                warnings.warn("of the test", DeprecationWarning)
+                warnings.warn(own.OwnWarning("two", "arguments"))
+        """
+        output, outcomes, _ = self.run_pytest(test)
+        self.assertEqual(outcomes, {"test_it": "passed"})
+        self.assertIn("3 warnings", output)
+        self.assertEqual(output.count("of the module"), 2)  # the message and the line
+        self.assertRegex(output, r"test_it.py::test_it\n +\S*test_it.py:\d+: DeprecationWarning: of the test\n")
+        self.assertIn("Warning: two, arguments\n", output)
+        output, outcomes, _ = self.run_pytest(test, "-W", "ignore")
+        self.assertNotIn("of the test", output)
+        output, outcomes, _ = self.run_pytest(test.replace('warnings.warn("of the module")', ""), "-W", "error")
+        self.assertEqual(outcomes, {"test_it": "failure"})
+        self.assertIn("DeprecationWarning: of the test", output)
+
+    def test_a_crash_keeps_the_output_of_the_test(self):
+        test = """
+            import signal, sys
+            @pytest.fixture
+            def ready():
+                print("output of setup")
+            @limit("1 MiB")
+            def test_it(ready):
+                print("output of the test", flush=True)
+                print("errors of the test", file=sys.stderr)
+                os.system("echo output of a child")
+                os.kill(os.getpid(), signal.SIGSEGV)
+        """
+        for options in ((), ("--capture=sys",), ("-s",)):
+            output, outcomes, _ = self.run_pytest(test, *options)
+            self.assertEqual(outcomes, {"test_it": "failure"})
+            self.assertIn("ended with status 139 (SIGSEGV) before the test did\n", output)
+            self.assertNotIn("the snapshot is", output)
+            self.assertIn("Fatal Python error: Segmentation fault", output)
+            self.assertRegex(output, r'  File "\S*/test_it.py", line \d+ in test_it\n(?!  File)')
+            if options == ("--capture=sys",):  # what Python held is lost
+                continue
+            for words in ("output of the test", "errors of the test", "output of a child"):
+                self.assertIn(words, output)
+            self.assertEqual("Captured stdout call" in output, not options, output)
+        output, outcomes, _ = self.run_pytest("""
+            @limit("1 MiB")
+            def test_it(capfd):
+                print("seen")
+                assert capfd.readouterr().out == "seen\\n"
+                print("seen by pytest")
+                assert False
+        """)
+        self.assertIn("seen by pytest", output)
+
     def test_fixtures_of_this_session_end(self):
         output, outcomes, _ = self.run_pytest("""
             @pytest.fixture(scope="session")
@@ -292,6 +396,25 @@ class Sessions(unittest.TestCase):
         test = "@limit('1 MiB')\ndef test_a():\n    use(2)\n@limit('1 MiB')\ndef test_b():\n    use(2)\n"
         self.assertEqual(self.run_pytest(test, "-x")[1], {"test_a": "failure"})
 
+    def test_every_test_can_run_on_a_card(self):
+        test = """
+            @limit("2 MiB")
+            def test_marked():
+                use(3)
+            def test_plain():
+                use(5)
+            class TestUnit:
+                def test_in_class(self):
+                    assert os.environ["STAND_IN"]
+        """
+        output, outcomes, properties = self.run_pytest(test, "--tidemark-all", "a100-40")
+        self.assertEqual(outcomes, {"test_marked": "failure", "test_plain": "passed", "test_in_class": "passed"})
+        self.assertIn("test_it.py::test_plain: 5.00 MiB allocated on virtual:a100-40, 1.00 MiB at step (a.py:5)\n", output)
+        self.assertIn("3.00 MiB of GPU memory allocated at the peak on virtual:a100-40", output)
+        self.assertNotIn("tidemark_limit_bytes", properties["test_plain"])
+        output, outcomes, _ = self.run_pytest("def test_plain():\n    pass\n", "--tidemark")
+        self.assertIn("no test with the marker limit_gpu_memory ran to its end; --tidemark-all CARD also runs tests without it", output)
+
     def test_snapshots_are_kept(self):
         self.run_pytest("@limit('1 MiB')\n@pytest.mark.parametrize('n', ['a/b'])\ndef test_a(n):\n    use(2)\n",
                         "--tidemark-folder", "kept")
@@ -303,6 +426,24 @@ class Sessions(unittest.TestCase):
         self.assertEqual(outcomes, {"test_a": "passed"})
         self.assertIn("limit_gpu_memory is not checked: `tidemark run` runs pytest itself", output)
 
+    @unittest.skipUnless(IS_INSTALLED, "the program is not beside the package")
+    def test_the_program_of_the_wheel(self):
+        output, outcomes, properties = self.run_pytest("""
+            import ctypes
+            @limit("48 MiB")
+            @pytest.mark.parametrize("n", [32, 64])
+            def test_driver(n):
+                cuda = ctypes.CDLL("libcuda.so.1")
+                context, device, pointer = ctypes.c_void_p(), ctypes.c_int(), ctypes.c_uint64()
+                assert cuda.cuInit(0) == 0 and cuda.cuDeviceGet(ctypes.byref(device), 0) == 0
+                assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) == 0
+                assert cuda.cuCtxSetCurrent(context) == 0
+                assert cuda.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(n << 20)) == 0
+        """, TIDEMARK_PYTEST_PROGRAM="")
+        self.assertEqual(outcomes, {"test_driver[32]": "passed", "test_driver[64]": "failure"}, output)
+        self.assertEqual(properties["test_driver[64]"]["tidemark_peak_bytes"], str(64 * MIB))
+        self.assertIn("16.00 MiB more than the limit of 48.00 MiB", output)
+
     def test_markers_and_options_are_listed(self):
         self.assertIn("@pytest.mark.limit_gpu_memory(limit, device='h100-80', memory='allocated'): run the test",
                       self.ask("--markers"))
@@ -310,7 +451,7 @@ class Sessions(unittest.TestCase):
 
     def ask(self, option):
         return subprocess.run([sys.executable, "-m", "pytest", option], cwd=self.folder, capture_output=True, text=True,
-                              env={**os.environ, "PYTHONPATH": FOLDER}, check=True).stdout
+                              env={**os.environ, **PATHS}, check=True).stdout
 
     def test_workers_of_xdist(self):
         try:

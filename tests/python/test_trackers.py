@@ -115,6 +115,17 @@ EventFileWriter("logs")
 """
 
 
+CHOOSING = """
+import json, sys
+sys.path.insert(0, {packages!r})
+from tidemark.trackers import seen
+seen.start()
+import wandb
+given = ({{"mode": "offline"}}, {{"mode": "online"}}, {{}})
+print(json.dumps([wandb.init(**one).given.get("mode") for one in given]))
+"""
+
+
 class Trackers(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -196,7 +207,8 @@ class Trackers(unittest.TestCase):
 
     def test_an_error_is_a_line(self):
         lines = self.log("wandb,mlflow", BREAKS="1")
-        self.assertEqual(lines[0], "--log-to wandb: not everything is logged: ConnectionError: no server")
+        self.assertEqual(lines[0], "--log-to wandb: nothing is logged: ConnectionError: no server; WANDB_MODE=offline logs to a folder, "
+                                   "which `wandb sync` uploads")
         self.assertEqual(lines[1], "logged to mlflow, run made of file:./default")
         os.remove(os.path.join(self.folder, "modules/wandb.py"))
         self.write("modules/wandb/__init__.py", "import a_missing_module\n")
@@ -206,6 +218,23 @@ class Trackers(unittest.TestCase):
         self.assertEqual(line, "--log-to: nothing is logged: RuntimeError: tidemark explain: broken.json.gz: no snapshot")
         line, = self.log("wandb", WANDB_MODE="disabled")
         self.assertEqual(line, "--log-to wandb: nothing is logged, because WANDB_MODE is disabled")
+
+    def test_wandb_is_disabled_where_writes_are_kept_away(self):
+        for scratch, modes in (("", ["offline", "online", None]), ("here", ["disabled"] * 3)):
+            done = self.start("-c", CHOOSING.format(packages=PACKAGES), TIDEMARK_RUN_FOLDER=self.folder,
+                              **({"TIDEMARK_SCRATCH": scratch} if scratch else {}))
+            self.assertEqual(json.loads(done.stdout.splitlines()[-1]), modes, done.stderr)
+            with open(os.path.join(self.folder, "trackers")) as file:
+                notes = [json.loads(line) for line in file][-3:]
+            self.assertEqual([note["is_offline"] for note in notes], [True, False, False])
+
+    def test_the_folder_of_tensorboard_is_that_of_no_inner_writer(self):
+        sys.path.insert(0, PACKAGES)
+        from tidemark.trackers.to_tensorboard import _choose
+
+        for folders, chosen in (((), None), (("/a",), "/a"), (("/a", "/a/loss_train", "/a/1"), "/a"), (("/a/1", "/a/1x"), "/a/1x"),
+                                (("/a", "/a/x", "/b", "/a/y"), "/b")):
+            self.assertEqual(_choose([{"dir": folder} for folder in folders]), chosen)
 
     def test_the_runs_of_a_program_are_noted(self):
         done = self.start("-c", NOTING.format(packages=PACKAGES), TIDEMARK_RUN_FOLDER=self.folder)

@@ -28,8 +28,11 @@ print("the cell ends")
 
 def check(outputs):
     text = "".join(output.get("text", "") for output in outputs)
-    assert "the cell ends\n" in text and "All of the peak, 12.00 MiB, is at cell.py:2." in text, text
-    shown, = [output["data"]["text/html"] for output in outputs if output["output_type"] == "display_data"]
+    assert "the cell ends\n" in text and "tidemark" not in text, text
+    (shown, plain), = [(output["data"]["text/html"], output["data"]["text/plain"]) for output in outputs
+                       if output["output_type"] == "display_data"]
+    for words in plain, shown:
+        assert "All of the peak, 12.00 MiB, is at cell.py:2." in words, words[:2000]
     assert 'srcdoc="&lt;!doctype html&gt;' in shown, shown[:200]
     links = dict(re.findall('<a download="([^"]*)" href="data:[^;]*;base64,([^"]*)">', shown))
     assert list(links) == ["cell.html", "cell.json.gz"], list(links)

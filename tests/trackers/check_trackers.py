@@ -130,30 +130,3 @@ for options in (), ("--writes", "allow"):
             check(folder, bool(options))
     print(f"{' '.join(options) or 'writes kept away'}: " + "; ".join(line[14:].split(": wandb sync")[0] for line in lines))
 
-
-SERVER = """
-import mlflow, sys
-with mlflow.start_run():
-    mlflow.log_metric("loss", 1.0)
-import torch
-x = torch.zeros(64 << 20, dtype=torch.uint8, device="cuda")
-sys.exit(3)
-"""
-
-
-def check_server():
-    """On a virtual card a folder replaces the server, which is not reached; then --log-to is one line."""
-    with tempfile.TemporaryDirectory() as folder:
-        with open(os.path.join(folder, "server.py"), "w") as file:
-            file.write(SERVER)
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("WANDB_", "MLFLOW_"))}
-        done = subprocess.run([TIDEMARK, "run", "--device", "virtual:h100-80", "--log-to", "mlflow", "-o", "s.json.gz", "--",
-                               sys.executable, "server.py"], cwd=folder, capture_output=True, text=True,
-                              env={**kept, "MLFLOW_TRACKING_URI": "http://127.0.0.1:9", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0"})
-        assert done.returncode == 3 and "mlflow.exceptions" not in done.stderr, done.stderr
-        line, = [line for line in done.stderr.splitlines() if "--log-to" in line]
-        assert line.startswith("tidemark run: --log-to mlflow: not everything is logged: MlflowException: "), line
-    print("a server that does not answer: the status of the program, and one line")
-
-
-check_server()

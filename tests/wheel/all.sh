@@ -14,6 +14,7 @@ check() { # NAME ARGUMENT...
 }
 
 check run "$whole" "$out/checks/run" $with_torch
+check integrations "$whole" "$out/checks/integrations"
 check names "$whole" "$out/checks/names"
 check tarball "$tarball" "$out/checks/tarball"
 if [ -e "$(echo "$out"/dist/*_aarch64.whl)" ]; then

@@ -31,6 +31,7 @@ def parse(arguments):
         parser.error("name the command after --")
     if given.base and given.base_ref:
         parser.error("give --base or --base-ref, not both")
+    given.time = given.time or any(condition.lstrip().startswith("time_") for condition in given.fail_if)
     return given
 
 

@@ -3,7 +3,9 @@ import os
 
 from ..bytes_text import format_bytes
 
+_OF_FILES = ("the report is", "logs of", "the launch log is")  # on the machine of the job
 _SHOWN_LINES = 10  # of the peak, those that differ most
+_VERDICTS = {"fails": "**fails**", "cannot be judged": "**cannot be judged**"}
 
 
 def write(given, base, head, report, checks):
@@ -15,15 +17,22 @@ def write(given, base, head, report, checks):
         if run is not None and run.status:
             parts.append(f"The command of the {name} ended with status {run.status}.")
     if base is not None and report is not None:
-        parts += [*map(_escape, report["sentences"].get("comparison", [])),
+        parts += [*(_escape(_name_runs(text, base, head)) for text in report["sentences"].get("comparison", [])),
                   _table("Peak by category", ("category", "base", "change", "difference"), _categories(report)),
                   _table("Peak by line", ("line", "base", "change", "difference"), _lines(base, head))]
     parts.append(_conditions(report, checks))
-    sentences = [sentence for sentence in head.sentences if not sentence.startswith(("the report is", "logs of"))]
+    sentences = [sentence for sentence in head.sentences if not sentence.startswith(_OF_FILES)]
     if sentences:
         parts.append("<details><summary>tidemark run</summary>\n\n" + "\n".join(f"- {_escape(one)}" for one in sentences)
                      + "\n\n</details>")
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _name_runs(text, base, head):
+    """The text with words in place of the names of the two files."""
+    for run, words in ((head, "the change"), (base, "the base")):
+        text = text if run.snapshot is None else text.replace(os.path.basename(run.snapshot), words)
+    return text[:1].upper() + text[1:]
 
 
 def _verdict(given, base, head, report):
@@ -56,8 +65,13 @@ def _time(run):
         return ""
     step, low, high = (run.time[name] for name in ("step_ms", "low_ms", "high_ms"))
     if step is None or high is None:
-        return "" if low is None else f"{low:.3g} ms or more"
-    return f"{step:.3g} ms ({low:.3g} to {high:.3g})"
+        return "" if low is None else f"{_ms(low)} ms or more"
+    return f"{_ms(step)} ms ({_ms(low)} to {_ms(high)})"
+
+
+def _ms(value):
+    """Three digits, as the program prints times."""
+    return f"{value:.0f}" if value >= 100 else f"{value:#.3g}"
 
 
 def _compare_times(base, head):
@@ -118,8 +132,13 @@ def _by_function(run):
 
 def _conditions(report, checks):
     table = (report or {"tables": {}})["tables"].get("fail_if", {"rows": []})
-    lines = [f"- {_escape(row['condition'])}: {_escape(row['verdict'])}" for row in table["rows"]]
+    lines = [f"- {_code(row['condition'])}: {_VERDICTS.get(row['verdict'], _escape(row['verdict']))}" for row in table["rows"]]
     return "\n".join([*lines, *(f"- {_escape(check)}" for check in checks if check)])
+
+
+def _code(text):
+    """Text as it is, in a code span."""
+    return "`" + " ".join(text.replace("`", "'").split()) + "`"
 
 
 def _table(title, columns, rows):

@@ -74,15 +74,15 @@ def checkout(ref):
     root = _git("rev-parse", "--show-toplevel")
     with tempfile.TemporaryDirectory(prefix="tidemark-ci-") as folder:
         tree = os.path.join(folder, "base")
-        _git("worktree", "add", "--detach", tree, ref)
+        _git("worktree", "add", "--detach", tree, ref, hint=f": fetch {ref} first (actions/checkout: fetch-depth: 0)")
         try:
             yield os.path.join(tree, os.path.relpath(os.path.realpath(os.getcwd()), os.path.realpath(root)))
         finally:
             _git("worktree", "remove", "--force", tree)
 
 
-def _git(*words):
+def _git(*words, hint=""):
     done = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        sys.exit(f"tidemark.ci: git {' '.join(words)}: {done.stderr.strip()}")
+        sys.exit(f"tidemark.ci: git {' '.join(words)}: {done.stderr.strip()}{hint}")
     return done.stdout.strip()

@@ -18,8 +18,11 @@ def pytest_addoption(parser):
     group = parser.getgroup("tidemark", "GPU memory of tests on a virtual card")
     group.addoption("--tidemark", action="store_true", default=False, dest="tidemark",
                     help=f"report the peak of GPU memory of each test with the marker {MARKER}, and its line")
+    group.addoption("--tidemark-all", metavar="CARD", default=None, dest="tidemark_all",
+                    help=f"run every test on this virtual card, such as h100-80, also without the marker {MARKER}, and "
+                    "report the peaks")
     group.addoption("--tidemark-folder", metavar="FOLDER", default=None, dest="tidemark_folder",
-                    help=f"keep the snapshot of each test with the marker {MARKER} in this folder")
+                    help="keep the snapshot of each test that runs on a virtual card in this folder")
     parser.addini("tidemark_device", f"the card of tests whose {MARKER} names none, such as h100-80", default="")
 
 
@@ -36,19 +39,23 @@ def pytest_runtest_protocol(item, nextitem):
     """Runs a marked test elsewhere, and passes its reports on as if it had run here."""
     marker = item.get_closest_marker(MARKER)
     config = item.config
-    if marker is None or config.pluginmanager.has_plugin(INSIDE):
+    if (marker is None and not config.getoption("tidemark_all")) or config.pluginmanager.has_plugin(INSIDE):
         return None
     if config.getoption("setuponly", False) or config.getoption("setupplan", False):
         return None
     from . import outside
 
     if outside.is_recorded():
-        item.warn(pytest.PytestWarning(f"{MARKER} is not checked: `tidemark run` runs pytest itself"))
+        if marker is not None:
+            item.warn(pytest.PytestWarning(f"{MARKER} is not checked: `tidemark run` runs pytest itself"))
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    for report in outside.run(item, marker, nextitem):
+    reports, end = outside.run(item, marker, nextitem)
+    for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    if end is not None:
+        raise end
     return True
 
 
@@ -64,20 +71,26 @@ class _Collector:
             self._outcomes.append((report.nodeid, figures))
 
 
+def _reports(config):
+    return config.getoption("tidemark") or config.getoption("tidemark_all")
+
+
 def pytest_sessionstart(session):
     config = session.config
-    if config.getoption("tidemark") and not hasattr(config, "workerinput"):
+    if _reports(config) and not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Collector(config.stash[_outcomes]), "tidemark-collector")
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    if not config.getoption("tidemark"):
+    if not _reports(config):
         return
     from . import answers
 
     terminalreporter.section("GPU memory (tidemark)")
     outcomes = config.stash[_outcomes]
     if not outcomes:
-        terminalreporter.line(f"no test with the marker {MARKER} ran to its end")
+        what = "no test" if config.getoption("tidemark_all") else f"no test with the marker {MARKER}"
+        hint = "" if config.getoption("tidemark_all") else "; --tidemark-all CARD also runs tests without it"
+        terminalreporter.line(f"{what} ran to its end{hint}")
     for nodeid, figures in outcomes:
         terminalreporter.line(f"{nodeid}: {answers.summarize(figures)}")

@@ -47,16 +47,17 @@ def split_output(text):
 
 def properties(answer, limit):
     """What a report keeps, for --tidemark, JUnit's XML and other plugins."""
-    return [("tidemark_peak_bytes", answer.peak_bytes), ("tidemark_limit_bytes", limit.n_bytes),
-            ("tidemark_memory", limit.memory), ("tidemark_device", limit.device),
+    bound = [] if limit.n_bytes is None else [("tidemark_limit_bytes", limit.n_bytes)]
+    return [("tidemark_peak_bytes", answer.peak_bytes), *bound, ("tidemark_memory", limit.memory), ("tidemark_device", limit.device),
             ("tidemark_place", answer.place), ("tidemark_place_bytes", answer.place_bytes)]
 
 
 def summarize(figures):
     """"1.95 GiB allocated on virtual:h100-80 (limit 2.00 GiB), 1.00 GiB at step (train.py:3)"."""
     memory, place = figures["tidemark_memory"], figures["tidemark_place"]
-    text = (f"{format_bytes(figures['tidemark_peak_bytes'])} {memory} on {figures['tidemark_device']} "
-            f"(limit {format_bytes(figures['tidemark_limit_bytes'])})")
+    text = f"{format_bytes(figures['tidemark_peak_bytes'])} {memory} on {figures['tidemark_device']}"
+    if "tidemark_limit_bytes" in figures:
+        text += f" (limit {format_bytes(figures['tidemark_limit_bytes'])})"
     if not place:
         return text
     what = "" if memory == "allocated" else " of the allocated peak"

@@ -7,6 +7,19 @@ import pickle
 import sys
 
 
+def capture_in(fds):
+    """Makes pytest capture stdout and stderr in files of the plugin's process, which survive a crash of this one."""
+    import _pytest.capture
+
+    make = getattr(_pytest.capture, "TemporaryFile", None)
+
+    def make_file(*arguments, **keywords):  # the first two are those of the session, for stdout and stderr
+        return open(fds.pop(0), "w+b", buffering=0) if fds else make(*arguments, **keywords)
+
+    if make is not None:
+        _pytest.capture.TemporaryFile = make_file
+
+
 def main():
     with open(sys.argv[1], "rb") as file:
         state = pickle.load(file)
@@ -15,6 +28,8 @@ def main():
     sys.argv[:] = state["argv"]
     import pytest
 
+    if state["options"].get("capture") == "fd":
+        capture_in(state["captured"])
     config = pytest.Config.fromdictargs(state["options"], state["args"])
     # pytest warns about plugins that were imported before it loads them.
     from tidemark.pytest_plugin import INSIDE

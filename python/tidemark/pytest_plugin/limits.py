@@ -8,9 +8,20 @@ _MEMORIES = ("allocated", "reserved")
 
 @dataclasses.dataclass
 class Limit:
-    n_bytes: int
+    n_bytes: int  # None without a limit
     device: str  # as `tidemark run --device` takes it
     memory: str  # "allocated" or "reserved"
+
+
+def choose(marker, card, default_device):
+    """The Limit of a marker, or of none with --tidemark-all CARD, which is also the card of markers without one."""
+    if marker is None:
+        return Limit(None, _name_card(card), "allocated")
+    return from_marker(marker.args, marker.kwargs, card or default_device)
+
+
+def _name_card(device):
+    return device if device.startswith("virtual:") else f"virtual:{device}"
 
 
 def from_marker(args, kwargs, default_device):
@@ -33,5 +44,4 @@ def from_marker(args, kwargs, default_device):
     memory = given.get("memory", "allocated")
     if memory not in _MEMORIES:
         raise ValueError(f"memory={memory!r} is unknown to limit_gpu_memory: it is 'allocated' or 'reserved'")
-    device = str(device)
-    return Limit(parse_bytes(given["limit"]), device if device.startswith("virtual:") else f"virtual:{device}", memory)
+    return Limit(parse_bytes(given["limit"]), _name_card(str(device)), memory)

@@ -7,6 +7,7 @@ import pathlib
 import pickle
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,16 +16,18 @@ import pytest
 
 from .. import settings
 from ..__main__ import find_program
-from . import answers, limits
+from . import answers, limits, terminal, warned
 
 _SHOWN_LINES = 30  # of a test's output, if its process failed
 _SECONDS_TO_END = 10  # for a run that was interrupted
+# Lines of the faulthandler about frames of pytest itself.
+_OUR_FRAME = re.compile(r'  File "[^"]*(?:/_pytest/|/pluggy/|/tidemark/pytest_plugin/)[^"]*", line \d+ in ')
 _PLAIN = (type(None), bool, int, float, str, bytes, pathlib.PurePath)
 # The test is chosen by its node id alone, it runs once, and the process that started it does the rest.
 _OWN_OPTIONS = {"lf": False, "failedfirst": False, "newfirst": False, "stepwise": False, "stepwise_skip": False,
-                "usepdb": False, "trace": False, "maxfail": 0,
+                "maxfail": 0,
                 "xmlpath": None, "numprocesses": None, "maxprocesses": None, "dist": "no", "tx": [], "looponfail": False,
-                "tidemark": False, "tidemark_folder": None}
+                "tidemark": False, "tidemark_all": None, "tidemark_folder": None}
 
 
 class _Problem(Exception):
@@ -37,31 +40,48 @@ def is_recorded():
 
 
 def run(item, marker, nextitem):
-    """The reports of the test."""
-    reports, problem = [], None
+    """The reports of the test, and the exception that ends the session, or None."""
+    reports, problem, end = [], None, None
     try:
-        limit = limits.from_marker(marker.args, marker.kwargs, item.config.getini("tidemark_device"))
-        _run_on_card(item, limit, reports)
+        limit = limits.choose(marker, item.config.getoption("tidemark_all"), item.config.getini("tidemark_device"))
+        end = _run_on_card(item, limit, reports)
     except (_Problem, ValueError, OSError) as error:
-        problem = str(error)
+        problem = error
     if problem is not None:
-        reports.append(_failed(item, "call" if reports else "setup", problem))
-    return reports + _end_fixtures(item, nextitem)
+        failed = _failed(item, "call" if reports else "setup", str(problem))
+        failed.sections = [*failed.sections, *getattr(problem, "sections", [])]
+        reports.append(failed)
+    return reports + _end_fixtures(item, nextitem), end
 
 
 def _run_on_card(item, limit, reports):
-    """Appends the reports of the test. Raises an exception of those above if it did not run to its end."""
+    """Appends the reports of the test. Raises an exception of those above if it did not run to its end. Returns the
+    exception that ended its session, or None."""
     with tempfile.TemporaryDirectory(prefix="tidemark-pytest-") as folder:
         program = _find_program()
         status = _start(item, limit, program, folder)
         output, sentences = _read_output(item, folder)
-        _read_reports(item, folder, reports)
+        end = _read_reports(item, folder, reports)
+        if end is not None:
+            return end
         if not reports or reports[-1].when != "teardown":
-            raise _Problem(f"the process of the test ended with status {status} before the test did\n{output}")
+            problem = _Problem(f"the process of the test ended with {_name(status)} before the test did\n{output}")
+            problem.sections = terminal.read_captured(folder)
+            raise problem
         snapshots = sorted(glob.glob(os.path.join(glob.escape(folder), "test*.json.gz")))
         answer = answers.read(program, snapshots, limit.memory)
         _judge(item, limit, answer, sentences, reports)
         _keep(item, snapshots)
+        return None
+
+
+def _name(status):
+    """"status 3", "status 139 (SIGSEGV)" or "signal 11 (SIGSEGV)"."""
+    name, number = ("signal", -status) if status < 0 else ("status", status)
+    try:
+        return f"{name} {number} ({signal.Signals(number - 128 * (status > 0)).name})"
+    except ValueError:
+        return f"{name} {number}"
 
 
 def _find_program():
@@ -75,27 +95,34 @@ def _find_program():
 def _start(item, limit, program, folder):
     """Runs the test in a process of its own, and returns its status."""
     state, inside = os.path.join(folder, "state"), os.path.join(os.path.dirname(os.path.abspath(__file__)), "inside.py")
-    is_shown = item.config.getoption("capture") == "no"
-    with open(os.path.join(folder, "reports"), "wb") as reports, open(os.path.join(folder, "stdout"), "wb") as stdout, \
-            open(os.path.join(folder, "stderr"), "wb") as stderr:
+    with contextlib.ExitStack() as stack:
+        reports, stdout, stderr = (stack.enter_context(open(os.path.join(folder, name), "wb"))
+                                   for name in ("reports", "stdout", "stderr"))
+        fds = [stack.enter_context(file).fileno() for file in (reports, *terminal.open_captured(folder))]
         with open(state, "wb") as file:
-            pickle.dump(_state(item, reports.fileno()), file)
+            pickle.dump(_state(item, fds), file)
         command = [program, "run", "--device", limit.device, "--html", "none", "-o", os.path.join(folder, "test.json.gz"),
                    "--", sys.executable, inside, state]
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=None if is_shown else stdout, stderr=stderr,
-                                 pass_fds=[reports.fileno()], cwd=item.config.invocation_params.dir)
-        try:
-            return child.wait()
-        except BaseException:  # an interrupt, or a time limit of another plugin
-            child.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                child.wait(_SECONDS_TO_END)
-            child.kill()
-            child.wait()
-            raise
+        is_lent = stack.enter_context(terminal.lend(item.config))
+        is_shown = is_lent or item.config.getoption("capture") == "no"
+        child = subprocess.Popen(command, stdin=None if is_lent else subprocess.DEVNULL, stdout=None if is_shown else stdout,
+                                 stderr=stderr, pass_fds=fds, cwd=item.config.invocation_params.dir)
+        return _wait(child)
 
 
-def _state(item, fd):
+def _wait(child):
+    try:
+        return child.wait()
+    except BaseException:  # an interrupt, or a time limit of another plugin
+        child.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(_SECONDS_TO_END)
+        child.kill()
+        child.wait()
+        raise
+
+
+def _state(item, fds):
     """What inside.py needs to run the test as this session would: options, plugins, and sys.path."""
     config = item.config
     options = {name: value for name, value in vars(config.option).items() if _is_plain(value)}
@@ -104,7 +131,7 @@ def _state(item, fd):
     options.update(rootdir=str(config.rootpath), inifilename=str(config.inipath) if config.inipath else None)
     rest = item.nodeid.partition("::")[2]
     return {"options": options, "args": [f"{item.path}::{rest}"], "nodeid": item.nodeid,
-            "path": list(sys.path), "argv": list(sys.argv), "fd": fd}
+            "path": list(sys.path), "argv": list(sys.argv), "fd": fds[0], "captured": fds[1:]}
 
 
 def _is_plain(value):
@@ -125,12 +152,14 @@ def _read_output(item, folder):
     sentences, of_test = answers.split_output(texts[1])
     if item.config.getoption("capture") == "no" and of_test:
         print(of_test, file=sys.stderr)
-    return "\n".join("\n".join(texts).strip().splitlines()[-_SHOWN_LINES:]), sentences
+    lines = [line for line in f"{texts[0]}\n{of_test}".strip().splitlines() if not _OUR_FRAME.match(line)]
+    return "\n".join([*lines[-_SHOWN_LINES:], *(f"tidemark run: {sentence}" for sentence in sentences)]), sentences
 
 
 def _read_reports(item, folder, reports):
-    """Appends the reports that the process wrote."""
-    config, errors, n_collected = item.config, [], None
+    """Appends the reports that the process wrote, and passes its warnings on. Returns the exception that ended its
+    session, or None."""
+    config, errors, n_collected, end = item.config, [], None, None
     with open(os.path.join(folder, "reports"), encoding="utf-8") as file:
         for line in file:
             if not line.endswith("\n"):
@@ -141,11 +170,18 @@ def _read_reports(item, folder, reports):
                 reports.append(config.hook.pytest_report_from_serializable(config=config, data=what))
             elif kind == "error":
                 errors.append(what)
+            elif kind == "warning":
+                config.hook.pytest_warning_recorded.call_historic(kwargs={
+                    "warning_message": warned.restore(what[0]), "when": "runtest", "nodeid": what[1],
+                    "location": tuple(what[2]) if what[2] else None})
+            elif kind == "exit":
+                end = KeyboardInterrupt(what[1]) if what[0] == "KeyboardInterrupt" else pytest.exit.Exception(what[1])
             else:
                 n_collected = what
     if not reports and (errors or n_collected == 0):
         raise _Problem("\n".join(["the test is not collected on the virtual card, where torch.cuda.is_available() is "
                                   "true", *errors]))
+    return end
 
 
 def _judge(item, limit, answer, sentences, reports):
@@ -155,7 +191,7 @@ def _judge(item, limit, answer, sentences, reports):
         return
     for report in reports[reports.index(call):]:  # JUnit's XML has those of the last report
         report.user_properties = [*report.user_properties, *answers.properties(answer, limit)]
-    is_above = answer.peak_bytes > limit.n_bytes
+    is_above = limit.n_bytes is not None and answer.peak_bytes > limit.n_bytes
     strict = call.longrepr if isinstance(call.longrepr, str) and call.longrepr.startswith("[XPASS(strict)]") else None
     if is_above and (strict is not None or (call.passed and hasattr(call, "wasxfail"))):
         call.wasxfail = getattr(call, "wasxfail", (strict or "").partition("] ")[2])

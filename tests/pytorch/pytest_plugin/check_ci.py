@@ -21,8 +21,8 @@ TIME = r"[\d.]+ ms \([\d.]+ to [\d.]+\)"
 
 def run(tidemark, python, folder, *options):
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "TIDEMARK_CI_PROGRAM": tidemark}
-    done = subprocess.run([python, "-m", "tidemark.ci", "--device", "virtual:rtx4090", "--time", "--fail-if",
-                           "peak_allocated > +2%", *options, "--", python, "train.py"], cwd=folder, env=environment,
+    done = subprocess.run([python, "-m", "tidemark.ci", "--device", "virtual:rtx4090", "--fail-if",
+                           "peak_allocated > +2%", "--fail-if", "time_step > +5%", *options, "--", python, "train.py"], cwd=folder, env=environment,
                           capture_output=True, text=True, check=False)
     return done.returncode, done.stdout, done.stdout + done.stderr
 
@@ -41,11 +41,11 @@ def main():
         assert re.search(rf"\n\| forecast of a step \| {TIME} \| {TIME} \| \+[\d.]+ % \|\n", text), output
         for row in ("peak allocated", "all"):
             assert f"\n| {row} | 152.29 MiB | 460.28 MiB | +307.99 MiB (+202.2 %) |\n" in text, output
-        assert "\n**Peak by line**\n" in text, output
+        assert "\n**Peak by line**\n" in text and "\n- `time_step > +5%`: **fails**\n" in text, output
         for end in (".json.gz", ".launches"):
             (folder / f"tidemark-ci/head{end}").rename(folder / f"kept{end}")
         status, text, output = run(tidemark, python, folder, "--base", "kept.json.gz")
-        assert status == 0 and "as before" in text, output
+        assert status == 0 and "as before" in text and "\n- `time_step > +5%`: passes\n" in text, output
         assert re.search(rf"\n\| forecast of a step \| {TIME} \| {TIME} \| [+-][\d.]+ %; the intervals overlap \|\n", text), output
     print("a change of a training program is compared by memory and time, with a commit and with a kept file")
 

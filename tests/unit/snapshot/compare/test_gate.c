@@ -22,6 +22,8 @@ typedef struct made_run {
     uint64_t n_mib;
     double ms[3];    /* of the phase forward; none if the first is below 0 */
     bool by_host;    /* only by the host's clock */
+    bool is_step;    /* the phase is the step */
+    double range[2]; /* in ms, of the forecast of the step; measured if both are 0 */
     uint64_t n_lost; /* events */
     const char *outcome;
 } made_run;
@@ -48,8 +50,12 @@ static tide_snapshot *make(const made_run *of) {
     events[1] = row(TIDE_ACTION_ALLOC, 0, of->n_mib * MIB, TIDE_ACTIVATION);
     events[2] = row(TIDE_ACTION_ALLOC, of->n_mib * MIB, MIB, TIDE_PARAMETER);
     events[3] = row(TIDE_ACTION_FREE, of->n_mib * MIB, MIB, TIDE_PARAMETER);
-    *phase = (tide_snapshot_phase){"forward", of->ms[0] >= 0.0 ? 3 : 0, of->ms,
-                                   of->by_host ? NOT_MEASURED : of->ms};
+    if (of->range[0] + of->range[1] != 0.0) {
+        made->forecast = (tide_snapshot_forecast){
+            .card = "h100-80", .bound = "", .low_ms = of->range[0], .high_ms = of->range[1]};
+    }
+    *phase = (tide_snapshot_phase){of->is_step ? "step" : "forward", of->ms[0] >= 0.0 ? 3 : 0,
+                                   of->ms, of->by_host ? NOT_MEASURED : of->ms};
     made->timing.phases = phase;
     made->timing.n_phases = 1;
     made->devices = &DEVICE;
@@ -175,6 +181,47 @@ static void missing_data_cannot_be_judged(void **state) {
     assert_int_equal(judge("time_forward < 5ms", &BASE, &lossy, words), TIDE_GATE_HOLDS);
 }
 
+/* A run with a step of that time, forecast with that range. */
+static made_run step(double ms, double low_ms, double high_ms) {
+    return (made_run){.n_mib = 50, .ms = {ms, ms, ms}, .is_step = true, .range = {low_ms, high_ms}};
+}
+
+/* The range of a forecast decides, not its middle alone. */
+static void forecasts_are_judged_by_their_ranges(void **state) {
+    (void)state;
+    const made_run forecast = step(100.0, 90.0, 110.0);
+    const struct {
+        const char *condition;
+        made_run other;
+        tide_gate_verdict verdict;
+    } cases[] = {
+        {"time_step > +5%", step(120.0, 111.0, 130.0), TIDE_GATE_HOLDS},
+        {"time_step > +5%", step(120.0, 110.0, 130.0), TIDE_GATE_PASSES},  /* they touch */
+        {"time_step > +5%", step(104.0, 111.0, 130.0), TIDE_GATE_PASSES},  /* below the bound */
+        {"time_step >= +20%", step(120.0, 111.0, 130.0), TIDE_GATE_HOLDS}, /* at the bound */
+        {"time_step > +3ms", step(120.0, 111.0, 130.0), TIDE_GATE_HOLDS},
+        {"time_step < -5%", step(80.0, 70.0, 89.0), TIDE_GATE_HOLDS},
+        {"time_step < -5%", step(80.0, 70.0, 90.0), TIDE_GATE_PASSES},
+        {"time_step > 110ms", step(120.0, 111.0, 130.0), TIDE_GATE_HOLDS},
+        {"time_step > 115ms", step(120.0, 111.0, 130.0), TIDE_GATE_PASSES},
+        {"time_step <= 130ms", step(120.0, 111.0, 130.0), TIDE_GATE_HOLDS},
+        {"time_step < 125ms", step(120.0, 111.0, 130.0), TIDE_GATE_PASSES},
+    };
+    char words[TIDE_GATE_WORDS_BYTES];
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        if (judge(cases[i].condition, &forecast, &cases[i].other, words) != cases[i].verdict) {
+            fail_msg("case %zu, %s: %s", i, cases[i].condition, words);
+        }
+    }
+    const made_run measured = step(120.0, 0.0, 0.0);
+    const made_run guessed = step(120.0, 90.0, -1.0);
+    assert_int_equal(judge("time_step > +5%", &measured, &measured, words), TIDE_GATE_PASSES);
+    assert_unknown("time_step > +5%", &forecast, &measured, "one of the two times is a forecast");
+    assert_unknown("time_step > +5%", &measured, &forecast, "one of the two times is a forecast");
+    assert_unknown("time_step > 5ms", &forecast, &guessed, "its forecast has no upper end");
+    assert_unknown("time_step > +5%", &guessed, &forecast, "by its base a: its forecast has no");
+}
+
 static void messages_state_the_figures(void **state) {
     (void)state;
     const made_run other = {.n_mib = 102, .ms = {12.0, 9.0, 40.0}};
@@ -237,6 +284,7 @@ int main(void) {
         cmocka_unit_test(conditions_hold_beyond_their_bounds),
         cmocka_unit_test(a_run_does_not_fail_by_itself),
         cmocka_unit_test(missing_data_cannot_be_judged),
+        cmocka_unit_test(forecasts_are_judged_by_their_ranges),
         cmocka_unit_test(messages_state_the_figures),
         cmocka_unit_test(malformed_conditions_are_refused),
     };
