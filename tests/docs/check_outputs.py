@@ -52,7 +52,11 @@ class Terminal:
         for program in (ROOT / "docs/examples").glob("*.py"):
             shutil.copy(program, self.work)
         (programs / "tidemark").symlink_to(pathlib.Path(tidemark).resolve())
+        packages = folder / "lib/python/packages"  # the package finds the program by its place, as when it is installed
+        packages.mkdir(parents=True)
+        (packages / "tidemark").symlink_to(ROOT / "python/tidemark")
         self.environment = dict(os.environ, LC_ALL="C", XDG_STATE_HOME=str(folder / "state"), OMP_NUM_THREADS="1",
+                                PYTHONPATH=str(packages), PYTHONDONTWRITEBYTECODE="1",  # for python -m tidemark.ci
                                 PATH=os.pathsep.join([str(programs), str(pathlib.Path(python).parent), os.environ["PATH"]]))
 
     def run(self, command):

@@ -109,7 +109,7 @@ beside planned "tidemark plan" \
     python3 -B "$tests/plan/check_plan.py" --tidemark "$tidemark" --python "$python" $full
 beside pages "the outputs that README.md and pages of docs show" \
     python3 -B "$tests/docs/check_outputs.py" "${both[@]}" "$root/README.md" \
-    "$root"/docs/guide/{out-of-memory,will-it-fit,which-settings,many-ranks,pickle,serving}.md
+    "$root"/docs/guide/{out-of-memory,will-it-fit,which-settings,many-ranks,pickle,ci,serving}.md
 beside refusals "what tidemark plan can change, what it refuses, and that numbers stay the same" \
     bash "$tests/plan/run.sh" refusals "$tidemark" "$python"
 beside command "tidemark run" \
