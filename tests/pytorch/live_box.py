@@ -7,8 +7,10 @@ name of a check; with --kills N, N programs are killed at random moments, and no
 import gzip
 import json
 import os
+import queue
 import random
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -49,6 +51,17 @@ FOREVER = TRAIN.replace("steps(3)", "print('begin', flush=True)") + """
 while True:
     steps(1)
 """
+# Imports PyTorch once; each line of its input makes a child, which trains for ever, and then reports how it ended.
+SERVER = TRAIN.split("model =")[0] + """import torch._dynamo  # by the optimizer: takes a second
+for line in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        break
+    print(child, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+else:
+    sys.exit(0)
+""" + "model =" + FOREVER.split("model =")[1].replace("print('begin', flush=True)", "").replace('print("trained", flush=True)', "")
 WAIT = TRAIN + "time.sleep(60)\n"
 WORKERS = TRAIN + """
 from torch.utils.data import DataLoader
@@ -104,10 +117,10 @@ class Job:
         self.card = dict(TIDEMARK_VIRTUAL_CARDS=card, LD_LIBRARY_PATH=links, LD_PRELOAD=library, TIDEMARK=runs.tidemark,
                          PYTHON=runs.python)
 
-    def start(self, **more):
+    def start(self, stdin=subprocess.DEVNULL, **more):
         environment = self.folder.environment(**dict(self.card, **more))
         return subprocess.Popen(["sh", self.script], cwd=self.folder.work, env=environment, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+                                stderr=subprocess.PIPE, stdin=stdin, text=True)
 
     def run(self, **more):
         job = self.start(**more)
@@ -340,20 +353,53 @@ def check_run_in_job(runs):
     need(status == 0 and job.left() == [] and len(job.folder.snapshots()) == 1, status, errors, job.left())
 
 
-def check_kill(runs, number):
-    """SIGKILL at any moment from the first event on: snapshot and digest are written, with all steps that were printed."""
-    job, chance = Job(runs, FOREVER), random.Random(number)
-    started = job.start()
-    need(started.stdout.readline() == "begin\n", "it did not begin")
-    need(wait_for(lambda: job.left(".ring"), 60), "no ring")
-    time.sleep(chance.uniform(0, 1.5))
-    os.kill(started.pid, signal.SIGKILL)
-    errors = started.communicate(timeout=300)[1]
-    need(started.returncode == -signal.SIGKILL and errors == "", started.returncode, errors)
-    job.wait_written()
-    [found] = snapshots_of(job)
-    need(found.outcome == "crashed" and found.dropped == 0 and found.n_events > 0, found.outcome, found.dropped)
-    return f"{found.n_events} events"
+def n_events(ring):
+    with open(ring, "rb") as file:
+        return struct.unpack_from("Q", file.read(264), 256)[0]  # docs/reference/log-format.md
+
+
+class Killer:
+    """Kills children of one process, which has imported PyTorch for all of them."""
+
+    def __init__(self, runs):
+        self.job, self.process = Job(runs, SERVER), None
+
+    def start(self):
+        self.process = self.job.start(stdin=subprocess.PIPE)
+
+    def kill(self, number):
+        """SIGKILL at any moment from the first event on: snapshot and digest are written."""
+        if self.process is None:
+            self.start()
+        chance = random.Random(number)
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        child = self.process.stdout.readline().strip()
+        name = lambda ending: [name for name in self.job.left(ending) if name.endswith(f"-{child}{ending}")]
+        need(child.isdigit() and wait_for(lambda: name(".ring") and n_events(os.path.join(self.job.box, name(".ring")[0])) > 0, 60),
+             "no event of", child)
+        time.sleep(chance.uniform(0, 2))
+        os.kill(int(child), signal.SIGKILL)
+        need(self.process.stdout.readline() == f"{-signal.SIGKILL}\n", "status")
+        need(wait_for(lambda: name(".digest.json.gz") and not name(".ring"), 60), "left:", self.job.left())
+        with gzip.open(os.path.join(self.job.box, name(".json.gz")[0])) as file:
+            found = Snapshot(child, json.load(file))
+        need(found.outcome == "crashed" and found.dropped == 0 and found.n_events > 0, found.outcome, found.dropped)
+        for left in name(".json.gz") + name(".digest.json.gz"):
+            os.remove(os.path.join(self.job.box, left))
+        return f"{found.n_events} events"
+
+    def end(self):
+        if self.process is not None:
+            need(self.process.communicate(timeout=60)[1] == "" and self.process.returncode == 0, "the parent of the killed")
+
+
+def check_kill(free, number):
+    killer = free.get()
+    try:
+        return killer.kill(number)
+    finally:
+        free.put(killer)
 
 
 def main():
@@ -385,8 +431,14 @@ def main():
         ("within run, out of memory", lambda: check_in_run(runs, TRAIN + FILL)),
         ("run in the job", lambda: check_run_in_job(runs)),
     ]
-    checks += [(f"kill {i}", lambda i=i: check_kill(runs, i)) for i in range(n_kills)]
+    killers = [Killer(runs), Killer(runs)]
+    free = queue.SimpleQueue()
+    for killer in killers:
+        free.put(killer)
+    checks += [(f"kill {i}", lambda i=i: check_kill(free, i)) for i in range(n_kills)]
     n_bad = run_checks(checks, names)
+    for killer in killers:
+        killer.end()
     print(f"black box: {n_kills} kills and {len(checks) - n_kills} other checks, {n_bad} wrong")
     return 1 if n_bad else 0
 

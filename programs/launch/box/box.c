@@ -110,6 +110,11 @@ static void recover_ring(const char *ring, tide_box_folder *to) {
         return;
     }
     tide_status status = tide_recover_look(ring, &header, &error);
+    if (status == TIDE_OK && header.is_empty) { /* killed before its first event */
+        to->n_rings--;
+        tide_box_remove(ring);
+        return;
+    }
     if (status == TIDE_OK && !(header.is_closed && tide_box_is_written(ring))) {
         status = tide_box_write(ring, &(tide_box_ended){.text = ""}, &error);
     }

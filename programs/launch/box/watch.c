@@ -87,7 +87,7 @@ static void end(const watch *of) {
         ended.text[0] = '\0';
     }
     bool is_done =
-        is_good_end(of, &ended) || (header.is_closed && tide_box_is_written(of->ring));
+        header.is_empty || is_good_end(of, &ended) || (header.is_closed && tide_box_is_written(of->ring));
     tide_status status = TIDE_OK;
     if (!is_done) {
         status = tide_box_write(of->ring, &ended, NULL);
