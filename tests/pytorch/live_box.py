@@ -90,6 +90,16 @@ for step in range(100):
     kept.append(torch.empty((9 << 30) if rank == 1 else (1 << 28), dtype=torch.uint8, device="cuda"))
     time.sleep(0.1)
 """
+DEEP = """
+import os
+import torch
+def deep(n):
+    return deep(n - 1) if n else torch.empty(9 << 20, dtype=torch.uint8, device="cuda")
+kept = [deep(20), deep(1)]
+del kept[1]
+os.kill(os.getpid(), 9)
+"""
+LEFT = TRAIN + "os._exit(int(os.environ['STATUS']))\n"
 LATE = """
 import os, time
 import torch
@@ -98,6 +108,10 @@ time.sleep(2.5)
 kept = torch.empty(3 << 20, dtype=torch.uint8, device="cuda")
 os.kill(os.getpid(), 9)
 """
+
+
+# Linux keeps the status of a process after its parent has read it.
+STATUS_IS_KEPT = tuple(map(int, os.uname().release.split("-")[0].split(".")[:2])) >= (6, 15)
 
 
 class Job:
@@ -215,6 +229,28 @@ def check_signal(runs, number):
     need(started.returncode == -number, "status", started.returncode, errors)
     job.wait_written()
     need("program.py" in job.ranks(), job.ranks())
+    need(not STATUS_IS_KEPT or f" ended by {signal.Signals(number).name}" in job.ranks(), job.ranks())
+
+
+def check_frames(runs, options, expected):
+    """Allocations have the innermost frames; frees have none."""
+    job = Job(runs, DEEP, options)
+    job.run()
+    job.wait_written()
+    [found] = snapshots_of(job)
+    stacks = found.stacks_of("alloc", 9 << 20)
+    need([len(stack) for stack in stacks] == expected and all(stack[0][0] == "deep" for stack in stacks), stacks)
+    need(found.stacks_of("free", 9 << 20) == [[]], found.stacks_of("free", 9 << 20))
+
+
+def check_left(runs):
+    """os._exit with another status than 0 is a failure."""
+    job = Job(runs, LEFT)
+    need(job.run(STATUS="0")[0] == 0 and job.left() == [], "left:", job.left())
+    job = Job(runs, LEFT)
+    need(job.run(STATUS="3")[0] == 3, "status")
+    job.wait_written()
+    need(not STATUS_IS_KEPT or " ended with exit status 3" in job.ranks(), job.ranks())
 
 
 def check_ring(runs, command):
@@ -258,6 +294,7 @@ def check_ranks(runs):
     need(all("-rank" in name for name in job.left()), job.left())
     said = job.ranks()
     need("rank 1 ran out of memory first at program.py:8: 9.00 GiB were asked for" in said, said)
+    need(not STATUS_IS_KEPT or "rank 1 ended first, with exit status 1" in said, said)
 
 
 def check_keep(runs):
@@ -416,6 +453,10 @@ def main():
         ("SIGKILL", lambda: check_signal(runs, signal.SIGKILL)),
         ("SIGTERM", lambda: check_signal(runs, signal.SIGTERM)),
         ("SIGSEGV", lambda: check_signal(runs, signal.SIGSEGV)),
+        ("SIGABRT", lambda: check_signal(runs, signal.SIGABRT)),
+        ("all frames", lambda: check_frames(runs, "", [22, 3])),
+        ("3 frames", lambda: check_frames(runs, "--frames 3", [3, 3])),
+        ("os._exit", lambda: check_left(runs)),
         ("ring and recover", lambda: check_ring(runs, "recover")),
         ("ring and ranks", lambda: check_ring(runs, "ranks")),
         ("ring in another folder", lambda: check_tmpfs(runs)),
