@@ -25,23 +25,27 @@ static bool is_ring(const tide_log_fill *fill, uint64_t max_events, bool is_live
         return false;
     }
     uint64_t n_kept = fill->n_written - fill->n_folded;
-    return n_kept <= max_events && (is_live || n_kept + 1 >= max_events);
+    return n_kept <= max_events &&
+           (is_live || n_kept + tide_log_fold_rows(max_events) >= max_events);
 }
 
 /* Repairs the numbers of written and overwritten rows. Either follows from the other, because only
- * a full ring overwrites. */
+ * a full ring overwrites, and it always folds the same number of rows. The newest rows that only
+ * n_written could show are left out. */
 static void trust_ring(tide_log_fill *fill, uint64_t max_events, bool is_live) {
     bool is_written_good = fill->n_written <= MAX_COUNTED;
     bool is_folded_good = fill->n_folded <= MAX_COUNTED;
     if (is_written_good && is_folded_good && is_ring(fill, max_events, is_live)) {
         return;
     }
+    uint64_t n_together = tide_log_fold_rows(max_events);
     fill->n_events_damaged++;
     if (is_written_good) {
-        fill->n_folded = fill->n_written > max_events ? fill->n_written - max_events : 0;
+        uint64_t n = fill->n_written > max_events ? fill->n_written - max_events : 0;
+        fill->n_folded = (n + n_together - 1) / n_together * n_together;
     } else {
         fill->n_folded = is_folded_good ? fill->n_folded : 0;
-        fill->n_written = fill->n_folded + max_events;
+        fill->n_written = fill->n_folded + max_events - (n_together - 1);
     }
 }
 

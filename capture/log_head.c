@@ -25,6 +25,7 @@ tide_status tide_recover_look(const char *path, tide_recover_head *ret, tide_err
         return tide_fail(error, TIDE_FORMAT, "'%s' is no log of tidemark", path);
     }
     *ret = (tide_recover_head){.process = (int64_t)header.layout.process_id,
-                               .is_closed = atomic_load(&header.counters.is_closed) == 1};
+                               .is_closed = atomic_load(&header.counters.is_closed) == 1,
+                               .is_empty = atomic_load(&header.counters.n_written) == 0};
     return TIDE_OK;
 }

@@ -120,7 +120,8 @@ bool tide_recovery_may_be_folded(const tide_recovery *of) {
     const tide_log_contents *contents = &of->contents;
     TIDE_ASSERT(contents->fill.n_folded <= contents->fill.n_written);
     uint64_t n_kept = contents->fill.n_written - contents->fill.n_folded;
-    return !of->report->is_closed && n_kept == contents->header.layout.max_events &&
+    uint64_t max_events = contents->header.layout.max_events;
+    return !of->report->is_closed && n_kept + tide_log_fold_rows(max_events) > max_events &&
            contents->header.layout.max_base > 0;
 }
 

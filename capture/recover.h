@@ -54,6 +54,7 @@ typedef struct tide_recover_report {
 typedef struct tide_recover_head {
     int64_t process; /* that writes it, or wrote it */
     bool is_closed;  /* the process ended by itself */
+    bool is_empty;   /* it has written no event */
 } tide_recover_head;
 TIDE_NODISCARD tide_status tide_recover_look(const char *path, tide_recover_head *ret,
                                              tide_error *error);

@@ -111,12 +111,20 @@ static uint64_t key_of(const tide_event *event) {
     return event->address << 2 | kind;
 }
 
-static void base_remove(tide_event_log *log, const tide_event *event) {
+/* Whether the row of the base is a block that the ends contain. */
+static bool has_end(const tide_event_log *log, const tide_event *row) {
+    return log->row_bytes != sizeof(*row) && row->action <= TIDE_ACTION_FREE_REQUESTED &&
+           row->requested_bytes > TIDE_BLOCK_ENDS_LARGE;
+}
+
+/* Returns whether the removed block is among the ends. */
+static bool base_remove(tide_event_log *log, const tide_event *event) {
     uint64_t row = 0;
     if (!tide_map_find(&log->base_at, key_of(event), &row)) {
-        return;
+        return false;
     }
     tide_map_remove(&log->base_at, key_of(event));
+    bool had_end = has_end(log, base_at(log, row));
     TIDE_ASSERT(row < log->n_base_used && log->n_base > 0);
     TIDE_ASSERT(base_at(log, row)->action != TIDE_BASE_UNUSED);
     /* The row must be unused before its address becomes a link of the list: otherwise a reader
@@ -126,12 +134,16 @@ static void base_remove(tide_event_log *log, const tide_event *event) {
     base_at(log, row)->address = log->base_unused;
     log->base_unused = row + 1;
     log->n_base--;
+    return had_end;
 }
 
 /* False if there is no room. The action is stored last, so the row is unused until it is
  * complete. */
 static bool base_add(tide_event_log *log, const tide_event *event) {
-    base_remove(log, event); /* an address has one block: an older row of it is outdated */
+    /* An address has one block: an older row of it is outdated. */
+    if (base_remove(log, event) && !has_end(log, event)) {
+        tide_block_ends_remove(&log->ends, event->address);
+    }
     bool is_new = log->base_unused == 0;
     uint64_t row = is_new ? log->n_base_used : log->base_unused - 1;
     if (row >= log->max_base || tide_map_put(&log->base_at, key_of(event), row) != TIDE_OK) {
@@ -200,7 +212,7 @@ static bool base_unmap(tide_event_log *log, const tide_event *event) {
             row->block_bytes = begin - row->address;
         } else {
             const tide_event whole = *row;
-            base_remove(log, &whole);
+            (void)base_remove(log, &whole);
         }
     }
     return true;
@@ -215,7 +227,6 @@ static bool base_add_block(tide_event_log *log, const tide_event *event) {
         return base_add(log, event);
     }
     if (event->requested_bytes <= TIDE_BLOCK_ENDS_LARGE) {
-        tide_block_ends_remove(&log->ends, event->address); /* an outdated one */
         return base_add(log, event);
     }
     if (tide_block_ends_add(&log->ends, log->base_at.mem, event->address, &most_bytes) != TIDE_OK) {
@@ -258,7 +269,7 @@ static bool fold(tide_event_log *log, const tide_event *event) {
         if ((event->action - TIDE_LOG_DRIVER_FIRST) % 2 == 0) {
             return base_add(log, event);
         }
-        base_remove(log, event);
+        (void)base_remove(log, event);
         return true;
     }
     switch (event->action) {
@@ -269,11 +280,10 @@ static bool fold(tide_event_log *log, const tide_event *event) {
         return base_add(log, event);
     case TIDE_ACTION_FREE:
     case TIDE_ACTION_FREE_COMPLETED:
-        tide_block_ends_remove(&log->ends, event->address);
-        base_remove(log, event);
-        return true;
     case TIDE_ACTION_SEGMENT_FREE:
-        base_remove(log, event);
+        if (base_remove(log, event)) {
+            tide_block_ends_remove(&log->ends, event->address);
+        }
         return true;
     case TIDE_ACTION_SEGMENT_UNMAP:
         return base_unmap(log, event);
@@ -300,22 +310,35 @@ bool tide_event_log_take_base(tide_event_log *log, const tide_event *row) {
 
 /* ---- the rows ---- */
 
-/* Folds the oldest row into the base, so the next event can overwrite it: in a full ring both are
- * the same row. False: the base is full. The log then stops for good: a base without some of the
- * live blocks would be wrong, while a log that states where it stops is only short. */
-static bool drop_oldest(tide_event_log *log) {
-    if (!log->keep_newest || log->is_frozen) {
-        return false;
-    }
-    TIDE_ASSERT(log->n_written - log->n_folded == log->max_events); /* it is full */
-    log->next = log->next == log->max_events ? 0 : log->next;
-    if (!fold(log, row_at(log, log->next))) {
+/* Folds the oldest row into the base. False: the base is full. The log then stops for good: a base
+ * without some of the live blocks would be wrong, while a log that states where it stops is only
+ * short. */
+static bool fold_oldest(tide_event_log *log, size_t row) {
+    if (!fold(log, row_at(log, row))) {
         log->is_frozen = true;
         return false;
     }
     log->n_folded++;
     if (log->counters != NULL) {
         publish(&log->counters->n_folded, log->n_folded);
+    }
+    return true;
+}
+
+/* Folds the oldest rows into the base, so the next events can overwrite them: in a full ring the
+ * oldest row is in the place of the next. False: there is no room. */
+static bool drop_oldest(tide_event_log *log) {
+    size_t n = (size_t)tide_log_fold_rows(log->max_events);
+    size_t row = log->next == log->max_events ? 0 : log->next;
+    TIDE_ASSERT(log->n_written - log->n_folded == log->max_events); /* it is full */
+    if (!log->keep_newest || log->is_frozen || !fold_oldest(log, row)) {
+        return false;
+    }
+    for (size_t i = 1; i < n; i++) {
+        row = row + 1 == log->max_events ? 0 : row + 1;
+        if (!fold_oldest(log, row)) {
+            break; /* the room for the rows before this one is used first */
+        }
     }
     return true;
 }
@@ -335,12 +358,13 @@ static void touch_more(tide_event_log *log) {
 }
 
 tide_event *tide_event_log_make_room(tide_event_log *log) {
-    if (log->n_written >= log->max_events && !drop_oldest(log)) {
+    if (log->n_written - log->n_folded >= log->max_events && !drop_oldest(log)) {
         if (log->counters != NULL) {
             publish(&log->counters->n_refused, log->n_appended - log->n_written);
         }
         return NULL;
     }
+    log->next = log->next == log->max_events ? 0 : log->next;
     if (log->next >= log->n_touched) {
         touch_more(log);
     }

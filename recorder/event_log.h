@@ -2,7 +2,7 @@
  * memory is reserved once at its full size, so appending never moves or copies a row.
  *
  * A full log either stops or becomes a ring that keeps the newest rows. Before the ring overwrites
- * a row, it folds the row into the base: the table of everything that was alive before the oldest
+ * rows, it folds them into the base, several at a time (tide_log_fold_rows): the table of everything that was alive before the oldest
  * row kept. With the base, the remaining rows still determine the whole state at each instant. The
  * memory is either anonymous, with pages provided as rows reach them, or part of a log file; in a
  * file, every step leaves a state that a reader understands. Not thread-safe: the recorder's log
@@ -41,7 +41,7 @@ typedef struct tide_event_log {
     size_t row_bytes;    /* from one row to the next */
     tide_event *rows;    /* room for max_events */
     size_t max_events;   /* > 0 */
-    size_t next;         /* row that the next event goes to; 0..max_events - 1 once wrapped */
+    size_t next;         /* row that the next event goes to; max_events means row 0 */
     uint64_t n_appended; /* events ever appended, including dropped ones */
     uint64_t n_written;  /* of these, events that got a row */
     uint64_t n_folded;   /* of those, rows that were overwritten */
@@ -102,7 +102,7 @@ void tide_event_log_publish(tide_event_log *log);
  * it does anything else with the log. NULL if the log has no room: the event is dropped. */
 static inline tide_event *tide_event_log_row_begin(tide_event_log *log) {
     log->n_appended++;
-    return log->n_written >= log->max_events || log->next >= log->n_touched
+    return log->n_written - log->n_folded >= log->max_events || log->next >= log->n_touched
                ? tide_event_log_make_room(log)
                : tide_event_log_row_of(log, log->rows, log->next);
 }
@@ -111,6 +111,9 @@ static inline void tide_event_log_row_end(tide_event_log *log) {
     TIDE_ASSERT(log->next < log->max_events);
     log->next++;
     log->n_written++;
+    if (log->next + 1 < log->max_events) { /* last used a whole ring ago: it is in no cache */
+        __builtin_prefetch(tide_event_log_row_of(log, log->rows, log->next + 1), 1);
+    }
     if (log->counters != NULL) {
         tide_event_log_publish(log);
     }

@@ -50,6 +50,14 @@ typedef struct tide_log_layout {
     uint32_t checksum;        /* CRC-32 of everything before it */
 } tide_log_layout;
 
+/* A full ring folds this many of its oldest rows together, and then keeps as many fewer until it is
+ * full again. One fold for each new row would read two cold places each time, the row and the base:
+ * in a training step it takes 4 times as long (docs/guide/black-box.md). */
+static inline uint64_t tide_log_fold_rows(uint64_t max_events) {
+    const uint64_t most = 1024, share = max_events / 512;
+    return share < 1 ? 1 : share < most ? share : most;
+}
+
 /* How far each area is filled. A counter is raised after the counted item has been written, so the
  * process may be killed between any two instructions. */
 typedef struct tide_log_counters {

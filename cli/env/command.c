@@ -17,6 +17,7 @@ typedef struct env_options {
     const char *stacks;
     const char *format;
     uint64_t log_bytes;
+    uint64_t frames; /* 0: all */
 } env_options;
 
 #define AT(member) offsetof(env_options, member)
@@ -46,7 +47,9 @@ static const tide_option OPTIONS[] = {
                 "where the rings are while processes run, such as /dev/shm; default the folder of "
                 "--on-oom"),
     TIDE_OPTION_OF(CHOICE, "stacks", NULL, stacks_at, AT(stacks),
-                   "frames recorded with each event; default python"),
+                   "frames recorded with each allocation; default python"),
+    TIDE_OPTION(COUNT, "frames", "N", AT(frames),
+                "the innermost frames of each stack, at most N; default all"),
     TIDE_OPTION_OF(CHOICE, "format", NULL, format_at, AT(format),
                    "shell: export lines for eval, which keep what LD_PRELOAD has; env: NAME=VALUE "
                    "lines for a template; default shell"),
@@ -164,6 +167,7 @@ static tide_status print(const env_options *options, tide_error *error) {
                                     .keep_s = seconds,
                                     .log_bytes = options->log_bytes,
                                     .stacks = options->stacks,
+                                    .max_frames = options->frames,
                                     .makes_folders = is_shell};
     TIDE_TRY(tide_box_setup_make(&config, &setup, error));
     return print_lines(&setup, is_shell, error);

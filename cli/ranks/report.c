@@ -74,6 +74,42 @@ static void say_first(tide_report *report, const tide_ranks *ranks) {
                                      : "");
 }
 
+/* Whether the digest has an end that was no success. */
+static bool has_failed(const tide_digest *digest) {
+    return digest->ended[0] != '\0' && strcmp(digest->ended, "status 0") != 0;
+}
+
+/* The first process to end, of those whose end a black box saw. */
+static void say_ended(tide_report *report, const tide_ranks *ranks) {
+    const tide_digest *first = NULL;
+    size_t n_known = 0;
+    bool is_one_clock = true;
+    for (size_t i = 0; i < ranks->n_ranks; i++) {
+        const tide_digest *digest = ranks->ranks[i].digest;
+        n_known += digest->ended[0] != '\0';
+        if (has_failed(digest)) {
+            is_one_clock = is_one_clock && (first == NULL || strcmp(first->node, digest->node) == 0);
+            first = first == NULL || digest->ended_unix_us < first->ended_unix_us ? digest : first;
+        }
+    }
+    if (first == NULL) {
+        return;
+    }
+    bool is_alone = ranks->n_ranks == 1;
+    const char *name = first->rank.rank >= 0
+                           ? tide_report_text(report, "rank %" PRId64, first->rank.rank)
+                           : first->file;
+    const char *among = n_known == ranks->n_ranks
+                            ? ""
+                            : tide_report_text(report, " of the %zu whose end is known", n_known);
+    tide_report_say(report, "ended", "%s%s%s%s %s%s", name, is_alone ? " ended" : " ended first",
+                    is_alone ? "" : among, is_alone ? "" : ",",
+                    strncmp(first->ended, "status", strlen("status")) == 0
+                        ? tide_report_text(report, "with exit %s", first->ended)
+                        : tide_report_text(report, "by %s", first->ended),
+                    is_one_clock ? "" : ", by the clocks of the machines");
+}
+
 /* ---- the sentences of `tidemark explain` ---- */
 
 enum { MOST_SENTENCES = 8, SENTENCE_BYTES = 8192 };
@@ -345,6 +381,7 @@ tide_status tide_ranks_report(tide_report *report, const tide_ranks *ranks,
     tide_report_figure_count(report, "missing", (int64_t)ranks->n_missing);
     say_given(report, ranks);
     say_first(report, ranks);
+    say_ended(report, ranks);
     say_outliers(report, ranks);
     say_explained(report, &sentences);
     say_ranges(report, ranks);

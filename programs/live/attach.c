@@ -56,9 +56,11 @@ static void hear(const void *entry) {
         return;
     }
     tide_torch_entry_read(entry, version->pool_at, &found);
-    tide_node node = tide_node_now();
-    found.sequence = node.sequence;
-    found.node = node.class_name;
+    if (tide_live_has_place(found.action)) {
+        tide_node node = tide_node_now();
+        found.sequence = node.sequence;
+        found.node = node.class_name;
+    }
     found.mode = found.action == TIDE_ACTION_ALLOC ? tide_node_mode() : TIDE_AUTOGRAD_UNKNOWN;
     tide_live_record(&found);
 }

@@ -17,6 +17,15 @@ static struct {
     tide_map strings; /* object -> string of its path */
 } paths;
 
+static _Atomic unsigned n_named = 1; /* changes of the paths */
+
+/* The last module that this thread called, which is mostly the next one, too. */
+static _Thread_local struct {
+    const void *module;
+    uint32_t string;
+    unsigned n_named; /* then; 0: none */
+} last;
+
 static _Atomic(const void *) module_code;
 static _Atomic(void *) resolver_address;
 static _Atomic(const void *) asked; /* a module with an unanswered request */
@@ -24,6 +33,7 @@ static _Atomic(const void *) asked; /* a module with an unanswered request */
 void tide_live_modules_reset(void) {
     paths.lock = (tide_lock){0};
     tide_map_init(&paths.strings, tide_live_memory());
+    atomic_fetch_add(&n_named, 1);
     atomic_store(&asked, NULL);
 }
 
@@ -80,6 +90,10 @@ uint32_t tide_live_find_module(const tide_python_frame *frames, size_t n_frames)
     if (inner == NULL) {
         return TIDE_NONE;
     }
+    unsigned now = atomic_load_explicit(&n_named, memory_order_acquire);
+    if (last.n_named == now && last.module == inner) {
+        return last.string;
+    }
     tide_lock_acquire(&paths.lock);
     bool is_known = tide_map_find(&paths.strings, (uint64_t)(uintptr_t)inner, &string);
     tide_lock_release(&paths.lock);
@@ -87,7 +101,10 @@ uint32_t tide_live_find_module(const tide_python_frame *frames, size_t n_frames)
         ask(outer);
         return TIDE_NONE;
     }
-    return (uint32_t)string;
+    last.module = inner;
+    last.string = (uint32_t)string;
+    last.n_named = now;
+    return last.string;
 }
 
 void tide_live_name_module(const void *module, const char *path) {
@@ -102,6 +119,7 @@ void tide_live_name_module(const void *module, const char *path) {
     } else if (tide_map_put(&paths.strings, (uint64_t)(uintptr_t)module, string) != TIDE_OK) {
         string = TIDE_NONE; /* without memory it stays unnamed */
     }
+    atomic_fetch_add_explicit(&n_named, 1, memory_order_release);
     tide_lock_release(&paths.lock);
 }
 

@@ -50,6 +50,10 @@ typedef struct tide_live_entry {
 } tide_live_entry;
 void tide_live_record(const tide_live_entry *entry);
 
+/* Whether the stack, the module and the node of such an event are recorded. In a black box, frees
+ * have none: no cause is found from them, and they are every second row. */
+bool tide_live_has_place(int action);
+
 /* Writes a row that marks this instant. */
 void tide_live_mark(const char *name);
 

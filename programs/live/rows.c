@@ -14,7 +14,7 @@ _Static_assert(MAX_POOLS < 1 << TIDE_LOG_POOL_BITS, "they fit their bits");
  * then both become one row. */
 typedef struct request {
     uint64_t address;
-    const void *top; /* the instruction of the innermost Python frame */
+    const void *top; /* the instruction of the innermost Python frame; NULL in a black box */
     uint32_t generation;
 } request;
 
@@ -98,6 +98,17 @@ static void append(const tide_live *live, tide_live_row *row, uint64_t stream) {
     tide_lock_release(lock);
 }
 
+bool tide_live_has_place(int action) {
+    const tide_live *live = tide_live_now();
+    bool is_free = action == TIDE_ACTION_FREE_REQUESTED || action == TIDE_ACTION_FREE_COMPLETED;
+    return !is_free || live == NULL || !live->is_box;
+}
+
+/* Distinguishes the places of two frees. */
+static const void *place_of_free(const tide_live *live) {
+    return live->is_box ? NULL : tide_python_frames_top();
+}
+
 static bool is_completion_of(const tide_live_row *last, const tide_live_entry *entry) {
     return last != NULL && last->event.action == TIDE_ACTION_FREE_REQUESTED &&
            last->event.address == entry->address && last->thread == tide_live_thread() &&
@@ -107,7 +118,7 @@ static bool is_completion_of(const tide_live_row *last, const tide_live_entry *e
 /* Turns the request in the log's last row into a whole free. False: other rows came in between. */
 static bool complete_request(const tide_live *live, const tide_live_entry *entry) {
     if (last_request.generation != live->generation || last_request.address != entry->address ||
-        last_request.top != tide_python_frames_top()) {
+        last_request.top != place_of_free(live)) {
         return false;
     }
     struct tide_lock *lock = tide_recorder_lock(live->recorder);
@@ -127,8 +138,11 @@ void tide_live_record(const tide_live_entry *entry) {
         (entry->action == TIDE_ACTION_FREE_COMPLETED && complete_request(live, entry))) {
         return;
     }
-    tide_live_place place = tide_live_find_place(live);
     bool is_oom = entry->action == TIDE_ACTION_OOM;
+    tide_live_place place = {.stack = TIDE_NONE, .module = TIDE_NONE};
+    if (tide_live_has_place(entry->action)) {
+        place = tide_live_find_place(live);
+    }
     tide_live_row row = {
         .event = {.address = entry->address,
                   .requested_bytes = entry->n_bytes,
@@ -153,7 +167,7 @@ void tide_live_record(const tide_live_entry *entry) {
     if (entry->action == TIDE_ACTION_FREE_REQUESTED) {
         tide_live_workspace_freed(entry->address);
         last_request = (request){.address = entry->address,
-                                 .top = tide_python_frames_top(),
+                                 .top = place_of_free(live),
                                  .generation = live->generation};
     }
 }

@@ -208,13 +208,15 @@ static uint32_t number_stack(const tide_live *live, memory *of, size_t n) {
         to->pc = TIDE_LOG_PYTHON_BIT | number;
         to->hash = tide_stack_hash(i > 0 ? of->frames[i - 1].hash : TIDE_STACK_HASH_SEED, to->pc);
     }
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && i < live->max_frames; i++) {
         pcs[i] = of->frames[n - 1 - i].pc;
     }
     of->n = n;
     of->native = TIDE_NONE;
-    of->number = tide_stack_depot_intern_hashed(tide_recorder_depot(live->recorder),
-                                                of->frames[n - 1].hash, pcs, n);
+    tide_stack_depot *depot = tide_recorder_depot(live->recorder);
+    of->number = n <= live->max_frames
+                     ? tide_stack_depot_intern_hashed(depot, of->frames[n - 1].hash, pcs, n)
+                     : tide_stack_depot_intern(depot, pcs, live->max_frames);
     return of->number;
 }
 
@@ -263,7 +265,7 @@ static uint32_t join(const tide_live *live, memory *of, uint32_t native, size_t 
         pcs[n] = from[n];
         n++;
     }
-    for (size_t i = 0; i < n_python; i++) {
+    for (size_t i = 0; i < n_python && n < live->max_frames; i++) {
         pcs[n++] = of->frames[n_python - 1 - i].pc;
     }
     uint32_t number = tide_stack_depot_intern(tide_recorder_depot(live->recorder), pcs, n);

@@ -15,7 +15,7 @@
 #include "programs/live/python/python_frames.h"
 #include "programs/live/state_friend.h"
 
-enum { MAX_FRAMES = 128, PATH_BYTES = 4096 };
+enum { NATIVE_FRAMES = 128, MOST_FRAMES = 1000, PATH_BYTES = 4096 };
 
 enum { UNUSED = 0, OPENING, OPEN, CLOSED };
 
@@ -81,7 +81,8 @@ static void open_native(tide_live *to, const tide_hostmem *mem) {
         tide_stack_depot_create(mem, &to->native) == TIDE_OK) {
         depot = to->native;
     }
-    if (tide_unwinder_create(mem, depot, MAX_FRAMES, &to->unwinder, &error) != TIDE_OK) {
+    int max_frames = (int)(to->max_frames < NATIVE_FRAMES ? to->max_frames : NATIVE_FRAMES);
+    if (tide_unwinder_create(mem, depot, max_frames, &to->unwinder, &error) != TIDE_OK) {
         drop_native(to, error.message);
     }
 }
@@ -101,6 +102,7 @@ static tide_status open_log(const char *path) {
     config.row_bytes = sizeof(tide_live_row);
     tide_live next = {.generation = live.generation + 1,
                       .stacks = stacks_of(tide_setting("TIDEMARK_LIVE_STACKS")),
+                      .max_frames = (size_t)number_of("TIDEMARK_LIVE_FRAMES", MOST_FRAMES),
                       .has_driver_rows = number_of("TIDEMARK_LIVE_DRIVER", 1) != 0,
                       .tells_failures = number_of("TIDEMARK_LIVE_ON_OOM", 0) != 0,
                       .every = number_of("TIDEMARK_LIVE_EVERY", 1)};
@@ -110,6 +112,7 @@ static tide_status open_log(const char *path) {
         return status;
     }
     next.every = next.every > 0 ? next.every : 1;
+    next.max_frames = next.max_frames > 0 ? next.max_frames : 1;
     choose_stacks(&next);
     open_native(&next, mem);
     live = next;

@@ -20,6 +20,7 @@ typedef struct tide_live {
     tide_stack_depot *native; /* of native stacks that Python's frames are added to; NULL: the
                                * recorder's own native stacks are used */
     unsigned stacks;          /* bits of the above */
+    size_t max_frames;        /* of a recorded stack: the innermost ones */
     unsigned generation;      /* 1, 2, ...: threads discard their caches of older generations */
     bool has_driver_rows;
     bool tells_failures;

@@ -52,6 +52,8 @@ static void copy_plain(tide_digest *digest, const tide_snapshot *from) {
     digest->command = from->run.command;
     digest->outcome = from->run.outcome;
     digest->started_unix_us = from->run.started_unix_us;
+    digest->ended = ""; /* a black box adds it */
+    digest->ended_unix_us = -1;
     digest->node = from->run.host_name;
     digest->host_name = from->run.host_name;
     digest->host_os = from->run.host_os;

@@ -154,6 +154,8 @@ typedef struct tide_digest {
     const char *format; /* "tidemark", "pytorch" */
     const char *command, *outcome;
     int64_t started_unix_us;
+    const char *ended; /* "SIGSEGV", "status 1"; "": unknown */
+    int64_t ended_unix_us;
     tide_snapshot_rank rank;
     const char *node; /* the host, or what distinguishes it from other nodes */
     const char *from; /* TIDE_RANK_RECORDED, ... */

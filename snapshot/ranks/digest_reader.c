@@ -244,6 +244,8 @@ void tide_digest_read_whole(tide_digest_reader *in, tide_digest *digest) {
                             .command = "",
                             .outcome = "",
                             .started_unix_us = -1,
+                            .ended = "",
+                            .ended_unix_us = -1,
                             .rank = {-1, -1, -1, NULL, 0},
                             .node = "",
                             .from = TIDE_RANK_UNKNOWN,

@@ -27,6 +27,10 @@ if what == "refused":
     sys.exit(1)
 if what == "forked" and os.fork() == 0:
     os._exit(0)
+if what.startswith("left"):
+    os._exit(int(what[4:]))
+if what == "system call":
+    cuda.syscall(231, 0)  # exit_group
 number = 0
 while what == "for ever":
     status, at = take(4096)
@@ -35,6 +39,10 @@ while what == "for ever":
         cuda.cudaFree(at)
     os.write(1, b"%d\\n" % number)
 """
+
+
+# Linux keeps the status of a process after its parent has read it.
+STATUS_IS_KEPT = tuple(map(int, os.uname().release.split("-")[0].split(".")[:2])) >= (6, 15)
 
 
 def need(condition, *what):
@@ -90,6 +98,7 @@ def check_kill(tidemark, objects, number):
     need(status == -signal.SIGKILL and errors == "", status, errors)
     n_printed = int(printed[-1]) if printed else 0
     found = job.snapshot()
+    need(not STATUS_IS_KEPT or " ended by SIGKILL" in ranks(tidemark, job.box), ranks(tidemark, job.box))
     n, n_freed = n_allocated(found)
     need(found["run"]["outcome"] == "crashed" and found["log"]["dropped_events"] in (0, n), found["log"])
     need(n_printed <= n <= n_printed + 1, "kill", number, ":", n, "allocations, but", n_printed, "printed")
@@ -105,14 +114,35 @@ def check_ends(tidemark, objects):
     job = Job(tidemark, objects, "refused")
     need(job.end() == (1, ["begin", "2"], ""), "refused")
     job.snapshot()
-    said = subprocess.run([tidemark, "ranks", job.box], capture_output=True, text=True).stdout
+    said = ranks(tidemark, job.box)
     need("ran out of memory first" in said and "1.00 TiB were asked for" in said, said)
+
+
+def check_left(tidemark, objects):
+    """os._exit: with 0 the ring goes before the process, else it is a failure."""
+    job = Job(tidemark, objects, "left0")
+    need(job.end() == (0, ["begin"], "") and job.left() == [], job.left())
+    job = Job(tidemark, objects, "system call")
+    need(job.end()[0] == 0, "status")
+    end = time.monotonic() + 60
+    while job.left() and STATUS_IS_KEPT:
+        need(time.monotonic() < end, "left:", job.left())
+        time.sleep(0.02)
+    job = Job(tidemark, objects, "left3")
+    need(job.end() == (3, ["begin"], ""), "status")
+    job.snapshot()
+    need(not STATUS_IS_KEPT or " ended with exit status 3" in ranks(tidemark, job.box), ranks(tidemark, job.box))
+
+
+def ranks(tidemark, folder):
+    return subprocess.run([tidemark, "ranks", folder], capture_output=True, text=True).stdout
 
 
 def main():
     tidemark, objects = map(os.path.abspath, sys.argv[1:3])
     n_kills = int(sys.argv[4]) if sys.argv[3:4] == ["--kills"] else 10
     check_ends(tidemark, objects)
+    check_left(tidemark, objects)
     rows = [check_kill(tidemark, objects, number) for number in range(n_kills)]
     print(f"black box: {n_kills} kills after {min(rows)} to {max(rows)} allocations, 0 lost")
 

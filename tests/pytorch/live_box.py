@@ -7,8 +7,10 @@ name of a check; with --kills N, N programs are killed at random moments, and no
 import gzip
 import json
 import os
+import queue
 import random
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -49,6 +51,17 @@ FOREVER = TRAIN.replace("steps(3)", "print('begin', flush=True)") + """
 while True:
     steps(1)
 """
+# Imports PyTorch once; each line of its input makes a child, which trains for ever, and then reports how it ended.
+SERVER = TRAIN.split("model =")[0] + """import torch._dynamo  # by the optimizer: takes a second
+for line in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        break
+    print(child, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+else:
+    sys.exit(0)
+""" + "model =" + FOREVER.split("model =")[1].replace("print('begin', flush=True)", "").replace('print("trained", flush=True)', "")
 WAIT = TRAIN + "time.sleep(60)\n"
 WORKERS = TRAIN + """
 from torch.utils.data import DataLoader
@@ -77,6 +90,16 @@ for step in range(100):
     kept.append(torch.empty((9 << 30) if rank == 1 else (1 << 28), dtype=torch.uint8, device="cuda"))
     time.sleep(0.1)
 """
+DEEP = """
+import os
+import torch
+def deep(n):
+    return deep(n - 1) if n else torch.empty(9 << 20, dtype=torch.uint8, device="cuda")
+kept = [deep(20), deep(1)]
+del kept[1]
+os.kill(os.getpid(), 9)
+"""
+LEFT = TRAIN + "os._exit(int(os.environ['STATUS']))\n"
 LATE = """
 import os, time
 import torch
@@ -85,6 +108,10 @@ time.sleep(2.5)
 kept = torch.empty(3 << 20, dtype=torch.uint8, device="cuda")
 os.kill(os.getpid(), 9)
 """
+
+
+# Linux keeps the status of a process after its parent has read it.
+STATUS_IS_KEPT = tuple(map(int, os.uname().release.split("-")[0].split(".")[:2])) >= (6, 15)
 
 
 class Job:
@@ -104,10 +131,10 @@ class Job:
         self.card = dict(TIDEMARK_VIRTUAL_CARDS=card, LD_LIBRARY_PATH=links, LD_PRELOAD=library, TIDEMARK=runs.tidemark,
                          PYTHON=runs.python)
 
-    def start(self, **more):
+    def start(self, stdin=subprocess.DEVNULL, **more):
         environment = self.folder.environment(**dict(self.card, **more))
         return subprocess.Popen(["sh", self.script], cwd=self.folder.work, env=environment, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+                                stderr=subprocess.PIPE, stdin=stdin, text=True)
 
     def run(self, **more):
         job = self.start(**more)
@@ -202,6 +229,28 @@ def check_signal(runs, number):
     need(started.returncode == -number, "status", started.returncode, errors)
     job.wait_written()
     need("program.py" in job.ranks(), job.ranks())
+    need(not STATUS_IS_KEPT or f" ended by {signal.Signals(number).name}" in job.ranks(), job.ranks())
+
+
+def check_frames(runs, options, expected):
+    """Allocations have the innermost frames; frees have none."""
+    job = Job(runs, DEEP, options)
+    job.run()
+    job.wait_written()
+    [found] = snapshots_of(job)
+    stacks = found.stacks_of("alloc", 9 << 20)
+    need([len(stack) for stack in stacks] == expected and all(stack[0][0] == "deep" for stack in stacks), stacks)
+    need(found.stacks_of("free", 9 << 20) == [[]], found.stacks_of("free", 9 << 20))
+
+
+def check_left(runs):
+    """os._exit with another status than 0 is a failure."""
+    job = Job(runs, LEFT)
+    need(job.run(STATUS="0")[0] == 0 and job.left() == [], "left:", job.left())
+    job = Job(runs, LEFT)
+    need(job.run(STATUS="3")[0] == 3, "status")
+    job.wait_written()
+    need(not STATUS_IS_KEPT or " ended with exit status 3" in job.ranks(), job.ranks())
 
 
 def check_ring(runs, command):
@@ -245,6 +294,7 @@ def check_ranks(runs):
     need(all("-rank" in name for name in job.left()), job.left())
     said = job.ranks()
     need("rank 1 ran out of memory first at program.py:8: 9.00 GiB were asked for" in said, said)
+    need(not STATUS_IS_KEPT or "rank 1 ended first, with exit status 1" in said, said)
 
 
 def check_keep(runs):
@@ -340,20 +390,53 @@ def check_run_in_job(runs):
     need(status == 0 and job.left() == [] and len(job.folder.snapshots()) == 1, status, errors, job.left())
 
 
-def check_kill(runs, number):
-    """SIGKILL at any moment from the first event on: snapshot and digest are written, with all steps that were printed."""
-    job, chance = Job(runs, FOREVER), random.Random(number)
-    started = job.start()
-    need(started.stdout.readline() == "begin\n", "it did not begin")
-    need(wait_for(lambda: job.left(".ring"), 60), "no ring")
-    time.sleep(chance.uniform(0, 1.5))
-    os.kill(started.pid, signal.SIGKILL)
-    errors = started.communicate(timeout=300)[1]
-    need(started.returncode == -signal.SIGKILL and errors == "", started.returncode, errors)
-    job.wait_written()
-    [found] = snapshots_of(job)
-    need(found.outcome == "crashed" and found.dropped == 0 and found.n_events > 0, found.outcome, found.dropped)
-    return f"{found.n_events} events"
+def n_events(ring):
+    with open(ring, "rb") as file:
+        return struct.unpack_from("Q", file.read(264), 256)[0]  # docs/reference/log-format.md
+
+
+class Killer:
+    """Kills children of one process, which has imported PyTorch for all of them."""
+
+    def __init__(self, runs):
+        self.job, self.process = Job(runs, SERVER), None
+
+    def start(self):
+        self.process = self.job.start(stdin=subprocess.PIPE)
+
+    def kill(self, number):
+        """SIGKILL at any moment from the first event on: snapshot and digest are written."""
+        if self.process is None:
+            self.start()
+        chance = random.Random(number)
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        child = self.process.stdout.readline().strip()
+        name = lambda ending: [name for name in self.job.left(ending) if name.endswith(f"-{child}{ending}")]
+        need(child.isdigit() and wait_for(lambda: name(".ring") and n_events(os.path.join(self.job.box, name(".ring")[0])) > 0, 60),
+             "no event of", child)
+        time.sleep(chance.uniform(0, 2))
+        os.kill(int(child), signal.SIGKILL)
+        need(self.process.stdout.readline() == f"{-signal.SIGKILL}\n", "status")
+        need(wait_for(lambda: name(".digest.json.gz") and not name(".ring"), 60), "left:", self.job.left())
+        with gzip.open(os.path.join(self.job.box, name(".json.gz")[0])) as file:
+            found = Snapshot(child, json.load(file))
+        need(found.outcome == "crashed" and found.dropped == 0 and found.n_events > 0, found.outcome, found.dropped)
+        for left in name(".json.gz") + name(".digest.json.gz"):
+            os.remove(os.path.join(self.job.box, left))
+        return f"{found.n_events} events"
+
+    def end(self):
+        if self.process is not None:
+            need(self.process.communicate(timeout=60)[1] == "" and self.process.returncode == 0, "the parent of the killed")
+
+
+def check_kill(free, number):
+    killer = free.get()
+    try:
+        return killer.kill(number)
+    finally:
+        free.put(killer)
 
 
 def main():
@@ -370,6 +453,10 @@ def main():
         ("SIGKILL", lambda: check_signal(runs, signal.SIGKILL)),
         ("SIGTERM", lambda: check_signal(runs, signal.SIGTERM)),
         ("SIGSEGV", lambda: check_signal(runs, signal.SIGSEGV)),
+        ("SIGABRT", lambda: check_signal(runs, signal.SIGABRT)),
+        ("all frames", lambda: check_frames(runs, "", [22, 3])),
+        ("3 frames", lambda: check_frames(runs, "--frames 3", [3, 3])),
+        ("os._exit", lambda: check_left(runs)),
         ("ring and recover", lambda: check_ring(runs, "recover")),
         ("ring and ranks", lambda: check_ring(runs, "ranks")),
         ("ring in another folder", lambda: check_tmpfs(runs)),
@@ -385,8 +472,14 @@ def main():
         ("within run, out of memory", lambda: check_in_run(runs, TRAIN + FILL)),
         ("run in the job", lambda: check_run_in_job(runs)),
     ]
-    checks += [(f"kill {i}", lambda i=i: check_kill(runs, i)) for i in range(n_kills)]
+    killers = [Killer(runs), Killer(runs)]
+    free = queue.SimpleQueue()
+    for killer in killers:
+        free.put(killer)
+    checks += [(f"kill {i}", lambda i=i: check_kill(free, i)) for i in range(n_kills)]
     n_bad = run_checks(checks, names)
+    for killer in killers:
+        killer.end()
     print(f"black box: {n_kills} kills and {len(checks) - n_kills} other checks, {n_bad} wrong")
     return 1 if n_bad else 0
 

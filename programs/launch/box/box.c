@@ -33,21 +33,45 @@ static tide_status name_file(const char *ring, const char *ending,
                : tide_fail(error, TIDE_INVALID, "the name of the ring is too long");
 }
 
+static tide_status save(tide_digest *digest, const tide_box_ended *ended, const char *path,
+                        tide_error *error) {
+    if (ended->text[0] != '\0') {
+        digest->ended = ended->text;
+        digest->ended_unix_us = ended->unix_us;
+    }
+    return tide_digest_save(digest, path, error);
+}
+
 static tide_status write_digest(const tide_snapshot *snapshot, const char *path,
-                                const char *snapshot_path, tide_error *error) {
+                                const char *snapshot_path, const tide_box_ended *ended,
+                                tide_error *error) {
     const tide_digest_source source = {.path = snapshot_path, .rank = -1};
     tide_digest *digest = NULL;
     tide_arena arena;
     tide_arena_init(&arena, tide_hostmem_default());
     tide_status status = tide_digest_make(snapshot, &source, &arena, &digest, error);
     if (status == TIDE_OK) {
-        status = tide_digest_save(digest, path, error);
+        status = save(digest, ended, path, error);
     }
     tide_arena_fini(&arena);
     return status;
 }
 
-tide_status tide_box_write(const char *ring, tide_error *error) {
+tide_status tide_box_add_end(const char *ring, const tide_box_ended *ended, tide_error *error) {
+    char path[TIDE_LAUNCH_PATH_BYTES];
+    tide_digest *digest = NULL;
+    tide_arena arena;
+    TIDE_TRY(name_file(ring, DIGEST, path, error));
+    tide_arena_init(&arena, tide_hostmem_default());
+    tide_status status = tide_digest_load(path, &arena, &digest, error);
+    if (status == TIDE_OK) {
+        status = save(digest, ended, path, error);
+    }
+    tide_arena_fini(&arena);
+    return status;
+}
+
+tide_status tide_box_write(const char *ring, const tide_box_ended *ended, tide_error *error) {
     char path[TIDE_LAUNCH_PATH_BYTES], digest[TIDE_LAUNCH_PATH_BYTES];
     tide_snapshot *snapshot = NULL;
     tide_recover_report report;
@@ -56,7 +80,7 @@ tide_status tide_box_write(const char *ring, tide_error *error) {
     TIDE_TRY(tide_launch_recover(ring, &snapshot, &report, error));
     tide_status status = tide_snapshot_save(snapshot, path, error);
     if (status == TIDE_OK) { /* last: it marks the ring as written */
-        status = write_digest(snapshot, digest, path, error);
+        status = write_digest(snapshot, digest, path, ended, error);
     }
     tide_snapshot_destroy(snapshot);
     return status;
@@ -86,8 +110,13 @@ static void recover_ring(const char *ring, tide_box_folder *to) {
         return;
     }
     tide_status status = tide_recover_look(ring, &header, &error);
+    if (status == TIDE_OK && header.is_empty) { /* killed before its first event */
+        to->n_rings--;
+        tide_box_remove(ring);
+        return;
+    }
     if (status == TIDE_OK && !(header.is_closed && tide_box_is_written(ring))) {
-        status = tide_box_write(ring, &error);
+        status = tide_box_write(ring, &(tide_box_ended){.text = ""}, &error);
     }
     if (status == TIDE_OK) {
         to->n_made++;

@@ -6,10 +6,22 @@
 #include <stdint.h>
 
 #include "common/status.h"
+#include "programs/launch/box/ended.h"
 #include "programs/launch/launch.h"
 
+/* How the process ended (ended.h), and when it was noticed. */
+typedef struct tide_box_ended {
+    char text[TIDE_ENDED_BYTES]; /* "": it has not ended, or it is unknown how */
+    int64_t unix_us;
+} tide_box_ended;
+
 /* Writes snapshot and digest, each under a temporary name first. */
-TIDE_NODISCARD tide_status tide_box_write(const char *ring, tide_error *error);
+TIDE_NODISCARD tide_status tide_box_write(const char *ring, const tide_box_ended *ended,
+                                          tide_error *error);
+
+/* Adds to the digest, which is there, how the process ended. */
+TIDE_NODISCARD tide_status tide_box_add_end(const char *ring, const tide_box_ended *ended,
+                                            tide_error *error);
 
 /* Whether the digest of the ring exists. */
 bool tide_box_is_written(const char *ring);

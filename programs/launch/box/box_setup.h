@@ -18,6 +18,7 @@ typedef struct tide_box_config {
     uint64_t keep_s;
     uint64_t log_bytes;
     const char *stacks;
+    uint64_t max_frames; /* of a stack; 0: all */
     bool makes_folders; /* on this machine, now */
 } tide_box_config;
 
@@ -27,7 +28,7 @@ typedef struct tide_box_variable {
     bool is_joined; /* the variable's present value follows, after a colon */
 } tide_box_variable;
 
-enum { TIDE_BOX_VARIABLES = 10 };
+enum { TIDE_BOX_VARIABLES = 11 };
 
 typedef struct tide_box_setup {
     tide_box_variable variables[TIDE_BOX_VARIABLES];

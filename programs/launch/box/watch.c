@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "capture/recover.h"
+#include "common/clock.h"
 #include "programs/launch/box/box.h"
 #include "programs/launch/box/box_internal.h"
 #include "programs/launch/logs/logs.h"
@@ -32,8 +34,9 @@ enum {
 
 typedef struct watch {
     const char *ring;
-    int process; /* its descriptor; -1: not available */
-    int changes; /* of inotify; -1: not available */
+    int64_t number; /* of the process */
+    int process;    /* its descriptor; -1: not available */
+    int changes;    /* of inotify; -1: not available */
 } watch;
 
 static int64_t now_ns(void) {
@@ -68,19 +71,37 @@ static uint64_t count_failures(const char *ring, bool *ret_is_named) {
     return is_known ? (uint64_t)info.st_atim.tv_sec : 0;
 }
 
+/* Whether the process made system calls to end with success, past the C library. */
+static bool is_good_end(const watch *of, const tide_box_ended *ended) {
+    bool is_named = false;
+    return strcmp(ended->text, "status 0") == 0 && count_failures(of->ring, &is_named) == 0;
+}
+
 static void end(const watch *of) {
     tide_recover_head header;
     if (tide_recover_look(of->ring, &header, NULL) != TIDE_OK) {
         return; /* it ended by itself, and removed the ring */
     }
-    bool is_done = header.is_closed && tide_box_is_written(of->ring);
-    if (is_done || tide_box_write(of->ring, NULL) == TIDE_OK) {
+    tide_box_ended ended = {.unix_us = tide_clock_unix_us()};
+    if (!tide_box_how_ended(of->process, of->number, ended.text)) {
+        ended.text[0] = '\0';
+    }
+    bool is_done =
+        header.is_empty || is_good_end(of, &ended) || (header.is_closed && tide_box_is_written(of->ring));
+    tide_status status = TIDE_OK;
+    if (!is_done) {
+        status = tide_box_write(of->ring, &ended, NULL);
+    } else if (header.is_closed && ended.text[0] != '\0') {
+        status = tide_box_add_end(of->ring, &ended, NULL);
+    }
+    if (is_done || status == TIDE_OK) {
         tide_box_remove(of->ring);
     }
 }
 
 static void stay(const watch *of) {
     int most_ms = of->process >= 0 && of->changes >= 0 ? -1 : LOOK_MS;
+    const tide_box_ended running = {.text = ""};
     uint64_t n_seen = 0;
     int n_written = 0;
     while (!has_ended(of)) {
@@ -92,7 +113,7 @@ static void stay(const watch *of) {
                 wait_ms(of, true, LOOK_MS);
                 (void)count_failures(of->ring, &is_named);
             }
-            n_written += tide_box_write(of->ring, NULL) == TIDE_OK;
+            n_written += tide_box_write(of->ring, &running, NULL) == TIDE_OK;
             n_seen = n;
             continue; /* it may have failed again */
         }
@@ -109,6 +130,7 @@ tide_status tide_box_watch(const char *ring, tide_error *error) {
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL); /* the program blocked all while it started us */
     /* Before the caller waits for us no longer: until then the process cannot end. */
+    of.number = header.process;
     of.process = (int)syscall(SYS_pidfd_open, (pid_t)header.process, 0);
     of.changes = inotify_init1(IN_CLOEXEC);
     if (of.changes >= 0 && inotify_add_watch(of.changes, ring, IN_ATTRIB) < 0) {

@@ -29,6 +29,7 @@ enum {
 static struct {
     char ring[PATH_BYTES]; /* "" if there is none */
     char link[PATH_BYTES]; /* to the ring, in the folder of snapshots; "" if the ring is there */
+    pid_t process; /* that the ring is of */
     _Atomic uint64_t n_failed;
 } box;
 
@@ -105,6 +106,7 @@ bool tide_black_box_name(char *ret_path, size_t n_room) {
 void tide_black_box_begin(const char *ring) {
     const char *program = setting("TIDEMARK_PROGRAM");
     atomic_store(&box.n_failed, 0);
+    box.process = getpid();
     (void)snprintf(box.ring, sizeof(box.ring), "%s", ring);
     if (box.link[0] != '\0' && syscall(SYS_symlinkat, ring, AT_FDCWD, box.link) != 0) {
         box.link[0] = '\0'; /* the ring alone is found by its own path */
@@ -144,17 +146,27 @@ void tide_black_box_named(void) {
     notify(atomic_load(&box.n_failed), NAMED_NS);
 }
 
-void tide_black_box_end(void) {
-    if (box.ring[0] == '\0') {
-        return;
-    }
-    if (atomic_load(&box.n_failed) == 0) {
+static void remove_ring(void) {
+    if (box.ring[0] != '\0' && atomic_load(&box.n_failed) == 0) {
         (void)syscall(SYS_unlinkat, AT_FDCWD, box.ring, 0);
         if (box.link[0] != '\0') {
             (void)syscall(SYS_unlinkat, AT_FDCWD, box.link, 0);
         }
     }
+}
+
+void tide_black_box_end(void) {
+    remove_ring();
     box.ring[0] = '\0';
+}
+
+/* Only system calls: a handler of a signal may be the caller, or a child made by vfork, which
+ * shares this memory. */
+void tide_black_box_leave(int status) {
+    const int least = 0xff; /* the bits that the parent gets */
+    if ((status & least) == 0 && box.process == getpid()) {
+        remove_ring();
+    }
 }
 
 void tide_black_box_forked(void) {

@@ -33,6 +33,10 @@ void tide_black_box_named(void);
  * Otherwise the second process does, when the snapshot is written. */
 void tide_black_box_end(void);
 
+/* The process ends now, past its destructors, and its ring stays open: removes the ring if the
+ * status is 0 and no request has failed. */
+void tide_black_box_leave(int status);
+
 /* For a process just made by fork(): the ring belongs to its parent. */
 void tide_black_box_forked(void);
 

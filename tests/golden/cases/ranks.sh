@@ -65,3 +65,21 @@ mkdir empty && tidemark ranks empty
 tidemark ranks @shuffled.txt --html page.html --table groups >/dev/null && ls -s page.html | wc -l
 tidemark ranks job --html straight.html >/dev/null && cmp page.html straight.html && echo same page
 tidemark ranks job --html page.json
+# How processes ended, where a black box saw it; a good end is none.
+cat >end.py <<'PYTHON'
+import gzip, json, sys
+path, node, ended, at = sys.argv[1:]
+with gzip.open(path) as file:
+    digest = json.load(file)
+digest["source"].update(ended=ended, ended_unix_us=int(at))
+digest["rank"]["node"] = node
+with gzip.open(path, "wt") as file:
+    json.dump(digest, file)
+PYTHON
+ended() { tidemark ranks "$@" | grep ' ended' || echo 'no end is known'; }
+three="job/rank3.digest.json.gz job/rank5.digest.json.gz job/rank9.digest.json.gz"
+ended $three
+python3 end.py job/rank9.digest.json.gz a "status 0" 3 && ended job/rank9.digest.json.gz
+python3 end.py job/rank9.digest.json.gz a SIGTERM 9 && ended job/rank9.digest.json.gz
+python3 end.py job/rank3.digest.json.gz a "status 1" 5 && ended $three
+python3 end.py job/rank5.digest.json.gz b SIGSEGV 4 && ended $three

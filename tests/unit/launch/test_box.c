@@ -1,12 +1,15 @@
 /* test_box.c - the rings that processes of a black box left. */
 #define _GNU_SOURCE /* mkdtemp */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -14,7 +17,12 @@
 #include "programs/launch/box/box.h"
 #include "programs/launch/box/box_internal.h"
 #include "programs/launch/document/document.h"
+#include "snapshot/ranks/digest.h"
 #include "support/made_log.h"
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
 
 enum { MAX_EVENTS = 64, MAX_BASE = 64, BLOCK = 4096 };
 #define SECOND_NS INT64_C(1000000000)
@@ -72,6 +80,67 @@ static void a_ring_of_a_killed_process_becomes_two_files(void **state) {
     assert_int_equal(box.n_rings, 0);
 }
 
+static void a_ring_without_events_goes(void **state) {
+    (void)state;
+    made_log log;
+    tide_box_folder box;
+    made_log_open_at(&log, ring, 100, 100);
+    made_log_kill(&log);
+    assert_int_equal(tide_box_recover(folder, &box, NULL), TIDE_OK);
+    assert_int_equal(box.n_rings + box.n_made + box.n_failed, 0);
+    assert_false(exists("node-rank3-17.ring") || exists("node-rank3-17.json.gz"));
+}
+
+/* A child that has not been waited for yet, and later. */
+static void expect_end(int how, int signal_number, const char *expected) {
+    char text[TIDE_ENDED_BYTES] = "";
+    siginfo_t ended;
+    pid_t child = fork();
+    if (child == 0) {
+        (void)signal(signal_number, SIG_DFL);
+        (void)raise(signal_number);
+        _exit(how);
+    }
+    int descriptor = (int)syscall(SYS_pidfd_open, child, 0);
+    assert_int_equal(waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT), 0);
+    assert_true(tide_box_how_ended(-1, child, text));
+    assert_string_equal(text, expected);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_false(tide_box_how_ended(-1, child, text));
+    if (tide_box_how_ended(descriptor, child, text)) { /* as of Linux 6.15 */
+        assert_string_equal(text, expected);
+    }
+    (void)close(descriptor);
+}
+
+static void the_end_of_a_process_is_known(void **state) {
+    (void)state;
+    expect_end(0, 0, "status 0");
+    expect_end(7, 0, "status 7");
+    expect_end(0, SIGKILL, "SIGKILL");
+    expect_end(0, SIGTERM, "SIGTERM");
+    expect_end(0, SIGRTMIN, "signal 34");
+}
+
+static void a_digest_gets_its_end(void **state) {
+    (void)state;
+    made_log log;
+    tide_digest *digest = NULL;
+    tide_arena arena;
+    char path[256];
+    write_ring(&log, NULL);
+    made_log_kill(&log);
+    assert_int_equal(tide_box_write(ring, &(tide_box_ended){.text = ""}, NULL), TIDE_OK);
+    assert_int_equal(
+        tide_box_add_end(ring, &(tide_box_ended){.text = "SIGBUS", .unix_us = 5}, NULL), TIDE_OK);
+    tide_arena_init(&arena, tide_hostmem_default());
+    (void)snprintf(path, sizeof(path), "%s/node-rank3-17.digest.json.gz", folder);
+    assert_int_equal(tide_digest_load(path, &arena, &digest, NULL), TIDE_OK);
+    assert_string_equal(digest->ended, "SIGBUS");
+    assert_int_equal(digest->ended_unix_us, 5);
+    tide_arena_fini(&arena);
+}
+
 static void a_file_that_is_no_ring_stays(void **state) {
     (void)state;
     tide_box_folder box;
@@ -117,6 +186,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_ring_of_a_killed_process_becomes_two_files, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_ring_without_events_goes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_digest_gets_its_end, set_up, tear_down),
+        cmocka_unit_test(the_end_of_a_process_is_known),
         cmocka_unit_test_setup_teardown(a_file_that_is_no_ring_stays, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_window_keeps_what_was_alive_before_it, set_up, tear_down),
     };
