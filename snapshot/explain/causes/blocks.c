@@ -201,6 +201,12 @@ const char *tide_cause_node(const tide_facts *facts, const tide_lifetime *block)
     return tide_snapshot_text(facts->snapshot, tide_node_of(&facts->scopes, block->scope));
 }
 
+bool tide_cause_is_made_by(const tide_facts *facts, const tide_lifetime *block, const char *name) {
+    const char *tensor = tide_snapshot_text(facts->snapshot, block->name);
+    size_t n = strlen(name);
+    return strncmp(tensor, name, n) == 0 && tensor[n] == ' ';
+}
+
 const char *tide_cause_function(const tide_facts *facts, uint32_t node) {
     const char *function = function_of(facts, node);
     const char *dot = strrchr(function, '.');

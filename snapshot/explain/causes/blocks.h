@@ -83,6 +83,9 @@ uint32_t tide_cause_call_of_model(const tide_facts *facts);
 /* The function of a node of the stack tree without its class: "forward". */
 const char *tide_cause_function(const tide_facts *facts, uint32_t node);
 
+/* Whether an operator of that name made the tensor: "safe_softmax [32, 12, 64, 64] float32". */
+bool tide_cause_is_made_by(const tide_facts *facts, const tide_lifetime *block, const char *name);
+
 /* Whether one of the `n` innermost Python frames of a stack has this function. */
 bool tide_cause_is_called(const tide_facts *facts, uint32_t stack, const char *function, size_t n);
 

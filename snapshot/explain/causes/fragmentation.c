@@ -46,8 +46,7 @@ static tide_status say(const tide_facts *facts, tide_pieces_change change, const
                   tide_bytes_format(part->largest_bytes, largest),
                   tide_bytes_format(facts->failure.usable_margin_bytes, left));
     if (change != TIDE_PIECES_SAME) {
-        tide_text_add(&text, " The sizes of the same tensors change from pass to pass, which "
-                             "leaves gaps that fit nothing.");
+        tide_pieces_add_words(change, &text);
     } else if (tide_stayers_hold(of, part->free_bytes)) {
         tide_stayers_add_words(of, facts, &text);
     }
@@ -77,7 +76,7 @@ tide_status tide_cause_fragmentation(const tide_facts *facts, tide_causes *to) {
         has_growth(facts)) {
         return TIDE_OK;
     }
-    TIDE_TRY(tide_pieces_find_change(facts, &change));
+    TIDE_TRY(tide_pieces_find_change(facts, failure->event, &change));
     TIDE_TRY(tide_stayers_find(facts, failure->event, &of));
     bool is_large = failure->usable_margin_bytes >= failure->capacity_bytes / 100 * LARGE_PERCENT;
     bool is_shown = change != TIDE_PIECES_SAME || is_large || tide_stayers_hold(&of, free_bytes);

@@ -66,11 +66,6 @@ bool tide_cause_line_expands(const tide_facts *facts, uint32_t node) {
     return row != NULL && has_any(row->text, SIGNS, sizeof(SIGNS) / sizeof(SIGNS[0]));
 }
 
-bool tide_cause_line_attends(const tide_facts *facts, uint32_t node) {
-    return tide_cause_line_has(facts, node, "scaled_dot_product_attention(") &&
-           !tide_cause_line_has(facts, node, "mask");
-}
-
 bool tide_cause_line_multiplies(const tide_facts *facts, uint32_t node) {
     static const char *const PRODUCTS[] = {" @ ", "matmul(", "einsum("};
     const tide_source_row *row = row_of(facts, node);

@@ -29,10 +29,6 @@ bool tide_cause_line_expands(const tide_facts *facts, uint32_t node);
  * `losses.append(loss)`, not `losses.append(loss.item())`. */
 bool tide_cause_line_collects(const tide_facts *facts, uint32_t node);
 
-/* Whether its text calls PyTorch's attention and makes no mask: fused kernels keep the output
- * alone, so large tensors are the scores of the math implementation. */
-bool tide_cause_line_attends(const tide_facts *facts, uint32_t node);
-
 /* Whether its text has a product of matrices. */
 bool tide_cause_line_multiplies(const tide_facts *facts, uint32_t node);
 

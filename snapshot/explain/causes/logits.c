@@ -371,6 +371,7 @@ typedef struct blow_up {
     size_t n;
     int64_t bytes;
     uint64_t smallest, other; /* bytes: of them, and the largest of other lines */
+    bool has_scores;          /* of PyTorch's own attention in its math implementation */
 } blow_up;
 
 /* The largest block until the peak that others made. What is as large as a tensor of a line that
@@ -402,8 +403,9 @@ static bool is_replaced(const tide_facts *facts, uint32_t frame) {
     return false;
 }
 
-static const char *cure_of(const tide_facts *facts, uint32_t node) {
-    if (tide_cause_line_attends(facts, node)) {
+static const char *cure_of(const tide_facts *facts, const blow_up *of) {
+    uint32_t node = of->node;
+    if (of->has_scores) {
         return "give attention inputs that a fused kernel takes (bfloat16 needs compute capability "
                "8.0): PyTorch used its math implementation, which makes the scores in full, and "
                "`torch.nn.attention.sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION)` warns why";
@@ -440,9 +442,8 @@ static tide_status say_blow_up(const tide_facts *facts, const blow_up *of, tide_
                   ", %s at least %" PRIu64 " times as large as any other tensor of the program.",
                   of->n == 1 ? "and it is" : "and each is", of->smallest / of->other);
     cause.words = words;
-    cause.cure = cure_of(facts, of->node);
-    bool is_free = tide_cause_line_attends(facts, of->node) ||
-                   tide_cause_line_has(facts, of->node, ".repeat(");
+    cause.cure = cure_of(facts, of);
+    bool is_free = of->has_scores || tide_cause_line_has(facts, of->node, ".repeat(");
     cause.cost = is_free ? "" : "a loop over the chunks";
     return tide_causes_add(to, &cause);
 }
@@ -458,6 +459,7 @@ static blow_up gather(const tide_facts *facts, const large_tensors *from, uint32
             found.n++;
             found.bytes += (int64_t)bytes;
             found.smallest = bytes < found.smallest ? bytes : found.smallest;
+            found.has_scores |= tide_cause_is_made_by(facts, from->blocks[i], "safe_softmax");
         }
     }
     for (size_t i = 0; i < from->n && tide_cause_line_expands(facts, node); i++) {

@@ -5,13 +5,13 @@
 #include "common/map.h"
 #include "common/text/plural.h"
 #include "snapshot/analysis/layout.h"
-#include "snapshot/explain/causes/line_text.h"
 #include "snapshot/explain/causes/place_sizes.h"
 
 enum {
     LEAST_SIZES = 4,      /* of one place, that vary */
-    VARYING_PERCENT = 50, /* of the bytes, in places whose sizes vary; of these, a cache */
-    CACHE_RISES = 4,      /* from size to size of a cache, for each fall, and at least */
+    VARYING_PERCENT = 50, /* of the bytes, in places whose sizes vary; of these, that get longer */
+    LEAST_EVEN = 8,       /* times that a place gets longer by as much as before, */
+    EVEN_PERCENT = 80,    /* and of all its changes */
     PINNED_PERCENT = 50   /* of the free bytes, in segments that small blocks hold */
 };
 
@@ -26,19 +26,18 @@ static bool is_trained(const tide_facts *facts) {
     return false;
 }
 
-/* Whether a line of the program concatenates there, and nearly each result is longer than the one
- * before, as a cache is. Images of several sizes go up and down. */
-static bool is_cache(const tide_facts *facts, const tide_sized_place *place) {
-    uint32_t line = tide_stack_program(&facts->stacks, place->stack);
-    return place->n_rises >= CACHE_RISES * (place->n_falls + 1) &&
-           tide_cause_line_has(facts, line, "cat(");
+/* Whether nearly each tensor is a little longer than the one before, always by as much, as those of
+ * a cache are. */
+static bool gets_longer(const tide_sized_place *place) {
+    return place->n_even >= LEAST_EVEN && 100 * place->n_even >= EVEN_PERCENT * place->n_changes;
 }
 
-/* Counts the blocks of forward passes. */
-static tide_status add_blocks(const tide_facts *facts, tide_place_sizes *to) {
+/* Counts the blocks of forward passes from before an event. */
+static tide_status add_blocks(const tide_facts *facts, int64_t before, tide_place_sizes *to) {
     for (size_t i = 0; i < facts->lifetimes->n_lifetimes; i++) {
         const tide_lifetime *block = tide_facts_block(facts, (uint32_t)i);
-        if (block->device == facts->device && block->block_bytes > LEAST_VARYING_BYTES &&
+        if (block->device == facts->device && (int64_t)block->born <= before &&
+            block->block_bytes > LEAST_VARYING_BYTES &&
             tide_block_is_forward(&facts->lines, block)) {
             TIDE_TRY(tide_place_sizes_add(to, block, 0));
         }
@@ -46,39 +45,50 @@ static tide_status add_blocks(const tide_facts *facts, tide_place_sizes *to) {
     return TIDE_OK;
 }
 
-tide_status tide_pieces_find_change(const tide_facts *facts, tide_pieces_change *ret) {
+tide_status tide_pieces_find_change(const tide_facts *facts, int64_t before,
+                                    tide_pieces_change *ret) {
     tide_place_sizes of;
     int64_t all = 0;
     int64_t varying = 0;
-    int64_t cached = 0;
+    int64_t longer = 0;
     tide_place_sizes_init(&of, facts);
-    tide_status status = add_blocks(facts, &of);
+    tide_status status = add_blocks(facts, before, &of);
     for (size_t i = 0; i < of.n_places; i++) {
         const tide_sized_place *place = &of.places[i];
         bool varies = place->n_sizes >= LEAST_SIZES;
         all += place->bytes;
         varying += varies ? place->bytes : 0;
-        cached += varies && is_cache(facts, place) ? place->bytes : 0;
+        longer += varies && gets_longer(place) ? place->bytes : 0;
     }
-    *ret = varying <= all / 100 * VARYING_PERCENT ? TIDE_PIECES_SAME
-           : cached > varying / 100 * VARYING_PERCENT && !is_trained(facts)
-               ? TIDE_PIECES_CONCATENATE
-               : TIDE_PIECES_VARY;
+    *ret = varying <= all / 100 * VARYING_PERCENT                           ? TIDE_PIECES_SAME
+           : longer > varying / 100 * VARYING_PERCENT && !is_trained(facts) ? TIDE_PIECES_LONGER
+                                                                            : TIDE_PIECES_VARY;
     tide_place_sizes_fini(&of);
     return status;
 }
 
+void tide_pieces_add_words(tide_pieces_change change, tide_text *to) {
+    TIDE_ASSERT(change != TIDE_PIECES_SAME);
+    tide_text_add(to,
+                  change == TIDE_PIECES_LONGER
+                      ? " The same tensors get a little longer from pass to pass, and a piece of "
+                        "another size often fits none of them."
+                      : " The sizes of the same tensors change from pass to pass, and a piece of "
+                        "another size often fits none of them.");
+}
+
 const char *tide_pieces_cure(tide_pieces_change change) {
     TIDE_ASSERT(change != TIDE_PIECES_SAME);
-    return change == TIDE_PIECES_CONCATENATE
-               ? "allocate the cache once, at its final length, and write into it"
+    return change == TIDE_PIECES_LONGER
+               ? "allocate a cache once, at its final length, and write into it (in transformers, "
+                 "`cache_implementation=\"static\"`), or pad the inputs to a few lengths"
                : "pad the batches to a few lengths";
 }
 
 const char *tide_pieces_cost(tide_pieces_change change) {
     TIDE_ASSERT(change != TIDE_PIECES_SAME);
-    return change == TIDE_PIECES_CONCATENATE ? "short answers take as much memory as long ones"
-                                             : "padding computes more";
+    return change == TIDE_PIECES_LONGER ? "short answers take as much memory as long ones"
+                                        : "padding computes more";
 }
 
 /* ---- blocks that stay ---- */

@@ -21,13 +21,17 @@ typedef struct tide_stayers {
 /* Why the sizes of tensors change from pass to pass. */
 typedef enum tide_pieces_change {
     TIDE_PIECES_SAME = 0,
-    TIDE_PIECES_VARY,       /* most bytes of forward passes come from places whose sizes vary */
-    TIDE_PIECES_CONCATENATE /* the same, and most of these bytes are of lines that concatenate
-                               longer and longer tensors, without a backward pass: a cache */
+    TIDE_PIECES_VARY,  /* most bytes of forward passes come from places whose sizes vary */
+    TIDE_PIECES_LONGER /* the same, and most of these bytes are of places where each tensor is a
+                          little longer than the one before, without a backward pass: a cache */
 } tide_pieces_change;
 
-TIDE_NODISCARD tide_status tide_pieces_find_change(const tide_facts *facts,
+/* Looks at the blocks until row `before`. */
+TIDE_NODISCARD tide_status tide_pieces_find_change(const tide_facts *facts, int64_t before,
                                                    tide_pieces_change *ret);
+
+/* " The sizes of the same tensors change from pass to pass, .." */
+void tide_pieces_add_words(tide_pieces_change change, tide_text *to);
 
 /* The cure of sizes that change, and its cost. */
 const char *tide_pieces_cure(tide_pieces_change change);

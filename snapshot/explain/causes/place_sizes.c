@@ -39,13 +39,22 @@ static void add_size(tide_sized_place *to, uint64_t n_bytes) {
     }
 }
 
+static void add_change(tide_sized_place *to, uint64_t n_bytes) {
+    enum { SMALL = 8 }; /* a small rise is less than this part of the size */
+    uint64_t rise = n_bytes > to->last_bytes ? n_bytes - to->last_bytes : 0;
+    if (to->last_bytes > 0 && n_bytes != to->last_bytes) {
+        to->n_changes++;
+        to->n_even += rise > 0 && rise == to->last_rise && rise < n_bytes / SMALL ? 1 : 0;
+        to->last_rise = rise;
+    }
+    to->last_bytes = n_bytes;
+}
+
 tide_status tide_place_sizes_add(tide_place_sizes *sizes, const tide_lifetime *block,
                                  uint64_t round) {
     tide_sized_place *place = NULL;
     TIDE_TRY(place_of(sizes, block, &place));
-    place->n_rises += place->bytes > 0 && block->requested_bytes > place->last_bytes ? 1 : 0;
-    place->n_falls += block->requested_bytes < place->last_bytes ? 1 : 0;
-    place->last_bytes = block->requested_bytes;
+    add_change(place, block->requested_bytes);
     place->bytes += (int64_t)block->block_bytes;
     if (round == 0 || place->round != round) {
         add_size(place, block->requested_bytes);

@@ -20,11 +20,12 @@ enum { TIDE_MOST_PLACE_SIZES = 64 }; /* of one place, that are counted */
 typedef struct tide_sized_place {
     uint64_t sizes[TIDE_MOST_PLACE_SIZES]; /* distinct requests, in bytes */
     size_t n_sizes;
-    int64_t bytes;           /* whole blocks */
-    uint64_t last_bytes;     /* the request of the last block */
-    size_t n_rises, n_falls; /* requests that are larger, smaller than the one before */
-    uint32_t stack;          /* of the first block */
-    uint64_t round;          /* of the last block */
+    int64_t bytes;                  /* whole blocks */
+    uint64_t last_bytes, last_rise; /* the request of the last block, and how much it was larger */
+    size_t n_changes;               /* requests of another size than the one before */
+    size_t n_even; /* of them, larger by as much as the change before, and by less than an eighth */
+    uint32_t stack; /* of the first block */
+    uint64_t round; /* of the last block */
 } tide_sized_place;
 
 typedef struct tide_place_sizes {

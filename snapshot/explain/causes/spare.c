@@ -46,8 +46,7 @@ static tide_status say(const tide_facts *facts, int64_t row, const tide_reserved
                   tide_bytes_format(part->free_bytes, free_bytes),
                   tide_bytes_format(part->largest_bytes, largest));
     if (change != TIDE_PIECES_SAME) {
-        tide_text_add(&text, " The sizes of the same tensors change from pass to pass, and a piece "
-                             "of another size often fits none of them.");
+        tide_pieces_add_words(change, &text);
     } else {
         tide_stayers_add_words(of, facts, &text);
     }
@@ -81,7 +80,7 @@ tide_status tide_cause_spare(const tide_facts *facts, tide_causes *to) {
         2 * part->free_bytes < before.bytes - before.allocated_bytes) {
         return TIDE_OK;
     }
-    TIDE_TRY(tide_pieces_find_change(facts, &change));
+    TIDE_TRY(tide_pieces_find_change(facts, row, &change));
     TIDE_TRY(tide_stayers_find(facts, row - 1, &of));
     bool holds = tide_stayers_hold(&of, part->free_bytes) &&
                  of.free_bytes > facts->reserved.bytes / 100 * HELD_PERCENT;

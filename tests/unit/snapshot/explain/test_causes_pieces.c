@@ -55,34 +55,51 @@ static void assert_cure(const char *part) {
     end_explained(&of);
 }
 
-/* Lines that concatenate, in a program without a backward pass, make a cache that gets longer. */
+/* Batches of these sizes, in MiB, one after the other, each in a segment of its own. */
+static void batches_of(const uint64_t *mib, size_t n) {
+    begin_recording(&made);
+    for (size_t i = 0; i < n; i++) {
+        alloc_alone(&made, FIRST + i * NEXT, mib[i] * MIB, AT_FORWARD);
+        drop(&made, FIRST + i * NEXT, mib[i] * MIB);
+    }
+}
+
+/* Tensors that get longer by as much each time are those of a cache, unless they are trained. */
 static void reserved_for_a_cache_that_gets_longer(void **state) {
     (void)state;
-    static const tide_source_row line = {FIXTURE_MODEL, 5, "k = torch.cat([past, k], 2)", false};
-    static const tide_source_row other = {FIXTURE_MODEL, 5, "k = self.project(x)", false};
     static const tide_scope_row backward = {
         .parent = TIDE_NONE, .name = FIXTURE_BACKWARD, .kind = TIDE_SCOPE_PHASE};
-    batches(100 * MIB, 100 * MIB);
-    made.source = &other;
-    made.n_source = 1;
-    assert_cure("pad");
-    made.source = &line;
+    static const uint64_t longer[] = {500, 510, 520, 530, 540, 550, 560, 570, 580, 590, 600};
+    static const uint64_t uneven[] = {500, 510, 530, 540, 570, 580, 620, 630, 680, 690, 700};
+    static const uint64_t doubled[] = {10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110};
+    batches_of(longer, sizeof(longer) / sizeof(longer[0]));
     assert_cure("at its final length");
-    begin_recording(&made); /* sizes that go up and down, as images do */
-    for (uint64_t i = 0; i < 9; i++) {
-        alloc_alone(&made, FIRST + i * NEXT, (i * 4 % 9 + 1) * 100 * MIB, AT_FORWARD);
-        drop(&made, FIRST + i * NEXT, (i * 4 % 9 + 1) * 100 * MIB);
-    }
-    alloc_alone(&made, FIRST + 9 * NEXT, 950 * MIB, AT_FORWARD);
-    made.source = &line;
-    made.n_source = 1;
-    assert_cure("pad");
-    batches(100 * MIB, 100 * MIB);
-    made.source = &line;
-    made.n_source = 1;
     made.scopes = &backward;
     made.n_scopes = 1;
-    assert_cure("pad");
+    assert_cure("pad the batches");
+    batches_of(uneven, sizeof(uneven) / sizeof(uneven[0]));
+    assert_cure("pad the batches");
+    batches_of(doubled, sizeof(doubled) / sizeof(doubled[0]));
+    assert_cure("pad the batches");
+}
+
+/* The largest batch came first, so the others made no difference. */
+static void reserved_before_the_sizes_change(void **state) {
+    (void)state;
+    static const uint64_t falling[] = {900, 800, 700, 600, 500, 400, 300};
+    begin_recording(&made);
+    for (uint64_t i = 0; i < 3; i++) { /* free, in pieces */
+        alloc_alone(&made, FIRST + (i + 50) * NEXT, 850 * MIB, AT_MAIN);
+        drop(&made, FIRST + (i + 50) * NEXT, 850 * MIB);
+    }
+    for (uint64_t i = 0; i < sizeof(falling) / sizeof(falling[0]); i++) {
+        if (i == 0) {
+            buy(&made, FIRST, falling[i] * MIB, AT_FORWARD);
+        }
+        alloc(&made, FIRST, falling[i] * MIB, AT_FORWARD);
+        drop(&made, FIRST, falling[i] * MIB);
+    }
+    assert_silent(&made, "reserved_in_pieces");
 }
 
 /* Segments of 6 GiB, each with a block that stays, and a larger one. */
@@ -143,6 +160,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(reserved_for_varying_sizes, start),
         cmocka_unit_test_setup(reserved_for_a_cache_that_gets_longer, start),
+        cmocka_unit_test_setup(reserved_before_the_sizes_change, start),
         cmocka_unit_test_setup(reserved_for_blocks_that_stay, start),
         cmocka_unit_test_setup(pieces_after_a_blow_up, start),
     };

@@ -121,15 +121,21 @@ static void double_width_is_silent_on_joined_halves(void **state) {
 }
 
 /* Two large tensors of a call of the program's line, among others. */
-static void pair(const char *function, const char *file, uint64_t others_mib) {
+static void named_pair(const char *function, const char *file, uint64_t others_mib,
+                       const char *name) {
     uint32_t line = peak_module(&program, peak_at(&program, 9), "Net.forward", USER, 40);
     uint32_t inner = peak_module(&program, line, function, file, 500);
-    peak_put(&program, 200, inner, NONE, TIDE_ACTIVATION);
-    peak_put(&program, 200, inner, NONE, TIDE_ACTIVATION);
+    const peak_block large = {200 * MIB, inner, NONE, TIDE_ACTIVATION, name};
+    (void)peak_alloc(&program, &large);
+    (void)peak_alloc(&program, &large);
     for (int i = 0; i < 40; i++) {
         peak_free(&program,
                   peak_put(&program, others_mib, peak_at(&program, 7), NONE, TIDE_TEMPORARY));
     }
+}
+
+static void pair(const char *function, const char *file, uint64_t others_mib) {
+    named_pair(function, file, others_mib, NULL);
 }
 
 static void blow_up_fires(void **state) {
@@ -151,12 +157,11 @@ static void blow_up_names_repeat(void **state) {
 
 static void blow_up_names_the_math_attention(void **state) {
     (void)state;
-    peak_text(&program, 500, "x = F.scaled_dot_product_attention(q, k, v)");
-    pair("pairwise", USER, 2);
+    named_pair("pairwise", USER, 2, "safe_softmax [4, 4, 2560, 2560] bfloat16");
     peak_cured_by(&program, "blow_up", "inputs that a fused kernel takes");
-    clear(NULL);
-    peak_text(&program, 500, "x = F.scaled_dot_product_attention(q, k, v, mask[None] + mask)");
-    pair("pairwise", USER, 2);
+    clear(NULL); /* keys and values that the line repeats */
+    peak_text(&program, 500, "x = F.scaled_dot_product_attention(q, k.repeat_interleave(8, 1), v)");
+    named_pair("pairwise", USER, 2, "clone [4, 4, 2560, 2560] bfloat16");
     peak_cured_by(&program, "blow_up", "look at the shapes in this line");
 }
 
