@@ -50,10 +50,27 @@ static void explain(const tide_run_answer *of, tide_run_place at, tide_arena *ar
     tide_lifetimes_fini(&lifetimes);
 }
 
+/* Whether a module was called while autograd recorded a graph, or that is unknown. */
+static bool may_train(const tide_snapshot *snapshot) {
+    bool has_call = false;
+    for (size_t i = 0; snapshot != NULL && i < snapshot->n_events; i++) {
+        const tide_event row = tide_event_at(snapshot, i);
+        if (row.action == TIDE_ACTION_ALLOC && row.scope != TIDE_NONE &&
+            snapshot->scopes[row.scope].kind == TIDE_SCOPE_LAYER) {
+            has_call = true;
+            if (snapshot->event_mode == NULL || snapshot->event_mode[i] <= TIDE_AUTOGRAD_ON) {
+                return true;
+            }
+        }
+    }
+    return !has_call;
+}
+
 /* Another command tries what would make a program of PyTorch fit; not one with several ranks. */
-static void tell_plan(const tide_run_answer *of) {
+static void tell_plan(const tide_run_answer *of, tide_run_place at) {
     if (of->config->cards != NULL && !tide_run_is_job(of) &&
-        of->processes[0].left->torch[0] != '\0' && of->config->changes == NULL) {
+        may_train(of->processes[at.process].snapshot) && of->processes[0].left->torch[0] != '\0' &&
+        of->config->changes == NULL) {
         tide_cli_note(TIDE_COMMAND_RUN,
                       "if it trains a model, tidemark plan with the same card and "
                       "command tries what would make it fit");
@@ -73,7 +90,7 @@ void tide_run_tell_facts(const tide_run_answer *of, tide_run_place at, bool is_o
         }
     }
     if (is_out && !has_plan && explained.n_growth == 0) { /* no plan cures growth */
-        tell_plan(of);
+        tell_plan(of, at);
     }
     tide_arena_fini(&arena);
 }

@@ -88,6 +88,15 @@ static void add_areas(const tide_run_figures *figures, tide_text *to) {
     }
 }
 
+/* Whether the card has another compute capability than the one that ran: libraries then choose
+ * other kernels, with other memory. */
+static bool is_other_chip(const tide_run_command_options *options, const tide_card *card) {
+    char cards[TIDE_LAUNCH_CARDS_BYTES];
+    tide_card own;
+    return options->device != NULL && tide_launch_cards(options->device, cards, NULL) == TIDE_OK &&
+           tide_launch_card(cards, 0, &own) && own.compute_capability != card->compute_capability;
+}
+
 void tide_run_tell_need(const tide_run_command_options *options, const tide_run_figures *figures) {
     char allocated[TIDE_BYTES_TEXT];
     char reserved[TIDE_BYTES_TEXT];
@@ -118,6 +127,9 @@ void tide_run_tell_need(const tide_run_command_options *options, const tide_run_
         margin = " (with 1.50 GiB for its context, which is not measured)";
     }
     add_assumed(card, needed_bytes, figures->assumed_bytes, &text);
+    if (card != NULL && is_other_chip(options, card)) {
+        tide_text_add(&text, "; other kernels may run there, and need more or less");
+    }
     tide_cli_note(TIDE_COMMAND_RUN,
                   "on a card without a limit it needs %s allocated and %s reserved%s%s: %s%s%s%s",
                   allocated, reserved, nccl, for_steps(options, steps, sizeof(steps)),

@@ -13,8 +13,8 @@ void tide_remedy_words_add(const tide_remedy *remedy, bool has_failed, const cha
     if (has_failed) {
         tide_text_add(to,
                       "It would help to set %s%s: with it all recorded requests are served, in %s "
-                      "of reserved memory (replayed; what the program asks for after its failure "
-                      "is not recorded).",
+                      "of reserved memory (replayed; what the program requests after its failure "
+                      "is not recorded: run it with the setting).",
                       variable, remedy->settings, reserved);
     } else {
         tide_text_add(to,

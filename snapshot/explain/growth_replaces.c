@@ -104,15 +104,23 @@ static bool rises(replacer *of, int64_t *ret_rate) {
            100 * n_even >= EVEN_PERCENT * n;
 }
 
-/* Whether the other lines allocate more and more on each pass as well: then the work grows, as with
- * longer and longer inputs, and the line only follows. */
+/* Whether a pass begins while the block is alive. */
+static bool spans_start(const tide_growth_look *look, const tide_lifetime *block) {
+    size_t from = tide_growth_starts_until(look, block->born - 1);
+    return block->freed == TIDE_LIFETIME_FOREVER || block->freed < 2 ||
+           from < tide_growth_starts_until(look, block->freed - 2);
+}
+
+/* Whether the other lines, and the temporaries of this one, allocate more and more on each pass as
+ * well: then the work grows, as with longer and longer inputs, and the line only follows. */
 static bool follows_work(replacer *of, uint32_t frame) {
     const tide_growth_look *look = of->look;
     size_t n = look->n_passes;
     memset(of->bytes, 0, (n + 2) * sizeof(*of->bytes));
     for (size_t i = look->first; i < look->end; i++) {
         const tide_lifetime *block = &look->input->lifetimes->lifetimes[i];
-        bool is_other = block->device == look->input->device && frame_of(of, block) != frame;
+        bool is_other = block->device == look->input->device &&
+                        (frame_of(of, block) != frame || !spans_start(look, block));
         if (is_other && block->born - 1 < tide_growth_instant(look)) {
             size_t pass = tide_growth_starts_until(look, block->born - 1) - 1;
             of->bytes[pass] += (int64_t)block->block_bytes;

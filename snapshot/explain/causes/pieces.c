@@ -80,15 +80,17 @@ void tide_pieces_add_words(tide_pieces_change change, tide_text *to) {
 const char *tide_pieces_cure(tide_pieces_change change) {
     TIDE_ASSERT(change != TIDE_PIECES_SAME);
     return change == TIDE_PIECES_LONGER
-               ? "allocate a cache once, at its final length, and write into it (in transformers, "
-                 "`cache_implementation=\"static\"`), or pad the inputs to a few lengths"
-               : "pad the batches to a few lengths";
+               ? "if they are a cache, allocate it once, at its final length, and write into it; "
+                 "otherwise begin with the longest inputs, or pad them to a few lengths"
+               : "begin with the largest size, or pad to a few sizes";
 }
 
 const char *tide_pieces_cost(tide_pieces_change change) {
     TIDE_ASSERT(change != TIDE_PIECES_SAME);
-    return change == TIDE_PIECES_LONGER ? "short answers take as much memory as long ones"
-                                        : "padding computes more";
+    return change == TIDE_PIECES_LONGER
+               ? "such a cache takes as much for short answers as for long "
+                 "ones; padding computes more"
+               : "padding computes more";
 }
 
 /* ---- blocks that stay ---- */

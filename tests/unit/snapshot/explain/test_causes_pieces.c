@@ -39,7 +39,7 @@ static void reserved_for_varying_sizes(void **state) {
                         "MiB. The sizes of the same tensors change from pass to pass, and a piece "
                         "of another size often fits none of them.");
     assert_true(cause->is_of_reserved);
-    assert_non_null(strstr(cause->cure, "pad"));
+    assert_non_null(strstr(cause->cure, "begin with the largest"));
     end_explained(&of);
     batches(800 * MIB, 0);
     assert_silent(&made, "reserved_in_pieces");
@@ -73,14 +73,14 @@ static void reserved_for_a_cache_that_gets_longer(void **state) {
     static const uint64_t uneven[] = {500, 510, 530, 540, 570, 580, 620, 630, 680, 690, 700};
     static const uint64_t doubled[] = {10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110};
     batches_of(longer, sizeof(longer) / sizeof(longer[0]));
-    assert_cure("at its final length");
+    assert_cure("if they are a cache");
     made.scopes = &backward;
     made.n_scopes = 1;
-    assert_cure("pad the batches");
+    assert_cure("begin with the largest size");
     batches_of(uneven, sizeof(uneven) / sizeof(uneven[0]));
-    assert_cure("pad the batches");
+    assert_cure("begin with the largest size");
     batches_of(doubled, sizeof(doubled) / sizeof(doubled[0]));
-    assert_cure("pad the batches");
+    assert_cure("begin with the largest size");
 }
 
 /* The largest batch came first, so the others made no difference. */
