@@ -8,7 +8,8 @@ import traceback
 from . import card, groups, settings
 
 # Frames of these files are not the program's own.
-LIBRARIES = ("site-packages", "dist-packages", "/lib/python", os.path.dirname(__file__), "<frozen")
+LIBRARIES = ("site-packages", "dist-packages", "/lib/python", os.path.dirname(__file__), "<frozen",
+             "/torch_geometric.")  # the last: modules that it writes for its layers
 
 
 def describe(torch, recording):

@@ -94,13 +94,14 @@ static bool is_generated(const char *file) {
     return n >= LEAST_HASH && name[n + 1] == '.' && name[2] == name[-2] && name[3] == name[-1];
 }
 
-/* The standard library of Python, also on Windows, PyTorch run from its sources, or files of
- * `tidemark run`. */
+/* The standard library of Python, also on Windows, PyTorch run from its sources, files of
+ * `tidemark run`, or those that torch_geometric writes for each layer into the folder of temporary
+ * files. */
 static bool is_below_program(const char *file) {
     bool is_windows = file[0] != '\0' && file[1] == ':';
     return strstr(file, "/lib/python3") != NULL || (is_windows && strstr(file, "/Lib/") != NULL) ||
            strstr(file, "/torch/") != NULL || strstr(file, "/python/tidemark/") != NULL ||
-           is_generated(file);
+           strstr(file, "/torch_geometric.") != NULL || is_generated(file);
 }
 
 bool tide_file_is_program(const char *file) {

@@ -138,6 +138,9 @@ static void code_that_torch_compile_generated_is_not_the_users(void **state) {
                  "call (" HASH ":3)");
     assert_frame(FRAME("call", "/home/u/kj/ckj.py", "3") ", " FRAME("main", "run.py", "1"),
                  "call (ckj.py:3)");
+    assert_frame(FRAME("propagate", "/tmp/torch_geometric.nn.conv.gat_conv_GATConv_8iwit1h2.py",
+                       "212") ", " FRAME("main", "run.py", "1"),
+                 "main (run.py:1)");
 }
 
 static void code_below_the_named_folder_is_the_users(void **state) {
