@@ -95,7 +95,7 @@ static void say_ended(tide_report *report, const tide_ranks *ranks) {
     if (first == NULL) {
         return;
     }
-    bool is_alone = ranks->n_ranks == 1;
+    bool is_alone = n_known == 1;
     const char *name = first->rank.rank >= 0
                            ? tide_report_text(report, "rank %" PRId64, first->rank.rank)
                            : first->file;
@@ -107,7 +107,9 @@ static void say_ended(tide_report *report, const tide_ranks *ranks) {
                     strncmp(first->ended, "status", strlen("status")) == 0
                         ? tide_report_text(report, "with exit %s", first->ended)
                         : tide_report_text(report, "by %s", first->ended),
-                    is_one_clock ? "" : ", by the clocks of the machines");
+                    !is_one_clock                    ? ", by the clocks of the machines"
+                    : is_alone && ranks->n_ranks > 1 ? "; of the others, it is unknown"
+                                                     : "");
 }
 
 /* ---- the sentences of `tidemark explain` ---- */
