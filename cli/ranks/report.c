@@ -88,7 +88,8 @@ static void say_ended(tide_report *report, const tide_ranks *ranks) {
         const tide_digest *digest = ranks->ranks[i].digest;
         n_known += digest->ended[0] != '\0';
         if (has_failed(digest)) {
-            is_one_clock = is_one_clock && (first == NULL || strcmp(first->node, digest->node) == 0);
+            is_one_clock =
+                is_one_clock && (first == NULL || strcmp(first->node, digest->node) == 0);
             first = first == NULL || digest->ended_unix_us < first->ended_unix_us ? digest : first;
         }
     }
