@@ -2,11 +2,11 @@
  * memory is reserved once at its full size, so appending never moves or copies a row.
  *
  * A full log either stops or becomes a ring that keeps the newest rows. Before the ring overwrites
- * rows, it folds them into the base, several at a time (tide_log_fold_rows): the table of everything that was alive before the oldest
- * row kept. With the base, the remaining rows still determine the whole state at each instant. The
- * memory is either anonymous, with pages provided as rows reach them, or part of a log file; in a
- * file, every step leaves a state that a reader understands. Not thread-safe: the recorder's log
- * lock guards it.
+ * rows, it folds them into the base, several at a time (tide_log_fold_rows): the table of
+ * everything that was alive before the oldest row kept. With the base, the remaining rows still
+ * determine the whole state at each instant. The memory is either anonymous, with pages provided as
+ * rows reach them, or part of a log file; in a file, every step leaves a state that a reader
+ * understands. Not thread-safe: the recorder's log lock guards it.
  */
 #ifndef TIDE_RECORDER_EVENT_LOG_H
 #define TIDE_RECORDER_EVENT_LOG_H

@@ -88,14 +88,15 @@ static void say_ended(tide_report *report, const tide_ranks *ranks) {
         const tide_digest *digest = ranks->ranks[i].digest;
         n_known += digest->ended[0] != '\0';
         if (has_failed(digest)) {
-            is_one_clock = is_one_clock && (first == NULL || strcmp(first->node, digest->node) == 0);
+            is_one_clock =
+                is_one_clock && (first == NULL || strcmp(first->node, digest->node) == 0);
             first = first == NULL || digest->ended_unix_us < first->ended_unix_us ? digest : first;
         }
     }
     if (first == NULL) {
         return;
     }
-    bool is_alone = ranks->n_ranks == 1;
+    bool is_alone = n_known == 1;
     const char *name = first->rank.rank >= 0
                            ? tide_report_text(report, "rank %" PRId64, first->rank.rank)
                            : first->file;
@@ -107,7 +108,9 @@ static void say_ended(tide_report *report, const tide_ranks *ranks) {
                     strncmp(first->ended, "status", strlen("status")) == 0
                         ? tide_report_text(report, "with exit %s", first->ended)
                         : tide_report_text(report, "by %s", first->ended),
-                    is_one_clock ? "" : ", by the clocks of the machines");
+                    !is_one_clock                    ? ", by the clocks of the machines"
+                    : is_alone && ranks->n_ranks > 1 ? "; of the others, it is unknown"
+                                                     : "");
 }
 
 /* ---- the sentences of `tidemark explain` ---- */

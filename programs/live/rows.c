@@ -166,9 +166,8 @@ void tide_live_record(const tide_live_entry *entry) {
     }
     if (entry->action == TIDE_ACTION_FREE_REQUESTED) {
         tide_live_workspace_freed(entry->address);
-        last_request = (request){.address = entry->address,
-                                 .top = place_of_free(live),
-                                 .generation = live->generation};
+        last_request = (request){
+            .address = entry->address, .top = place_of_free(live), .generation = live->generation};
     }
 }
 

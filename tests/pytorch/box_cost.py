@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""What a black box costs a training step: box_cost.py TIDEMARK PYTHON [--steps N] [--most PERCENT]
+"""What a black box costs a training step: box_cost.py TIDEMARK PYTHON [--turns N] [--starts N] [--most PERCENT]
 
 A step of GPT-2 small (tests/pytorch/live_cost.py) on a virtual card, whose kernels do nothing, so a step is nothing but processor
-time: user and system time of the whole process, by rusage. One process for each way runs with what `tidemark env` prints, or without,
-and they take turns step by step, so all of them see the same machine. Each step is compared with the step of the process
-without a black box in the same turn, and the median of these counts. A second process without one shows the error. --most:
-fails above it.
+time: user and system time of the whole process, by rusage. One process for each way runs with what `tidemark env` prints, or without.
+Each first makes so many steps that its ring is full, which it is for the rest of a job. Then they take turns of some steps, so all
+of them see the same machine. Each turn is compared with that of the process without a black box, and the median of these counts. A
+second process without one shows the error. --starts: processes of a few steps, with and without, for the cost of the start and the
+end. --most: fails above it.
 """
 import argparse
 import os
@@ -39,15 +40,18 @@ if os.environ["PAUSED"] == "1":
     ctypes.CDLL(None).tidemark_live_pause(1, 0)
 for line in sys.stdin:
     begin = used()
-    deep(8, step)
+    for i in range(int(line)):
+        deep(8, step)
     torch.cuda.synchronize()
-    print((used() - begin) * 1e3, flush=True)
+    print((used() - begin) * 1e3 / int(line), flush=True)
 import time
 time.sleep(0.5)  # PyTorch's own thread for the backward pass may abort a process that ends immediately after one
 """
 WAYS = {"without": None, "without, again": None, "attached, not recording": "", "events alone": "--stacks none",
-        "python (the default)": ""}
-WARM_UP = 15
+        "python (the default)": "", "python, ring in memory": "--ring /dev/shm/tidemark-cost"}
+WARM_UP = 340  # 64 MiB hold about 330 steps
+TURN = 3
+FEW_STEPS = 10
 
 
 def start(runs, folder, options, is_paused):
@@ -65,29 +69,74 @@ def start(runs, folder, options, is_paused):
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def step_of(process):
-    """ms of processor time."""
-    process.stdin.write("\n")
+def steps_of(process, n):
+    """ms of processor time a step."""
+    process.stdin.write(f"{n}\n")
     process.stdin.flush()
     return float(process.stdout.readline())
+
+
+def whole(runs, options):
+    """Seconds of processor time of a process of a few steps, and those of the second process until then."""
+    folder = Folder()
+    process = start(runs, folder, options, False)
+    steps_of(process, FEW_STEPS)
+    helper = sum(map(run_time, helpers(folder)))
+    process.stdin.close()
+    _, _, used = os.wait4(process.pid, 0)
+    process.returncode = 0
+    return used.ru_utime + used.ru_stime, helper
+
+
+def helpers(folder):
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/cmdline", "rb") as file:
+                words = file.read()
+        except OSError:
+            continue  # gone
+        if b"--watch" in words and folder.top.encode() in words:
+            found.append(name)
+    return found
+
+
+def run_time(process):
+    with open(f"/proc/{process}/schedstat") as file:
+        return int(file.read().split()[0]) / 1e9
+
+
+def report_starts(runs, n, more_ms):
+    """Interleaved. more_ms: that a step takes more."""
+    used = {True: [], False: []}
+    for _ in range(n):
+        for is_recorded in random.sample([True, False], 2):
+            used[is_recorded].append(whole(runs, "" if is_recorded else None))
+    recorded, bare = (statistics.median(seconds for seconds, _ in used[way]) for way in (True, False))
+    helper = statistics.median(seconds for _, seconds in used[True])
+    fixed = recorded - bare - FEW_STEPS * more_ms / 1e3
+    spread = max(seconds for seconds, _ in used[False]) - min(seconds for seconds, _ in used[False])
+    print(f"start and end, {n} processes each: {recorded:.2f} s and {bare:.2f} s without, so {fixed:+.2f} s at once "
+          f"(those without spread by {spread:.2f} s); the second process {helper * 1e3:.0f} ms")
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("tidemark")
     parser.add_argument("python")
-    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--turns", type=int, default=150)
+    parser.add_argument("--starts", type=int, default=5)
     parser.add_argument("--most", type=float)
     given = parser.parse_args()
     runs = Runs(given.tidemark, given.python)
     folders = {way: Folder() for way in WAYS}
     processes = {way: start(runs, folders[way], options, "not" in way) for way, options in WAYS.items()}
     times = {way: [] for way in WAYS}
-    for i in range(WARM_UP + given.steps):
+    for process in processes.values():
+        steps_of(process, WARM_UP)
+    for _ in range(given.turns):
         for way in random.sample(sorted(WAYS), len(WAYS)):
-            ms = step_of(processes[way])
-            if i >= WARM_UP:
-                times[way].append(ms)
+            times[way].append(steps_of(processes[way], TURN))
     for process in processes.values():
         process.stdin.close()
         process.wait()
@@ -97,6 +146,7 @@ def main():
         quartiles = statistics.quantiles(found, n=4)
         over = 100 * (statistics.median(ms / base for ms, base in zip(found, times["attached, not recording"])) - 1)
         print(f"{way:24} {statistics.median(found):7.2f} ms ({quartiles[0]:.2f} to {quartiles[2]:.2f})  {more[way]:+5.1f} %  ({over:+5.1f} % over attached)")
+    report_starts(runs, given.starts, statistics.median(times["python (the default)"]) - statistics.median(times["without"]))
     worst = more["python (the default)"]
     if given.most is not None and worst > given.most:
         print(f"a black box costs {worst:.1f} %, and not at most {given.most} %")

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "capture/recover.h"
@@ -94,17 +95,32 @@ bool tide_box_is_written(const char *ring) {
 void tide_box_remove(const char *ring) {
     char target[TIDE_LAUNCH_PATH_BYTES];
     ssize_t n = readlink(ring, target, sizeof(target) - 1);
-    if (n > 0) { /* the link of the library is absolute */
+    (void)unlink(ring); /* another process may have been faster */
+    if (n > 0) {        /* the link of the library is absolute */
         target[n] = '\0';
         (void)unlink(target);
     }
-    (void)unlink(ring); /* another process may have been faster */
+}
+
+/* Of a process on another machine, whose memory has the ring. */
+static bool is_elsewhere(const char *ring) {
+    struct stat info;
+    return lstat(ring, &info) == 0 && S_ISLNK(info.st_mode) && access(ring, F_OK) != 0;
 }
 
 static void recover_ring(const char *ring, tide_box_folder *to) {
     tide_recover_head header;
     tide_error error = {""};
     to->n_rings++;
+    if (is_elsewhere(ring)) {
+        if (to->n_failed++ == 0) {
+            (void)snprintf(to->message, sizeof(to->message),
+                           "'%.512s' is in the memory of another machine, or was there: run "
+                           "tidemark recover on it",
+                           ring);
+        }
+        return;
+    }
     if (tide_logs_is_written(ring)) {
         to->n_running++;
         return;

@@ -19,7 +19,7 @@ typedef struct tide_box_config {
     uint64_t log_bytes;
     const char *stacks;
     uint64_t max_frames; /* of a stack; 0: all */
-    bool makes_folders; /* on this machine, now */
+    bool makes_folders;  /* on this machine, now */
 } tide_box_config;
 
 typedef struct tide_box_variable {

@@ -86,8 +86,8 @@ static void end(const watch *of) {
     if (!tide_box_how_ended(of->process, of->number, ended.text)) {
         ended.text[0] = '\0';
     }
-    bool is_done =
-        header.is_empty || is_good_end(of, &ended) || (header.is_closed && tide_box_is_written(of->ring));
+    bool is_done = header.is_empty || is_good_end(of, &ended) ||
+                   (header.is_closed && tide_box_is_written(of->ring));
     tide_status status = TIDE_OK;
     if (!is_done) {
         status = tide_box_write(of->ring, &ended, NULL);

@@ -29,7 +29,7 @@ enum {
 static struct {
     char ring[PATH_BYTES]; /* "" if there is none */
     char link[PATH_BYTES]; /* to the ring, in the folder of snapshots; "" if the ring is there */
-    pid_t process; /* that the ring is of */
+    pid_t process;         /* that the ring is of */
     _Atomic uint64_t n_failed;
 } box;
 

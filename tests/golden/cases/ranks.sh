@@ -81,5 +81,6 @@ three="job/rank3.digest.json.gz job/rank5.digest.json.gz job/rank9.digest.json.g
 ended $three
 python3 end.py job/rank9.digest.json.gz a "status 0" 3 && ended job/rank9.digest.json.gz
 python3 end.py job/rank9.digest.json.gz a SIGTERM 9 && ended job/rank9.digest.json.gz
+ended $three
 python3 end.py job/rank3.digest.json.gz a "status 1" 5 && ended $three
 python3 end.py job/rank5.digest.json.gz b SIGSEGV 4 && ended $three

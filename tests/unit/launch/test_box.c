@@ -91,6 +91,16 @@ static void a_ring_without_events_goes(void **state) {
     assert_false(exists("node-rank3-17.ring") || exists("node-rank3-17.json.gz"));
 }
 
+static void a_ring_on_another_machine_stays(void **state) {
+    (void)state;
+    tide_box_folder box;
+    assert_int_equal(symlink("/nowhere/node-rank3-17.ring", ring), 0);
+    assert_int_equal(tide_box_recover(folder, &box, NULL), TIDE_OK);
+    assert_int_equal(box.n_failed, 1);
+    assert_non_null(strstr(box.message, "another machine"));
+    assert_int_equal(unlink(ring), 0);
+}
+
 /* A child that has not been waited for yet, and later. */
 static void expect_end(int how, int signal_number, const char *expected) {
     char text[TIDE_ENDED_BYTES] = "";
@@ -187,6 +197,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_ring_of_a_killed_process_becomes_two_files, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_ring_without_events_goes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_ring_on_another_machine_stays, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_digest_gets_its_end, set_up, tear_down),
         cmocka_unit_test(the_end_of_a_process_is_known),
         cmocka_unit_test_setup_teardown(a_file_that_is_no_ring_stays, set_up, tear_down),
