@@ -122,7 +122,8 @@ static bool add_cause(const tide_facts *facts, const tide_cause *cause, tide_tex
         return false;
     }
     tide_text_add(to, "To try it without a GPU: `tidemark plan --device virtual:%s %s-- %s`",
-                  facts->card[0] != '\0' ? facts->card : "CARD", option_bytes, snapshot->run.command);
+                  facts->card[0] != '\0' ? facts->card : "CARD", option_bytes,
+                  snapshot->run.command);
     if (n > 0) {
         tide_text_add(to, " runs the program with %s: %s.",
                       n == 1 ? "this change" : "each of these changes", title_bytes);
