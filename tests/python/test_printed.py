@@ -29,8 +29,10 @@ for step in range(9):
         writer.add_scalar("loss", loss.item(), step)
     except ValueError:
         pass
+    print(evaluate(model, loss.item()))
+    print(round(loss.item(), 3), {k: v.item() for k, v in losses.items()})
 """
-ONLY_PRINT = {2, 3, 4, 13, 15}
+ONLY_PRINT = {2, 3, 4, 13, 15, 19}
 
 
 class PrintedTest(unittest.TestCase):

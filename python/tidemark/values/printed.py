@@ -6,6 +6,9 @@ import linecache
 # Functions and methods whose result is a text for people: print, logging, progress bars, TensorBoard.
 PRINTERS = {"print", "debug", "info", "warning", "error", "critical", "log", "write", "set_postfix", "set_postfix_str",
             "set_description", "add_scalar"}
+# Calls among the arguments of these that only convert a value. Any other function may decide by it.
+CONVERSIONS = {"item", "tolist", "numpy", "cpu", "detach", "float", "int", "round", "str", "format", "abs", "len", "min", "max", "sum",
+               "mean", "norm", "exp", "sqrt", "join", "values", "items", "keys", "get", "time", "perf_counter", "get_last_lr"}
 
 
 @functools.lru_cache(maxsize=4096)
@@ -14,7 +17,11 @@ def is_printed(name, line):
     found = _innermost(name, line)
     call = found.value if isinstance(found, ast.Expr) else None
     is_call = isinstance(call, ast.Call) and _name_of(call.func) in PRINTERS
-    return is_call and not _is_shared(name, found) and not any(isinstance(node, ast.NamedExpr) for node in ast.walk(call))
+    return is_call and not _is_shared(name, found) and all(_is_plain(node) for node in ast.walk(call) if node is not call)
+
+
+def _is_plain(node):
+    return not isinstance(node, ast.NamedExpr) and (not isinstance(node, ast.Call) or _name_of(node.func) in CONVERSIONS)
 
 
 @functools.lru_cache(maxsize=64)
