@@ -39,7 +39,8 @@ function(tide_wasm_objects ret_objects)
         cmake_path(GET object PARENT_PATH folder)
         file(MAKE_DIRECTORY "${folder}")
         set(size "")
-        if(source MATCHES "^(snapshot/explain|cli/summary|cli/words|report)/")
+        if(source MATCHES "^(snapshot/(explain|kinds|plan|ranks)|cli/summary|cli/words|report)/" OR
+            source MATCHES "^snapshot/(wasm/(answer|document|ranks|rules|subjects|summary)|format/(reader|writer)_(keys|run|owners)|document/validate|pytorch/settings|analysis/(category_rules(_places)?|steps_kept|summary|instant|user_frame))[.]c")
             set(size -Oz) # sentences, made once for a file
         endif()
         add_custom_command(OUTPUT "${object}"

@@ -10,7 +10,8 @@ enum {
     LEAST_PASSES = 5,
     LEAST_PERCENT = 2,   /* of the peak, at the last pass */
     RISING_PERCENT = 90, /* of the passes */
-    EVEN_PERCENT = 60    /* of the passes rise by the median, within half of it */
+    EVEN_PERCENT = 60,   /* of the passes rise by the median, within half of it */
+    MANY_TIMES = 4       /* the memory that a line keeps */
 };
 
 /* A line of the program. */
@@ -111,18 +112,42 @@ static bool spans_start(const tide_growth_look *look, const tide_lifetime *block
            from < tide_growth_starts_until(look, block->freed - 2);
 }
 
-/* Whether the other lines, and the temporaries of this one, allocate more and more on each pass as
+/* The pass in which a block of the device was made, before the last one begins; -1: another block.
+ */
+static int64_t pass_of(const tide_growth_look *look, const tide_lifetime *block) {
+    bool counts =
+        block->device == look->input->device && block->born - 1 < tide_growth_instant(look);
+    return counts ? (int64_t)tide_growth_starts_until(look, block->born - 1) - 1 : -1;
+}
+
+/* Whether the line makes many times as much memory in the last pass as it keeps, such as all of a
+ * model that it calls: then its temporaries are work, and not made from the tensor that it keeps.
+ */
+static bool is_work(const replacer *of, uint32_t frame, int64_t kept_bytes) {
+    const tide_growth_look *look = of->look;
+    int64_t bytes = 0;
+    for (size_t i = look->first; i < look->end; i++) {
+        const tide_lifetime *block = &look->input->lifetimes->lifetimes[i];
+        if (pass_of(look, block) == (int64_t)look->n_passes - 1 && frame_of(of, block) == frame &&
+            !spans_start(look, block)) {
+            bytes += (int64_t)block->block_bytes;
+        }
+    }
+    return bytes / MANY_TIMES >= kept_bytes;
+}
+
+/* Whether the other lines, and this one where it works, allocate more and more on each pass as
  * well: then the work grows, as with longer and longer inputs, and the line only follows. */
 static bool follows_work(replacer *of, uint32_t frame) {
     const tide_growth_look *look = of->look;
     size_t n = look->n_passes;
+    bool is_working = is_work(of, frame, of->bytes[n]);
     memset(of->bytes, 0, (n + 2) * sizeof(*of->bytes));
     for (size_t i = look->first; i < look->end; i++) {
         const tide_lifetime *block = &look->input->lifetimes->lifetimes[i];
-        bool is_other = block->device == look->input->device &&
-                        (frame_of(of, block) != frame || !spans_start(look, block));
-        if (is_other && block->born - 1 < tide_growth_instant(look)) {
-            size_t pass = tide_growth_starts_until(look, block->born - 1) - 1;
+        int64_t pass = pass_of(look, block);
+        bool is_own = frame_of(of, block) == frame;
+        if (pass >= 0 && (!is_own || (is_working && !spans_start(look, block)))) {
             of->bytes[pass] += (int64_t)block->block_bytes;
         }
     }

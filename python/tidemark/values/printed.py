@@ -3,9 +3,12 @@ import ast
 import functools
 import linecache
 
-# Functions and methods whose result is a text for people: print, logging, progress bars, TensorBoard.
-PRINTERS = {"print", "debug", "info", "warning", "error", "critical", "log", "write", "set_postfix", "set_postfix_str",
-            "set_description", "add_scalar"}
+# Methods whose result is a text for people, of an object whose name says that it is a log, a progress bar or a writer. Others,
+# such as self.log of a trainer, may decide by the value.
+PRINTERS = {"debug", "info", "warning", "error", "critical", "log", "write", "set_postfix", "set_postfix_str", "set_description",
+            "add_scalar"}
+OBJECTS = ("log", "bar", "tqdm", "writer", "wandb", "stdout", "stderr", "console")
+
 # Calls among the arguments of these that only convert a value. Any other function may decide by it.
 CONVERSIONS = {"item", "tolist", "numpy", "cpu", "detach", "float", "int", "round", "str", "format", "abs", "len", "min", "max", "sum",
                "mean", "norm", "exp", "sqrt", "join", "values", "items", "keys", "get", "time", "perf_counter", "get_last_lr"}
@@ -16,12 +19,25 @@ def is_printed(name, line):
     """Whether the only statement of a file at a line calls such a function, and does nothing else. False if that is unclear."""
     found = _innermost(name, line)
     call = found.value if isinstance(found, ast.Expr) else None
-    is_call = isinstance(call, ast.Call) and _name_of(call.func) in PRINTERS
-    return is_call and not _is_shared(name, found) and all(_is_plain(node) for node in ast.walk(call) if node is not call)
+    return _is_printer(call) and not _is_shared(name, found) and all(_is_plain(node) for node in ast.walk(call) if node is not call)
+
+
+def _is_printer(call):
+    if not isinstance(call, ast.Call):
+        return False
+    if isinstance(call.func, ast.Name):
+        return call.func.id == "print"
+    owner = _name_of(call.func.value).lower() if isinstance(call.func, ast.Attribute) else ""
+    return _name_of(call.func) in PRINTERS and any(part in owner for part in OBJECTS)
 
 
 def _is_plain(node):
-    return not isinstance(node, ast.NamedExpr) and (not isinstance(node, ast.Call) or _name_of(node.func) in CONVERSIONS)
+    """Whether a value within the node chooses nothing: no branch, no index, no other function."""
+    if isinstance(node, ast.Subscript):
+        return not any(isinstance(part, ast.Call) for part in ast.walk(node.slice))
+    if isinstance(node, ast.Call):
+        return _name_of(node.func) in CONVERSIONS
+    return not isinstance(node, (ast.NamedExpr, ast.IfExp, ast.BoolOp))
 
 
 @functools.lru_cache(maxsize=64)

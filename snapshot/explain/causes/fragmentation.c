@@ -61,7 +61,7 @@ static tide_status say(const tide_facts *facts, tide_pieces_change change, const
                     ? "allocate what stays before the large temporary tensors"
                     : "allocate long-lived tensors first, and free large temporary ones "
                       "before others are made",
-        .cost = change != TIDE_PIECES_SAME ? tide_pieces_cost(change) : ""};
+        .cost = change != TIDE_PIECES_SAME ? TIDE_PIECES_COST : ""};
     return tide_causes_add(to, &cause);
 }
 

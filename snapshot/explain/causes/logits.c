@@ -407,8 +407,7 @@ static const char *cure_of(const tide_facts *facts, const blow_up *of) {
     uint32_t node = of->node;
     if (of->has_scores) {
         return "give attention inputs that a fused kernel takes (bfloat16 needs compute capability "
-               "8.0): PyTorch used its math implementation, which makes the scores in full, and "
-               "`torch.nn.attention.sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION)` warns why";
+               "8.0): PyTorch used its math implementation, which makes the scores in full";
     }
     bool is_gather = tide_cause_line_has(facts, node, "[edge") ||
                      tide_cause_line_has(facts, node, "[src") ||

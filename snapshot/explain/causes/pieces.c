@@ -70,11 +70,9 @@ tide_status tide_pieces_find_change(const tide_facts *facts, int64_t before,
 void tide_pieces_add_words(tide_pieces_change change, tide_text *to) {
     TIDE_ASSERT(change != TIDE_PIECES_SAME);
     tide_text_add(to,
-                  change == TIDE_PIECES_LONGER
-                      ? " The same tensors get a little longer from pass to pass, and a piece of "
-                        "another size often fits none of them."
-                      : " The sizes of the same tensors change from pass to pass, and a piece of "
-                        "another size often fits none of them.");
+                  " The %s from pass to pass, and a piece of another size often fits none of them.",
+                  change == TIDE_PIECES_LONGER ? "same tensors get a little longer"
+                                               : "sizes of the same tensors change");
 }
 
 const char *tide_pieces_cure(tide_pieces_change change) {
@@ -83,14 +81,6 @@ const char *tide_pieces_cure(tide_pieces_change change) {
                ? "if they are a cache, allocate it once, at its final length, and write into it; "
                  "otherwise begin with the longest inputs, or pad them to a few lengths"
                : "begin with the largest size, or pad to a few sizes";
-}
-
-const char *tide_pieces_cost(tide_pieces_change change) {
-    TIDE_ASSERT(change != TIDE_PIECES_SAME);
-    return change == TIDE_PIECES_LONGER
-               ? "such a cache takes as much for short answers as for long "
-                 "ones; padding computes more"
-               : "padding computes more";
 }
 
 /* ---- blocks that stay ---- */

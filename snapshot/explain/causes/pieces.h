@@ -35,7 +35,7 @@ void tide_pieces_add_words(tide_pieces_change change, tide_text *to);
 
 /* The cure of sizes that change, and its cost. */
 const char *tide_pieces_cure(tide_pieces_change change);
-const char *tide_pieces_cost(tide_pieces_change change);
+#define TIDE_PIECES_COST "padding computes more"
 
 /* The blocks after a row that hold segments which are more than half free. */
 TIDE_NODISCARD tide_status tide_stayers_find(const tide_facts *facts, int64_t event,

@@ -60,7 +60,7 @@ static tide_status say(const tide_facts *facts, int64_t row, const tide_reserved
         .cure = change != TIDE_PIECES_SAME
                     ? tide_pieces_cure(change)
                     : "allocate what stays before the large temporary tensors",
-        .cost = change != TIDE_PIECES_SAME ? tide_pieces_cost(change) : ""};
+        .cost = change != TIDE_PIECES_SAME ? TIDE_PIECES_COST : ""};
     return tide_causes_add(to, &cause);
 }
 

@@ -173,13 +173,17 @@ static void what_a_training_keeps(void **state) {
     expect(&of, "results_collected", "gradients are disabled there");
 }
 
-/* A loop that makes a result of the model anew on each pass, `more` larger than the last one. */
-static void make_anew(program *of, uint64_t more, bool trains) {
+/* A loop that makes a result of the model anew on each pass, `more` larger than the last one. The
+ * line also makes temporaries of `times` the size. */
+static void make_beside(program *of, uint64_t more, bool trains, uint64_t times) {
     *of = (program){.mode = TIDE_AUTOGRAD_UNKNOWN};
     uint64_t old = 0;
     for (size_t pass = 0; pass < N_PASSES; pass++) {
         uint64_t n_bytes = 16 * MIB + pass * more;
         uint64_t input = alloc(of, 4 * MIB, INPUT);
+        if (times > 0) {
+            release(of, alloc(of, times * n_bytes, FORWARD), times * n_bytes);
+        }
         uint64_t made = alloc(of, n_bytes, FORWARD);
         if (old != 0) {
             release(of, old, n_bytes - more);
@@ -190,6 +194,21 @@ static void make_anew(program *of, uint64_t more, bool trains) {
         release(of, input, 4 * MIB);
         old = made;
     }
+}
+
+static void make_anew(program *of, uint64_t more, bool trains) {
+    make_beside(of, more, trains, 0);
+}
+
+/* `hist = F.normalize(torch.cat([hist, y]))` makes some temporaries of the size of `hist`; a model
+ * that gets larger and larger images makes many. */
+static void what_is_made_anew_by_more_work(void **state) {
+    (void)state;
+    static program of;
+    make_beside(&of, 8 * MIB, false, 1);
+    expect(&of, "growing_cache", "8.00 MiB larger than the last one");
+    make_beside(&of, 8 * MIB, false, 10);
+    expect(&of, NULL, "");
 }
 
 static void what_is_made_anew(void **state) {
@@ -254,9 +273,12 @@ static void a_holder_of_the_same_bytes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_an_evaluation_keeps),   cmocka_unit_test(what_a_training_keeps),
-        cmocka_unit_test(what_is_made_anew),          cmocka_unit_test(a_holder_outlives_the_pass),
+        cmocka_unit_test(what_an_evaluation_keeps),
+        cmocka_unit_test(what_a_training_keeps),
+        cmocka_unit_test(what_is_made_anew),
+        cmocka_unit_test(a_holder_outlives_the_pass),
         cmocka_unit_test(a_holder_of_the_same_bytes),
+        cmocka_unit_test(what_is_made_anew_by_more_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
