@@ -5,7 +5,7 @@ what it prints. The commands of a page run in order, in one folder with the prog
 build of PyTorch. "<!-- before: COMMAND -->" runs without being shown, and the block after "<!-- not run -->" is skipped. In a
 block, a line "..." matches any number of lines. Only figures that depend on the machine may differ: seconds, the host's memory.
 "<!-- picture: COMMAND -> FILE -->" makes a file that must equal that in docs/images.
---update writes what was printed into the page, where it differs, and pictures into docs/images.
+--update writes what was printed into the page, and pictures into docs/images.
 """
 import argparse
 import difflib
@@ -32,13 +32,17 @@ def comparable(line):
     return line.rstrip()
 
 
-def fits(shown, printed):
-    """Whether the shown lines are the printed ones, with "..." for any number of them."""
+def match(shown, printed):
+    """The shown lines with the figures of the printed ones, with "..." for any number of them; None if they differ."""
     if not shown:
-        return not printed
+        return [] if not printed else None
     if shown[0] == "...":
-        return any(fits(shown[1:], printed[i:]) for i in range(len(printed) + 1))
-    return bool(printed) and comparable(shown[0]) == comparable(printed[0]) and fits(shown[1:], printed[1:])
+        rests = (match(shown[1:], printed[i:]) for i in range(len(printed) + 1))
+        return next((["...", *rest] for rest in rests if rest is not None), None)
+    if not printed or comparable(shown[0]) != comparable(printed[0]):
+        return None
+    rest = match(shown[1:], printed[1:])
+    return None if rest is None else [printed[0].rstrip(), *rest]
 
 
 class Terminal:
@@ -67,7 +71,7 @@ class Terminal:
 
 
 def run_block(terminal, lines, failures):
-    """The lines of a block with what its commands print now, where that differs."""
+    """The lines of a block with what its commands print now."""
     ret = []
     for part in re.split(r"^(?=\$ )", "\n".join(lines), flags=re.M)[1:]:
         command, *shown = part.rstrip("\n").split("\n")
@@ -76,8 +80,9 @@ def run_block(terminal, lines, failures):
         _, printed = terminal.run(command[2:])
         while printed and not printed[-1]:
             printed.pop()
-        if shown != ["..."] and fits(shown, printed):  # "..." alone would fit anything
-            ret += [command, *shown]
+        matched = match(shown, printed) if shown != ["..."] else None  # "..." alone would match anything
+        if matched is not None:
+            ret += [command, *matched]
             continue
         failures.append(command)
         sys.stdout.writelines(line + "\n" for line in difflib.unified_diff(
