@@ -21,7 +21,7 @@ enum {
     TIDE_PLAN_NAME_BYTES = 96,
     TIDE_PLAN_TITLE_BYTES = 160,
     TIDE_PLAN_REASON_BYTES = 512,
-    TIDE_PLAN_CANDIDATES = 40,
+    TIDE_PLAN_CANDIDATES = TIDE_PLAN_TOGETHER,
     TIDE_PLAN_CLASSES = 2 /* of blocks whose checkpointing is tried */
 };
 
