@@ -87,6 +87,10 @@ TIDE_NODISCARD tide_status tide_plan_could_reach(const tide_plan_candidate *cand
                                                  const tide_plan_timeline *timeline,
                                                  int64_t *ret_bytes);
 
+/* Whether two candidates cannot be made together: they are of one group, unless they change
+ * different modules, none of them within another. */
+bool tide_plan_excludes(const tide_plan_candidate *one, const tide_plan_candidate *other);
+
 /* Whether that could lower the peak enough to be worth a run. */
 bool tide_plan_may_matter(int64_t lowest_bytes, int64_t peak_bytes);
 

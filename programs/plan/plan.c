@@ -251,7 +251,8 @@ tide_status tide_plan_run_singles(tide_plan *plan, size_t n_kept, tide_error *er
 
 /* ---- the plan ---- */
 
-/* The lists of --try are run as they are, and nothing is searched. */
+/* The lists of --try are run as they are, and nothing is searched. If the unchanged program fits,
+ * this is the answer. */
 static tide_status run_named(tide_plan *plan, tide_error *error) {
     const tide_plan_allowed *allowed = &plan->options->allowed;
     for (size_t i = 0; i < allowed->n_names && tide_plan_runs_may_add(&plan->runs, 1); i++) {
@@ -261,7 +262,11 @@ static tide_status run_named(tide_plan *plan, tide_error *error) {
     for (size_t i = 0; i < plan->runs.n; i++) {
         TIDE_TRY(find_setting(plan, i, error));
     }
-    return TIDE_OK;
+    if (plan->runs.is_stopped || (plan->fits_unchanged && plan->limited_row == SIZE_MAX)) {
+        return TIDE_OK;
+    }
+    TIDE_TRY(tide_plan_choose_named(plan, error));
+    return plan->runs.is_stopped ? TIDE_OK : tide_plan_write_diff(plan, error);
 }
 
 bool tide_plan_has_answer(const tide_plan *plan) {
