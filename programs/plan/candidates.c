@@ -78,12 +78,15 @@ static bool is_in_any(const char *layer, const char *paths) {
     return false;
 }
 
+/* All that may be of the modules. */
 static int64_t activations_at(const tide_plan_timeline *timeline, size_t place, const char *paths) {
+    bool is_any = !tide_plan_paths_differ(paths);
     int64_t bytes = 0;
     for (size_t i = 0; i < timeline->n_blocks; i++) {
         const tide_plan_block *block = &timeline->blocks[i];
         bool is_alive = block->born <= place && place < block->died;
-        if (is_alive && block->category == TIDE_ACTIVATION && is_in_any(block->layer, paths)) {
+        if (is_alive && block->category == TIDE_ACTIVATION &&
+            (is_any || is_in_any(block->layer, paths))) {
             bytes += block->bytes;
         }
     }

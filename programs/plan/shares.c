@@ -214,8 +214,22 @@ static tide_status add_again(const tide_plan_timeline *timeline, const instances
     return TIDE_OK;
 }
 
+/* Which activations are of the modules is unknown, so they may be all. */
+static tide_status leave_all_activations(const tide_plan_timeline *timeline,
+                                         tide_plan_shares *shares) {
+    for (size_t i = 0; i < timeline->n_blocks; i++) {
+        if (is_activation(&timeline->blocks[i])) {
+            leave(shares, i, 0.0F);
+        }
+    }
+    return TIDE_OK;
+}
+
 static tide_status leave_recomputed(const tide_plan_timeline *timeline, const instances *of,
                                     bool has_again, tide_plan_shares *shares) {
+    if (!tide_plan_paths_differ(of->paths)) {
+        return leave_all_activations(timeline, shares);
+    }
     recomputation all = {.mem = timeline->mem};
     tide_status status = find_instances(timeline, of, shares, &all);
     keep_outputs(timeline, &all, shares);

@@ -222,3 +222,18 @@ bool tide_plan_is_called_by(const tide_plan_timeline *timeline, const tide_plan_
 bool tide_plan_is_within(const char *layer, const char *path, size_t n_path) {
     return strncmp(layer, path, n_path) == 0 && (layer[n_path] == '\0' || layer[n_path] == '.');
 }
+
+bool tide_plan_paths_differ(const char *paths) {
+    for (const char *at = paths; *at != '\0';) {
+        size_t n = strcspn(at, " ");
+        for (const char *next = at + n + strspn(at + n, " "); *next != '\0';) {
+            size_t n_next = strcspn(next, " ");
+            if (n == n_next && strncmp(at, next, n) == 0) {
+                return false;
+            }
+            next += n_next + strspn(next + n_next, " ");
+        }
+        at += n + strspn(at + n, " ");
+    }
+    return true;
+}

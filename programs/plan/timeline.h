@@ -90,6 +90,10 @@ int64_t tide_plan_peak(const tide_plan_timeline *timeline, const tide_plan_share
 bool tide_plan_is_called_by(const tide_plan_timeline *timeline, const tide_plan_block *block,
                             const char *function);
 
+/* Whether each of these modules has a path of its own, "h.0 h.1". A module that the program calls
+ * without calling its parent has only the name of its class, and paths within it are shorter. */
+bool tide_plan_paths_differ(const char *paths);
+
 /* Whether `layer` is the module at this path or is within it. */
 bool tide_plan_is_within(const char *layer, const char *path, size_t n_path);
 

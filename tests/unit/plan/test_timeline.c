@@ -248,6 +248,26 @@ static void test_block_of_two_checkpoints_counts_once(void **state) {
     }
 }
 
+/* Modules that are called without their parent have one path. Any activation may be of them. */
+static void test_modules_without_paths_of_their_own_may_leave_all(void **state) {
+    (void)state;
+    static const made_block ROWS[] = {
+        {"forward", "Mixer", 10, 0, 7, TIDE_NONE, TIDE_ACTIVATION},
+        {"forward", "net.3", 20, 1, 5, TIDE_NONE, TIDE_ACTIVATION},
+        {"backward", "net.3", 50, 2, 3, 1, TIDE_TEMPORARY},
+        {"backward", "Mixer", 5, 4, 6, 2, TIDE_TEMPORARY},
+    };
+    tide_plan_block blocks[MOST_MADE];
+    uint32_t places[2 * MOST_MADE];
+    made of = {.timeline = make_of(ROWS, sizeof(ROWS) / sizeof(ROWS[0]), blocks, places)};
+    assert_int_equal(lowest(&of, "checkpoint:Wide", "Wide Wide", 1.0), 50);
+    assert_int_equal(lowest(&of, "checkpoint_half:Wide", "Wide Wide", 1.0), 50);
+    assert_int_equal(lowest(&of, "checkpoint:Wide", "Wide Other", 1.0), 80);
+    assert_true(tide_plan_paths_differ(""));
+    assert_true(tide_plan_paths_differ("h.1 h.11 h"));
+    assert_false(tide_plan_paths_differ("a h.1 b h.1"));
+}
+
 /* Half of the batch: of the 14 MiB of the first block, 7 are alive at the second gradient. */
 static void test_recomputed_blocks_shrink_with_other_changes(void **state) {
     (void)state;
@@ -336,6 +356,7 @@ int main(void) {
         cmocka_unit_test(test_last_activation_is_not_always_the_output),
         cmocka_unit_test(test_recomputation_waits_for_what_is_needed),
         cmocka_unit_test(test_block_of_two_checkpoints_counts_once),
+        cmocka_unit_test(test_modules_without_paths_of_their_own_may_leave_all),
         cmocka_unit_test(test_recomputed_blocks_shrink_with_other_changes),
         cmocka_unit_test(test_only_what_was_kept_is_there_again),
         cmocka_unit_test(test_what_is_there_again_ends_in_its_last_operation),
