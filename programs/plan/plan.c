@@ -13,6 +13,8 @@
 
 /* Runs that are kept back from single changes, for combinations and the proof of the best. */
 #define KEPT_SHARE 0.4
+/* Of a bound: a run that is above it by less has reached it. */
+#define NEAR_BOUND 0.001
 
 enum { STEPS_TO_WORTH = 20 }; /* halvings: each is a walk */
 
@@ -175,15 +177,17 @@ static tide_status look_at_unchanged(tide_plan *plan, tide_error *error) {
 /* ---- each change alone ---- */
 
 /* The part of the change with which the walk saves what the run saved. If it cannot matter alone,
- * its part is unknown, and counts whole. */
+ * its part is unknown, and counts whole. It also does if the run nearly reached the bound: the
+ * peak may be elsewhere, and then any part saves nearly the same. */
 static double worth_of(const tide_plan *plan, const tide_plan_candidate *candidate) {
     const tide_plan_shares *shares = &candidate->shares;
     int64_t did_bytes = plan->candidates.peak_bytes - candidate->saved_bytes;
     double low = 0.0;
     double high = 1.0;
     bool is_known = tide_plan_may_matter(candidate->lowest_bytes, plan->candidates.peak_bytes);
-    if (!is_known || did_bytes <= candidate->lowest_bytes || candidate->saved_bytes <= 0) {
-        return !is_known || did_bytes <= candidate->lowest_bytes ? 1.0 : 0.0;
+    bool is_reached = (double)did_bytes <= (1.0 + NEAR_BOUND) * (double)candidate->lowest_bytes;
+    if (!is_known || is_reached || candidate->saved_bytes <= 0) {
+        return !is_known || is_reached ? 1.0 : 0.0;
     }
     for (size_t i = 0; i < STEPS_TO_WORTH; i++) {
         double middle = 0.5 * (low + high);

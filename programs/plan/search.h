@@ -60,9 +60,9 @@ typedef struct tide_plan_caller {
 } tide_plan_caller;
 
 typedef struct tide_plan_problem {
-    size_t n_changes;                 /* at most TIDE_PLAN_CHANGES */
-    tide_plan_set usable;             /* only subsets of these are tried */
-    int group[TIDE_PLAN_CHANGES];     /* changes of one group exclude each other; -1: of none */
+    size_t n_changes;             /* at most TIDE_PLAN_CHANGES */
+    tide_plan_set usable;         /* only subsets of these are tried */
+    int group[TIDE_PLAN_CHANGES]; /* changes of one group exclude each other; -1: of none */
     /* Those of its group that a change does not exclude. */
     tide_plan_set together[TIDE_PLAN_CHANGES];
     double gpu_ms[TIDE_PLAN_CHANGES]; /* that each alone adds to the card's time of a step */

@@ -225,6 +225,21 @@ static tide_status leave_all_activations(const tide_plan_timeline *timeline,
     return TIDE_OK;
 }
 
+/* The first operations of a forward pass may be recorded outside of the module that runs them: when
+ * a model is called for the first time, its modules are not known yet. */
+static void leave_before_modules(const tide_plan_timeline *timeline, tide_plan_shares *shares) {
+    int64_t step_of_modules = -1; /* the last in which a module was seen */
+    for (size_t i = 0; i < timeline->n_blocks; i++) {
+        const tide_plan_block *block = &timeline->blocks[i];
+        if (block->layer[0] != '\0') {
+            step_of_modules = block->step;
+        } else if (block->step != step_of_modules && strcmp(block->phase, "forward") == 0 &&
+                   is_activation(block)) {
+            leave(shares, i, 0.0F);
+        }
+    }
+}
+
 static tide_status leave_recomputed(const tide_plan_timeline *timeline, const instances *of,
                                     bool has_again, tide_plan_shares *shares) {
     if (!tide_plan_paths_differ(of->paths)) {
@@ -233,6 +248,7 @@ static tide_status leave_recomputed(const tide_plan_timeline *timeline, const in
     recomputation all = {.mem = timeline->mem};
     tide_status status = find_instances(timeline, of, shares, &all);
     keep_outputs(timeline, &all, shares);
+    leave_before_modules(timeline, shares);
     if (status == TIDE_OK && has_again) {
         status = add_again(timeline, of, &all, shares);
     }

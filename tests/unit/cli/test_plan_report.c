@@ -30,7 +30,8 @@ static void test_program_that_does_not_fit(void **state) {
     has(&of, "train.py does not fit virtual:rtx4090: it needs 12.00 GiB allocated and 14.00 GiB "
              "reserved, and 10.00 GiB of the card are there for PyTorch");
     has(&of,
-        "fits, and is the fastest of what was tried: checkpoint each Block + optimizer with fused=True: 7.00 GiB "
+        "fits, and is the fastest of what was tried: checkpoint each Block + optimizer with "
+        "fused=True: 7.00 GiB "
         "allocated, 8.00 GiB reserved; the card works 110 ms a step (99.0 to 121), 10 % longer "
         "than unchanged");
     has(&of, "it also fits without this: optimizer with fused=True");

@@ -1,5 +1,5 @@
-/* test_combine.c - what a plan learns of a run, from which run it continues, and which list of --try
- * is the answer. */
+/* test_combine.c - what a plan learns of a run, from which run it continues, and which list of
+ * --try is the answer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -90,6 +90,13 @@ static void test_part_that_counts_saves_what_the_run_saved(void **state) {
     plan.runs.rows[1].memory.allocated_peak_bytes = TRAINING_PEAK_MIB * MIB;
     tide_plan_learn(&plan, candidate);
     assert_true(candidate->worth <= 0.0);
+    int64_t lowest = candidate->lowest_bytes; /* reached nearly, and not quite */
+    plan.runs.rows[1].memory.allocated_peak_bytes = lowest + lowest / 2000;
+    tide_plan_learn(&plan, candidate);
+    assert_true(candidate->worth >= 1.0);
+    plan.runs.rows[1].memory.allocated_peak_bytes = lowest + lowest / 500;
+    tide_plan_learn(&plan, candidate);
+    assert_true(candidate->worth < 1.0);
     plan.runs.rows[1].memory.allocated_peak_bytes = 0;
     tide_plan_learn(&plan, candidate);
     assert_true(candidate->worth >= 1.0);

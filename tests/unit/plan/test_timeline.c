@@ -268,6 +268,26 @@ static void test_modules_without_paths_of_their_own_may_leave_all(void **state) 
     assert_false(tide_plan_paths_differ("a h.1 b h.1"));
 }
 
+/* What is recorded before the first module of a step may be of a module: here 20 MiB, but not the
+ * loss' 30. */
+static void test_what_precedes_the_modules_may_be_of_them(void **state) {
+    (void)state;
+    static const made_block ROWS[] = {
+        {"forward", "", 20, 0, 7, TIDE_NONE, TIDE_ACTIVATION},
+        {"forward", "h.0", 10, 1, 6, TIDE_NONE, TIDE_ACTIVATION},
+        {"forward", "", 30, 2, 3, TIDE_NONE, TIDE_ACTIVATION},
+        {"backward", "h.0", 5, 4, 5, TIDE_NONE, TIDE_TEMPORARY},
+    };
+    tide_plan_block blocks[MOST_MADE];
+    uint32_t places[2 * MOST_MADE];
+    made of = {.timeline = make_of(ROWS, sizeof(ROWS) / sizeof(ROWS[0]), blocks, places)};
+    for (size_t i = 0; i < sizeof(ROWS) / sizeof(ROWS[0]); i++) {
+        blocks[i].step = 1;
+    }
+    assert_int_equal(tide_plan_peak(&of.timeline, NULL, NULL, 0, NULL), 60 * MIB);
+    assert_int_equal(lowest(&of, "checkpoint:Block", "h.0", 1.0), 30);
+}
+
 /* Half of the batch: of the 14 MiB of the first block, 7 are alive at the second gradient. */
 static void test_recomputed_blocks_shrink_with_other_changes(void **state) {
     (void)state;
@@ -357,6 +377,7 @@ int main(void) {
         cmocka_unit_test(test_recomputation_waits_for_what_is_needed),
         cmocka_unit_test(test_block_of_two_checkpoints_counts_once),
         cmocka_unit_test(test_modules_without_paths_of_their_own_may_leave_all),
+        cmocka_unit_test(test_what_precedes_the_modules_may_be_of_them),
         cmocka_unit_test(test_recomputed_blocks_shrink_with_other_changes),
         cmocka_unit_test(test_only_what_was_kept_is_there_again),
         cmocka_unit_test(test_what_is_there_again_ends_in_its_last_operation),
