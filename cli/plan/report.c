@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/plan/internal.h"
+#include "common/text/list.h"
 #include "common/text/milliseconds.h"
 
 static const tide_plan_run *base_of(const tide_plan *plan) {
@@ -76,7 +77,8 @@ static const char *cost_words(const tide_plan *plan, tide_plan_set set, tide_rep
     const char *words = tide_plan_risk_name(tide_plan_set_risk(plan, set));
     for (size_t i = 0; i < plan->n_combined; i++) {
         const char *effect = plan->candidates.rows[plan->combined[i]].change->text->effect;
-        if (tide_plan_has(set, i) && effect[0] != '\0') {
+        bool is_new = effect[0] != '\0' && strstr(words, effect) == NULL; /* two checkpoints */
+        if (tide_plan_has(set, i) && is_new) {
             words = tide_report_text(report, "%s; %s", words, effect);
         }
     }
@@ -235,6 +237,47 @@ static void say_other(const tide_plan *plan, tide_report *report) {
 
 /* ---- all ---- */
 
+/* Whether a change of a run changes the numbers. */
+static bool changes_numbers(const tide_plan *plan, const tide_plan_run *run) {
+    for (size_t i = 0; i < plan->candidates.n; i++) {
+        const tide_plan_candidate *row = &plan->candidates.rows[i];
+        if (row->risk == TIDE_PLAN_NUMBERS && tide_list_has(run->changes, row->name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether no other run that fits is faster, of all or of those that keep the numbers. The patch of
+ * the best is the best. */
+static bool is_fastest(const tide_plan *plan, const tide_plan_run *best, bool keeps_numbers) {
+    for (size_t i = 0; i < plan->runs.n; i++) {
+        const tide_plan_run *run = &plan->runs.rows[i];
+        bool counts = run != best && run->limit == TIDE_PLAN_WITHOUT_LIMIT &&
+                      strcmp(run->changes, TIDE_PLAN_DIFF) != 0 && tide_plan_fits(plan, run) &&
+                      !(keeps_numbers && changes_numbers(plan, run));
+        if (counts && run->gpu_ms < best->gpu_ms) { /* also if it has no forecast */
+            return false;
+        }
+    }
+    return best->gpu_ms >= 0.0;
+}
+
+static const char *lead_words(const tide_plan *plan, const tide_plan_answer *answer) {
+    const tide_plan_run *run = &plan->runs.rows[answer->row];
+    bool has_cache = plan->fits_unchanged && plan->limited_row != SIZE_MAX;
+    if (is_fastest(plan, run, false)) {
+        return has_cache ? "fits with its cache, and is the fastest of what was tried and does"
+                         : "fits, and is the fastest of what was tried";
+    }
+    if (!changes_numbers(plan, run) && is_fastest(plan, run, true)) {
+        return has_cache ? "fits with its cache, and is the fastest of what was tried, does and "
+                           "keeps the numbers"
+                         : "fits, and is the fastest of what was tried and keeps the numbers";
+    }
+    return has_cache ? "fits with its cache" : "fits";
+}
+
 static void say_smallest(const tide_plan *plan, tide_report *report) {
     const tide_plan_run *least = base_of(plan);
     for (size_t i = 0; i < plan->runs.n; i++) {
@@ -252,24 +295,20 @@ static void say_smallest(const tide_plan *plan, tide_report *report) {
 void tide_plan_report_answer(const tide_plan_report_input *input, tide_report *report) {
     const tide_plan *plan = input->plan;
     say_unchanged(input, report);
-    if (plan->options->allowed.n_names > 0) {
-        return; /* the table has the answer */
-    }
-    const char *lead = !plan->fits_unchanged           ? "fits, and is fastest"
-                       : plan->limited_row != SIZE_MAX ? "fits with its cache, and is fastest then"
-                                                       : "fastest of what fits";
     if (plan->safe.has_best && !(plan->fits_unchanged && plan->safe.set == 0)) {
-        say_best(input, "best", lead, &plan->safe, report);
+        say_best(input, "best", lead_words(plan, &plan->safe), &plan->safe, report);
         say_diff(plan, &plan->safe, report);
     }
     say_other(plan, report);
     bool is_other = plan->all.has_best && (!plan->safe.has_best || plan->all.set != plan->safe.set);
     if (is_other) {
-        say_best(input, "allowed", tide_report_text(report, "with --allow %s", input->allow),
-                 &plan->all, report);
+        const char *lead = input->allow != NULL
+                               ? tide_report_text(report, "with --allow %s", input->allow)
+                               : "with changed numbers";
+        say_best(input, "allowed", lead, &plan->all, report);
         say_diff(plan, &plan->all, report);
     }
-    if (!plan->safe.has_best && !plan->all.has_best && !plan->fits_unchanged) {
+    if (!tide_plan_has_answer(plan)) {
         say_smallest(plan, report);
     }
     const tide_plan_answer *best = plan->safe.has_best ? &plan->safe : &plan->all;

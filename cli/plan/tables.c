@@ -110,8 +110,8 @@ static void add_runs(const tide_plan_report_input *input, tide_report *report) {
                  tide_as_bytes(run->memory.allocated_peak_bytes),
                  tide_as_bytes(run->memory.reserved_peak_bytes), tide_as_ms(run->gpu_ms),
                  tide_as_ms(run->gpu_low_ms), tide_as_ms(run->gpu_high_ms),
-                 tide_as_count(run->n_launches), tide_as_text(fits ? "yes" : "no"),
-                 tide_as_words(run->fitting_setting),
+                 run->n_launches < 0 ? tide_as_none() : tide_as_count(run->n_launches),
+                 tide_as_text(fits ? "yes" : "no"), tide_as_words(run->fitting_setting),
                  tide_as_words(input->keeps_files ? run->snapshot_path : ""),
                  tide_as_words(run->reason));
     }

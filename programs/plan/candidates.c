@@ -20,6 +20,35 @@ bool tide_plan_may_matter(int64_t lowest_bytes, int64_t peak_bytes) {
     return (double)(peak_bytes - lowest_bytes) >= TIDE_PLAN_LEAST_SHARE * (double)peak_bytes;
 }
 
+/* ---- what is made together ---- */
+
+/* Whether a module of the one list of paths is within one of the other. */
+static bool has_within(const char *paths, const char *others) {
+    for (const char *at = paths; *at != '\0';) {
+        size_t n = strcspn(at, " ");
+        for (const char *outer = others; *outer != '\0';) {
+            size_t n_outer = strcspn(outer, " ");
+            bool is_same = n >= n_outer && strncmp(at, outer, n_outer) == 0;
+            if (is_same && (n == n_outer || at[n_outer] == '.')) {
+                return true;
+            }
+            outer += n_outer + strspn(outer + n_outer, " ");
+        }
+        at += n + strspn(at + n, " ");
+    }
+    return false;
+}
+
+bool tide_plan_excludes(const tide_plan_candidate *one, const tide_plan_candidate *other) {
+    if (one->change->group < 0 || one->change->group != other->change->group) {
+        return false;
+    }
+    bool are_of_modules = one->change->n_classes > 0 && other->change->n_classes > 0 &&
+                          one->detail != NULL && other->detail != NULL;
+    return !are_of_modules || has_within(one->detail, other->detail) ||
+           has_within(other->detail, one->detail);
+}
+
 /* ---- classes of blocks ---- */
 
 /* A repeated class of modules. */
@@ -49,12 +78,15 @@ static bool is_in_any(const char *layer, const char *paths) {
     return false;
 }
 
+/* All that may be of the modules. */
 static int64_t activations_at(const tide_plan_timeline *timeline, size_t place, const char *paths) {
+    bool is_any = !tide_plan_paths_differ(paths);
     int64_t bytes = 0;
     for (size_t i = 0; i < timeline->n_blocks; i++) {
         const tide_plan_block *block = &timeline->blocks[i];
         bool is_alive = block->born <= place && place < block->died;
-        if (is_alive && block->category == TIDE_ACTIVATION && is_in_any(block->layer, paths)) {
+        if (is_alive && block->category == TIDE_ACTIVATION &&
+            (is_any || is_in_any(block->layer, paths))) {
             bytes += block->bytes;
         }
     }

@@ -21,7 +21,7 @@ enum {
     TIDE_PLAN_NAME_BYTES = 96,
     TIDE_PLAN_TITLE_BYTES = 160,
     TIDE_PLAN_REASON_BYTES = 512,
-    TIDE_PLAN_CANDIDATES = 40,
+    TIDE_PLAN_CANDIDATES = TIDE_PLAN_TOGETHER,
     TIDE_PLAN_CLASSES = 2 /* of blocks whose checkpointing is tried */
 };
 
@@ -86,6 +86,10 @@ void tide_plan_candidates_fini(tide_plan_candidates *candidates);
 TIDE_NODISCARD tide_status tide_plan_could_reach(const tide_plan_candidate *candidate,
                                                  const tide_plan_timeline *timeline,
                                                  int64_t *ret_bytes);
+
+/* Whether two candidates cannot be made together: they are of one group, unless they change
+ * different modules, none of them within another. */
+bool tide_plan_excludes(const tide_plan_candidate *one, const tide_plan_candidate *other);
 
 /* Whether that could lower the peak enough to be worth a run. */
 bool tide_plan_may_matter(int64_t lowest_bytes, int64_t peak_bytes);

@@ -18,7 +18,8 @@
 extern "C" {
 #endif
 
-/* Changes of one group exclude each other. */
+/* Changes of one group exclude each other, but not if they are made to different modules: see
+ * tide_plan_excludes. */
 typedef enum tide_plan_group {
     TIDE_PLAN_GROUP_NONE = -1,
     TIDE_PLAN_GROUP_ACTIVATIONS = 0, /* which activations are recomputed */

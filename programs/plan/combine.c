@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "common/text/list.h"
 #include "programs/plan/plan_internal.h"
 #include "programs/plan/settings.h"
 
@@ -152,6 +153,10 @@ static tide_plan_problem problem_of(const tide_plan *plan, bool keeps_numbers) {
     for (size_t i = 0; i < plan->n_combined; i++) {
         const tide_plan_candidate *candidate = candidate_of(plan, i);
         problem.group[i] = candidate->change->group;
+        for (size_t k = 0; k < plan->n_combined; k++) {
+            bool is_excluded = tide_plan_excludes(candidate, candidate_of(plan, k));
+            problem.together[i] |= is_excluded ? 0 : (tide_plan_set)1 << k;
+        }
         problem.gpu_ms[i] = candidate->gpu_ms;
         bool is_scaling = candidate->change->group == TIDE_PLAN_GROUP_PRECISION;
         problem.scales |= is_scaling ? (tide_plan_set)1 << i : 0;
@@ -200,12 +205,11 @@ size_t tide_plan_next_start(const tide_plan *plan, const tide_plan_answer *answe
     return best;
 }
 
-/* Whether another change of the candidate's group is in the set. */
+/* Whether a change of the set excludes the candidate. */
 static bool is_excluded(const tide_plan *plan, tide_plan_set set,
                         const tide_plan_candidate *candidate) {
     for (size_t i = 0; i < plan->n_combined; i++) {
-        if (tide_plan_has(set, i) && candidate->change->group >= 0 &&
-            candidate_of(plan, i)->change->group == candidate->change->group) {
+        if (tide_plan_has(set, i) && tide_plan_excludes(candidate_of(plan, i), candidate)) {
             return true;
         }
     }
@@ -361,4 +365,55 @@ tide_status tide_plan_combine(tide_plan *plan, tide_error *error) {
     }
     return has_numbers && !plan->runs.is_stopped ? answer_for(plan, false, &plan->all, error)
                                                  : TIDE_OK;
+}
+
+/* ---- lists of --try ---- */
+
+/* The fastest that fits; without a forecast, the first. SIZE_MAX: none fits. */
+static size_t best_named(const tide_plan *plan) {
+    size_t best = SIZE_MAX;
+    double best_ms = (double)INFINITY;
+    for (size_t i = 0; i < plan->runs.n; i++) {
+        const tide_plan_run *of = &plan->runs.rows[i];
+        double ms = of->gpu_ms >= 0.0 ? of->gpu_ms : (double)INFINITY;
+        bool is_named = of->changes[0] != '\0' && of->limit == TIDE_PLAN_WITHOUT_LIMIT;
+        if (is_named && tide_plan_fits(plan, of) && (best == SIZE_MAX || ms < best_ms)) {
+            best = i;
+            best_ms = ms;
+        }
+    }
+    return best;
+}
+
+/* The set of a list, whose changes become those that are combined. False: the first run did not
+ * say of one of them that it is possible. */
+static bool set_of_list(tide_plan *plan, const char *changes, tide_plan_set *ret) {
+    size_t n_words = 0;
+    plan->n_combined = 0;
+    for (tide_list_word word; tide_list_next(&changes, &word); n_words++) {
+        for (size_t i = 0; i < plan->candidates.n; i++) {
+            const tide_plan_candidate *row = &plan->candidates.rows[i];
+            if (row->detail != NULL && tide_list_word_is(word, row->name)) {
+                combine(plan, i);
+                break;
+            }
+        }
+    }
+    *ret = ((tide_plan_set)1 << plan->n_combined) - 1;
+    return plan->n_combined == n_words;
+}
+
+tide_status tide_plan_choose_named(tide_plan *plan, tide_error *error) {
+    for (size_t row = best_named(plan); row != SIZE_MAX && !plan->runs.is_stopped;
+         row = best_named(plan)) {
+        tide_plan_answer made = {.row = row, .verified_row = SIZE_MAX, .diff_row = SIZE_MAX};
+        made.has_best = set_of_list(plan, plan->runs.rows[row].changes, &made.set);
+        TIDE_TRY(verify(plan, &made, error));
+        if (!plan->runs.rows[row].is_refuted) {
+            look_at_parts(plan, &made);
+            plan->safe = made;
+            return TIDE_OK;
+        }
+    }
+    return TIDE_OK;
 }

@@ -13,6 +13,8 @@
 
 /* Runs that are kept back from single changes, for combinations and the proof of the best. */
 #define KEPT_SHARE 0.4
+/* Of a bound: a run that is above it by less has reached it. */
+#define NEAR_BOUND 0.001
 
 enum { STEPS_TO_WORTH = 20 }; /* halvings: each is a walk */
 
@@ -175,15 +177,17 @@ static tide_status look_at_unchanged(tide_plan *plan, tide_error *error) {
 /* ---- each change alone ---- */
 
 /* The part of the change with which the walk saves what the run saved. If it cannot matter alone,
- * its part is unknown, and counts whole. */
+ * its part is unknown, and counts whole. It also does if the run nearly reached the bound: the
+ * peak may be elsewhere, and then any part saves nearly the same. */
 static double worth_of(const tide_plan *plan, const tide_plan_candidate *candidate) {
     const tide_plan_shares *shares = &candidate->shares;
     int64_t did_bytes = plan->candidates.peak_bytes - candidate->saved_bytes;
     double low = 0.0;
     double high = 1.0;
     bool is_known = tide_plan_may_matter(candidate->lowest_bytes, plan->candidates.peak_bytes);
-    if (!is_known || did_bytes <= candidate->lowest_bytes || candidate->saved_bytes <= 0) {
-        return !is_known || did_bytes <= candidate->lowest_bytes ? 1.0 : 0.0;
+    bool is_reached = (double)did_bytes <= (1.0 + NEAR_BOUND) * (double)candidate->lowest_bytes;
+    if (!is_known || is_reached || candidate->saved_bytes <= 0) {
+        return !is_known || is_reached ? 1.0 : 0.0;
     }
     for (size_t i = 0; i < STEPS_TO_WORTH; i++) {
         double middle = 0.5 * (low + high);
@@ -251,7 +255,8 @@ tide_status tide_plan_run_singles(tide_plan *plan, size_t n_kept, tide_error *er
 
 /* ---- the plan ---- */
 
-/* The lists of --try are run as they are, and nothing is searched. */
+/* The lists of --try are run as they are, and nothing is searched. If the unchanged program fits,
+ * this is the answer. */
 static tide_status run_named(tide_plan *plan, tide_error *error) {
     const tide_plan_allowed *allowed = &plan->options->allowed;
     for (size_t i = 0; i < allowed->n_names && tide_plan_runs_may_add(&plan->runs, 1); i++) {
@@ -261,7 +266,11 @@ static tide_status run_named(tide_plan *plan, tide_error *error) {
     for (size_t i = 0; i < plan->runs.n; i++) {
         TIDE_TRY(find_setting(plan, i, error));
     }
-    return TIDE_OK;
+    if (plan->runs.is_stopped || (plan->fits_unchanged && plan->limited_row == SIZE_MAX)) {
+        return TIDE_OK;
+    }
+    TIDE_TRY(tide_plan_choose_named(plan, error));
+    return plan->runs.is_stopped ? TIDE_OK : tide_plan_write_diff(plan, error);
 }
 
 bool tide_plan_has_answer(const tide_plan *plan) {

@@ -68,7 +68,8 @@ typedef struct tide_plan {
     size_t combined[TIDE_PLAN_CHANGES]; /* candidates that are combined: bit i of a set */
     size_t n_combined;
     bool is_cut; /* more changes help than a search combines: those that save least are left out */
-    tide_plan_answer safe; /* of the changes that keep the numbers, up to rounding */
+    tide_plan_answer safe; /* of the changes that keep the numbers, up to rounding; with lists of
+                              --try, of these */
     tide_plan_answer all;  /* of all allowed changes; without a best if none changes numbers */
 } tide_plan;
 

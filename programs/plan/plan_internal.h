@@ -32,6 +32,10 @@ size_t tide_plan_next_start(const tide_plan *plan, const tide_plan_answer *answe
 /* combine.c: steps 4 to 6. */
 TIDE_NODISCARD tide_status tide_plan_combine(tide_plan *plan, tide_error *error);
 
+/* combine.c: the fastest of the lists of --try that fits becomes plan->safe, and is run under the
+ * card's own limit. */
+TIDE_NODISCARD tide_status tide_plan_choose_named(tide_plan *plan, tide_error *error);
+
 /* patched.c: writes the patch of the best, if one is wanted, and runs the patched program. */
 TIDE_NODISCARD tide_status tide_plan_write_diff(tide_plan *plan, tide_error *error);
 

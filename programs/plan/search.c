@@ -51,8 +51,9 @@ size_t tide_plan_set_size(tide_plan_set set) {
 bool tide_plan_set_is_allowed(const tide_plan_problem *problem, tide_plan_set set) {
     for (size_t i = 0; i < problem->n_changes; i++) {
         for (size_t k = i + 1; k < problem->n_changes; k++) {
-            if (tide_plan_has(set, i) && tide_plan_has(set, k) && problem->group[i] >= 0 &&
-                problem->group[i] == problem->group[k]) {
+            bool is_one_group = problem->group[i] >= 0 && problem->group[i] == problem->group[k];
+            if (tide_plan_has(set, i) && tide_plan_has(set, k) && is_one_group &&
+                !tide_plan_has(problem->together[i], k)) {
                 return false;
             }
         }

@@ -60,9 +60,11 @@ typedef struct tide_plan_caller {
 } tide_plan_caller;
 
 typedef struct tide_plan_problem {
-    size_t n_changes;                 /* at most TIDE_PLAN_CHANGES */
-    tide_plan_set usable;             /* only subsets of these are tried */
-    int group[TIDE_PLAN_CHANGES];     /* changes of one group exclude each other; -1: of none */
+    size_t n_changes;             /* at most TIDE_PLAN_CHANGES */
+    tide_plan_set usable;         /* only subsets of these are tried */
+    int group[TIDE_PLAN_CHANGES]; /* changes of one group exclude each other; -1: of none */
+    /* Those of its group that a change does not exclude. */
+    tide_plan_set together[TIDE_PLAN_CHANGES];
     double gpu_ms[TIDE_PLAN_CHANGES]; /* that each alone adds to the card's time of a step */
     tide_plan_set scales;             /* changes that may scale what others add: of precision */
     double base_ms;                   /* of the unchanged program; -1: no forecast */
@@ -81,7 +83,7 @@ TIDE_NODISCARD tide_status tide_plan_search(const tide_plan_problem *problem,
                                             const tide_plan_caller *caller, tide_plan_found *ret,
                                             tide_error *error);
 
-/* Whether a set has no two changes of one group. */
+/* Whether no change of a set excludes another. */
 bool tide_plan_set_is_allowed(const tide_plan_problem *problem, tide_plan_set set);
 
 #ifdef __cplusplus

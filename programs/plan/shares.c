@@ -42,8 +42,9 @@ static int64_t instance_of(const instances *of, const tide_plan_block *block) {
 /* Of an instance in a step, up to a backward pass: gradients may be accumulated over several. */
 typedef struct recomputed {
     int64_t step, instance;
-    uint32_t last;  /* the activation of its forward pass that was born last: its output */
+    uint32_t last;  /* the activation of its forward pass that was born last */
     uint32_t place; /* in the walk, of the first block of its backward pass; TIDE_NONE: none */
+    uint32_t whole; /* where the recomputation has certainly ended, not before `place` */
 } recomputed;
 
 typedef struct recomputation {
@@ -68,16 +69,19 @@ static recomputed *row_of(recomputation *all, int64_t step, int64_t instance, bo
         return NULL;
     }
     all->rows = rows;
-    rows[all->n] =
-        (recomputed){.step = step, .instance = instance, .last = TIDE_NONE, .place = TIDE_NONE};
+    rows[all->n] = (recomputed){.step = step,
+                                .instance = instance,
+                                .last = TIDE_NONE,
+                                .place = TIDE_NONE,
+                                .whole = TIDE_NONE};
     return &rows[all->n++];
 }
 
 /* The forward pass that made a block: the first that ends after its birth. */
-static const recomputed *pass_of(const recomputation *all, const tide_plan_block *block,
-                                 int64_t instance) {
+static recomputed *pass_of(const recomputation *all, const tide_plan_block *block,
+                           int64_t instance) {
     for (size_t i = 0; i < all->n; i++) {
-        const recomputed *row = &all->rows[i];
+        recomputed *row = &all->rows[i];
         if (row->step == block->step && row->instance == instance && block->born < row->place) {
             return row;
         }
@@ -104,12 +108,24 @@ static tide_status find_instances(const tide_plan_timeline *timeline, const inst
             row->place = row->place == TIDE_NONE ? block->born : row->place;
             continue;
         }
-        if (row->last != TIDE_NONE) {
-            leave(shares, row->last, 0.0F);
-        }
+        leave(shares, i, 0.0F);
         row->last = (uint32_t)i;
     }
     return TIDE_OK;
+}
+
+/* The output of an instance stays if an operation after it keeps it. That operation then frees it
+ * before the backward pass of the instance begins. What is freed later may be kept by the instance
+ * alone: the last activation of a module is not its output if nothing keeps the output. */
+static void keep_outputs(const tide_plan_timeline *timeline, const recomputation *all,
+                         tide_plan_shares *shares) {
+    for (size_t i = 0; i < all->n; i++) {
+        const recomputed *row = &all->rows[i];
+        if (row->last != TIDE_NONE && row->place != TIDE_NONE &&
+            timeline->blocks[row->last].died <= row->place) {
+            leave(shares, row->last, 1.0F);
+        }
+    }
 }
 
 static int by_place(const void *a, const void *b) {
@@ -123,7 +139,7 @@ static int by_place(const void *a, const void *b) {
 
 /* Where a block that was computed again is freed at the earliest: while the operation of the
  * backward pass runs that used it last, which is that of the last allocation before its end. In the
- * recorded run it was freed after that operation. */
+ * recorded run it was freed after that operation. `died` if no operation is known. */
 static uint32_t end_of(const tide_plan_timeline *timeline, const tide_plan_block *of) {
     uint32_t end = of->died;
     uint32_t node = TIDE_NONE;
@@ -143,8 +159,37 @@ static uint32_t end_of(const tide_plan_timeline *timeline, const tide_plan_block
     return end;
 }
 
-/* The activations that were alive when the backward pass of their instance began are whole from
- * then on. Computing them again may need more for a while, which a bound leaves out. */
+/* The pass of a block that is computed again: an activation that was alive when the backward pass
+ * of its instance began. Otherwise NULL. */
+static recomputed *again_of(const tide_plan_timeline *timeline, const instances *of,
+                            const recomputation *all, uint32_t number) {
+    const tide_plan_block *block = &timeline->blocks[number];
+    int64_t instance = is_activation(block) ? instance_of(of, block) : (int64_t)-1;
+    recomputed *row = instance >= 0 ? pass_of(all, block, instance) : NULL;
+    return row != NULL && row->place != TIDE_NONE && row->place < block->died ? row : NULL;
+}
+
+/* The first operations of a backward pass may need nothing of the forward pass. The one that frees
+ * the first block does. Without operations in the snapshot, the first block of the pass counts. */
+static void find_whole(const tide_plan_timeline *timeline, const instances *of,
+                       const recomputation *all) {
+    for (uint32_t i = 0; i < timeline->n_blocks; i++) {
+        const tide_plan_block *block = &timeline->blocks[i];
+        recomputed *row = again_of(timeline, of, all, i);
+        uint32_t end = row != NULL ? end_of(timeline, block) : block->died;
+        if (row != NULL && end < block->died) {
+            uint32_t from = end > row->place ? end : row->place;
+            row->whole = from < row->whole ? from : row->whole;
+        }
+    }
+    for (size_t i = 0; i < all->n; i++) {
+        recomputed *row = &all->rows[i];
+        row->whole = row->whole == TIDE_NONE ? row->place : row->whole;
+    }
+}
+
+/* Those activations are whole once they were computed again. Computing them may need more for a
+ * while, which a bound leaves out. */
 static tide_status add_again(const tide_plan_timeline *timeline, const instances *of,
                              const recomputation *all, tide_plan_shares *shares) {
     size_t n = timeline->n_blocks + 1; /* no array is empty */
@@ -153,15 +198,12 @@ static tide_status add_again(const tide_plan_timeline *timeline, const instances
     if (shares->again == NULL || shares->turns == NULL) {
         return TIDE_NO_MEMORY;
     }
+    find_whole(timeline, of, all);
     for (uint32_t i = 0; i < timeline->n_blocks; i++) {
-        const tide_plan_block *block = &timeline->blocks[i];
-        int64_t instance = is_activation(block) ? instance_of(of, block) : (int64_t)-1;
-        const recomputed *row = instance >= 0 ? pass_of(all, block, instance) : NULL;
-        bool is_again =
-            row != NULL && row->last != i && row->place != TIDE_NONE && row->place < block->died;
-        tide_plan_again again = {is_again ? row->place : TIDE_NONE,
-                                 is_again ? end_of(timeline, block) : TIDE_NONE};
-        is_again = again.from < again.to;
+        const recomputed *row = again_of(timeline, of, all, i);
+        tide_plan_again again = {row != NULL ? row->whole : TIDE_NONE,
+                                 row != NULL ? end_of(timeline, &timeline->blocks[i]) : TIDE_NONE};
+        bool is_again = again.from < again.to;
         shares->again[i] = is_again ? again : (tide_plan_again){TIDE_NONE, TIDE_NONE};
         if (is_again) {
             shares->turns[shares->n_turns++] = (tide_plan_turn){again.from, i};
@@ -172,10 +214,41 @@ static tide_status add_again(const tide_plan_timeline *timeline, const instances
     return TIDE_OK;
 }
 
+/* Which activations are of the modules is unknown, so they may be all. */
+static tide_status leave_all_activations(const tide_plan_timeline *timeline,
+                                         tide_plan_shares *shares) {
+    for (size_t i = 0; i < timeline->n_blocks; i++) {
+        if (is_activation(&timeline->blocks[i])) {
+            leave(shares, i, 0.0F);
+        }
+    }
+    return TIDE_OK;
+}
+
+/* The first operations of a forward pass may be recorded outside of the module that runs them: when
+ * a model is called for the first time, its modules are not known yet. */
+static void leave_before_modules(const tide_plan_timeline *timeline, tide_plan_shares *shares) {
+    int64_t step_of_modules = -1; /* the last in which a module was seen */
+    for (size_t i = 0; i < timeline->n_blocks; i++) {
+        const tide_plan_block *block = &timeline->blocks[i];
+        if (block->layer[0] != '\0') {
+            step_of_modules = block->step;
+        } else if (block->step != step_of_modules && strcmp(block->phase, "forward") == 0 &&
+                   is_activation(block)) {
+            leave(shares, i, 0.0F);
+        }
+    }
+}
+
 static tide_status leave_recomputed(const tide_plan_timeline *timeline, const instances *of,
                                     bool has_again, tide_plan_shares *shares) {
+    if (!tide_plan_paths_differ(of->paths)) {
+        return leave_all_activations(timeline, shares);
+    }
     recomputation all = {.mem = timeline->mem};
     tide_status status = find_instances(timeline, of, shares, &all);
+    keep_outputs(timeline, &all, shares);
+    leave_before_modules(timeline, shares);
     if (status == TIDE_OK && has_again) {
         status = add_again(timeline, of, &all, shares);
     }

@@ -140,31 +140,45 @@ typedef struct walk {
     const tide_plan_shares *const *changes;
     const double *worth;
     size_t n;
-    const tide_plan_shares *again; /* the change that computes blocks again; NULL: none */
-    size_t n_turns;                /* that were made */
+    size_t n_turns[TIDE_PLAN_TOGETHER]; /* of each change, that were made */
 } walk;
 
 static double left_of(const walk *of, size_t block, size_t place) {
     double left = 1.0;
     for (size_t i = 0; i < of->n; i++) {
         const tide_plan_shares *change = of->changes[i];
-        const tide_plan_again *again = change == of->again ? &change->again[block] : NULL;
+        const tide_plan_again *again = change->again != NULL ? &change->again[block] : NULL;
         bool is_whole = again != NULL && again->from <= place && place < again->to;
         left *= is_whole ? 1.0 : 1.0 - of->worth[i] * (1.0 - (double)change->share[block]);
     }
     return left;
 }
 
+/* Whether one of the first `n` changes also has a turn of this block here: modules within modules.
+ */
+static bool was_turned(const walk *of, size_t n, uint32_t block, size_t place) {
+    for (size_t i = 0; i < n; i++) {
+        const tide_plan_again *again = of->changes[i]->again;
+        if (again != NULL && (again[block].from == place || again[block].to == place)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What blocks that are computed again add at a place, before its own block is allocated or freed.
  */
 static double again_at(walk *of, size_t place) {
     double bytes = 0.0;
-    const tide_plan_shares *again = of->again;
-    while (again != NULL && of->n_turns < again->n_turns &&
-           again->turns[of->n_turns].place == place) {
-        uint32_t block = again->turns[of->n_turns++].block;
-        double more = left_of(of, block, place) - left_of(of, block, place - 1);
-        bytes += (double)of->timeline->blocks[block].bytes * more;
+    for (size_t i = 0; i < of->n; i++) {
+        const tide_plan_shares *again = of->changes[i];
+        while (of->n_turns[i] < again->n_turns && again->turns[of->n_turns[i]].place == place) {
+            uint32_t block = again->turns[of->n_turns[i]++].block;
+            if (!was_turned(of, i, block, place)) {
+                double more = left_of(of, block, place) - left_of(of, block, place - 1);
+                bytes += (double)of->timeline->blocks[block].bytes * more;
+            }
+        }
     }
     return bytes;
 }
@@ -175,9 +189,7 @@ int64_t tide_plan_peak(const tide_plan_timeline *timeline, const tide_plan_share
     double now = 0.0;
     double peak = 0.0;
     size_t at = 0;
-    for (size_t i = 0; i < n; i++) {
-        of.again = changes[i]->again != NULL ? changes[i] : of.again;
-    }
+    TIDE_ASSERT(n <= TIDE_PLAN_TOGETHER);
     for (size_t i = 0; i < timeline->n_places; i++) {
         size_t number = timeline->places[i];
         const tide_plan_block *block = &timeline->blocks[number];
@@ -209,4 +221,19 @@ bool tide_plan_is_called_by(const tide_plan_timeline *timeline, const tide_plan_
 
 bool tide_plan_is_within(const char *layer, const char *path, size_t n_path) {
     return strncmp(layer, path, n_path) == 0 && (layer[n_path] == '\0' || layer[n_path] == '.');
+}
+
+bool tide_plan_paths_differ(const char *paths) {
+    for (const char *at = paths; *at != '\0';) {
+        size_t n = strcspn(at, " ");
+        for (const char *next = at + n + strspn(at + n, " "); *next != '\0';) {
+            size_t n_next = strcspn(next, " ");
+            if (n == n_next && strncmp(at, next, n) == 0) {
+                return false;
+            }
+            next += n_next + strspn(next + n_next, " ");
+        }
+        at += n + strspn(at + n, " ");
+    }
+    return true;
 }

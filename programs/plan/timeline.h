@@ -56,8 +56,11 @@ typedef struct tide_plan_turn {
     uint32_t place, block;
 } tide_plan_turn;
 
-/* What a change leaves of each block. Of the changes that are made together, one may compute blocks
- * again. */
+/* The most changes of a walk. */
+enum { TIDE_PLAN_TOGETHER = 40 };
+
+/* What a change leaves of each block. Several of the changes that are made together may compute
+ * blocks again: checkpoints of different classes of modules. */
 typedef struct tide_plan_shares {
     float *share;           /* owned; n_blocks, 0 to 1 */
     tide_plan_again *again; /* owned; n_blocks; NULL: no block is computed again */
@@ -78,13 +81,18 @@ void tide_plan_shares_fini(tide_plan_shares *shares, const tide_hostmem *mem);
 
 /* The peak of the allocated bytes if several changes are made together: their shares are
  * multiplied. `worth[i]`, 0 to 1, is the part of change i that counts: 1 for the bound. `ret_place`
- * (may be NULL) is the first place with the peak. `n` may be 0. */
+ * (may be NULL) is the first place with the peak. `n` is at most TIDE_PLAN_TOGETHER; it may be 0.
+ */
 int64_t tide_plan_peak(const tide_plan_timeline *timeline, const tide_plan_shares *const *changes,
                        const double *worth, size_t n, size_t *ret_place);
 
 /* Whether a function of this name is on the call stack of the block. */
 bool tide_plan_is_called_by(const tide_plan_timeline *timeline, const tide_plan_block *block,
                             const char *function);
+
+/* Whether each of these modules has a path of its own, "h.0 h.1". A module that the program calls
+ * without calling its parent has only the name of its class, and paths within it are shorter. */
+bool tide_plan_paths_differ(const char *paths);
 
 /* Whether `layer` is the module at this path or is within it. */
 bool tide_plan_is_within(const char *layer, const char *path, size_t n_path);

@@ -33,6 +33,42 @@ for step in range(2):
     optimizer.zero_grad()
 """
 
+# The sum of a residual connection keeps no output of a module. CALL is "model", or "model.forward", with which only the
+# modules in the model are called, and have no paths.
+RESIDUAL = """import torch
+from torch import nn
+from torch.nn import functional as F
+class Mixer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.to_qkv, self.out = nn.LayerNorm(256), nn.Linear(256, 768), nn.Linear(256, 256)
+    def forward(self, x):
+        q, k, v = self.to_qkv(self.norm(x)).chunk(3, dim=-1)
+        return self.out((q @ k.transpose(1, 2)).softmax(dim=-1) @ v)
+class Wide(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.LayerNorm(256), nn.Linear(256, 2048), nn.GELU(), nn.Linear(2048, 256))
+    def forward(self, x):
+        return self.net(x)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mixers, self.wides = nn.ModuleList(Mixer() for _ in range(6)), nn.ModuleList(Wide() for _ in range(6))
+    def forward(self, x):
+        for mixer, wide in zip(self.mixers, self.wides):
+            x = mixer(x) + x
+            x = wide(x) + x
+        return x
+model = Net().cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+for step in range(2):
+    x = CALL(torch.randn(16, 1024, 256, device="cuda"))
+    optimizer.zero_grad()
+    x.square().mean().backward()
+    optimizer.step()
+"""
+
 failures = []
 
 
@@ -42,9 +78,9 @@ def check(holds, what):
         print(f"plan: {what}", file=sys.stderr)
 
 
-def plan(own, folder, *options, arguments=()):
+def plan(own, folder, *options, program=PROGRAM):
     """The exit status and the report of a plan in a folder."""
-    command = [own.tidemark, "plan", "--device", "virtual:rtx4090", "--format", "json", *options, "--", own.python, str(PROGRAM), *arguments]
+    command = [own.tidemark, "plan", "--device", "virtual:rtx4090", "--format", "json", *options, "--", own.python, str(program)]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     try:
         return done.returncode, json.loads(done.stdout)
@@ -96,6 +132,47 @@ def small_room(own, folder, report):
     check("<svg" in page and "<script" not in page, "the page has no picture, or a script")
     again, refused = plan(own, folder, "-o", "kept")
     check(again == 2 and "empty" in refused.get("error", ""), "a folder with files was taken")
+
+
+BOTH = "checkpoint:Wide,checkpoint:Mixer"
+
+
+def bounds_of_classes(own, folder, call):
+    """The bounds of checkpoints of two classes, together and each alone. Returns the script and the report."""
+    script = folder / "residual.py"
+    script.write_text(RESIDUAL.replace("CALL", call))
+    named = [BOTH, "checkpoint:Wide", "checkpoint:Mixer"]
+    _, free = plan(own, folder, *(word for name in named for word in ("--try", name)), program=script)
+    rows = runs_of(free)
+    check(all((name, "none") in rows for name in named), f"checkpoints of two classes ran as {sorted(rows)}: {free.get('error')}")
+    for name in named:
+        row = rows.get((name, "none"), {"allocated_peak_bytes": 0, "lowest_bytes": 1})
+        check(row["allocated_peak_bytes"] >= 0.99 * row["lowest_bytes"], f"{call}: {name} could reach {row['lowest_bytes']}, and did reach {row['allocated_peak_bytes']}")
+    return script, free
+
+
+def two_classes(own, folder):
+    """Checkpoints of two classes together free what each frees alone: only so the program fits. It is the answer, of
+    a search as of --try."""
+    bounds_of_classes(own, folder, "model.forward")
+    script, free = bounds_of_classes(own, folder, "model")
+    rows = runs_of(free)
+    named = [BOTH, "checkpoint:Wide", "checkpoint:Mixer"]
+    cards = json.loads(subprocess.run([own.tidemark, "devices", "--cards", "--format", "json"], capture_output=True, text=True, check=True).stdout)
+    total = next(row["total_bytes"] for row in cards["tables"]["cards"]["rows"] if row["card"] == "rtx4090")
+    reserved = [rows.get((name, "none"), {"reserved_peak_bytes": 0})["reserved_peak_bytes"] for name in named]
+    check(reserved[0] < min(reserved[1:]), f"both reserve {reserved[0]}, each alone {reserved[1:]}")
+    room = (3 * reserved[0] + min(reserved[1:])) // 4 + total - free["figures"].get("room_bytes", total)
+    for options in (["--try", BOTH], ["--runs", "24"]):
+        status, made = plan(own, folder, "--room", str(room), *options, program=script)
+        figures, answer = made["figures"], made["sentences"].get("best", [""])[0]
+        names = set(figures.get("best", "").split(","))
+        check(status == 0 and {"checkpoint:Wide", "checkpoint:Mixer"} <= names, f"{options}: status {status}, the best is {figures.get('best')}: {made.get('error')}")
+        check(answer.startswith("fits, and is the fastest of what was tried: "), f"{options}: the answer is {answer!r}")
+        best = runs_of(made).get((figures.get("best"), "card"), {})
+        check(best.get("outcome") == "completed", f"{options}: the best did not run under the card's own limit")
+        failed = runs_of(made).get(("unchanged", "card"), {"launches": 0})
+        check(failed["launches"] is None, f"{options}: a run that failed has {failed['launches']} launches")
 
 
 WRITING = """import os
@@ -195,6 +272,7 @@ def main():
         folder = Path(made)
         report = named_changes(own, folder)
         small_room(own, folder, report)
+        two_classes(own, folder)
         shared_import(own, folder)
         ranks(own, folder)
         patch(own, folder)

@@ -144,7 +144,8 @@ static void sentences_and_lines_are_there(void **state) {
     (void)state;
     save();
     has("<p>train.py does not fit virtual:rtx4090");
-    has("<p>fits, and is fastest: checkpoint each Block + optimizer with fused=True");
+    has("<p>fits, and is the fastest of what was tried: checkpoint each Block + optimizer with "
+        "fused=True");
     has("<p>optimizer with fused=True:</p>\n<pre tabindex=\"0\"># after train.py:52\n"
         "if a &lt; b and c &gt; &quot;d&quot;:\n    pass\n</pre>");
     has("<p>not possible here: micro_batch (odd batch)</p>");

@@ -124,6 +124,36 @@ static void test_names_restrict_and_are_checked(void **state) {
     assert_int_equal(tide_plan_check_names(&right, NULL), TIDE_OK);
 }
 
+static tide_plan_candidate made_of(const char *words, char *detail) {
+    const char *argument = "";
+    return (tide_plan_candidate){.change = tide_plan_change_of(words, &argument), .detail = detail};
+}
+
+static void test_checkpoints_of_separate_modules_are_made_together(void **state) {
+    (void)state;
+    char attn[] = "h.0.attn h.1.attn";
+    char mlp[] = "h.0.mlp h.1.mlp";
+    char all[] = "h.0 h.1";
+    char long_names[] = "h.0.attn2 h.1.attn2";
+    const tide_plan_candidate one = made_of("checkpoint:Attention", attn);
+    const tide_plan_candidate other = made_of("checkpoint:MLP", mlp);
+    const tide_plan_candidate half = made_of("checkpoint_half:Attention", attn);
+    const tide_plan_candidate outer = made_of("checkpoint:Block", all);
+    const tide_plan_candidate like = made_of("checkpoint:Other", long_names);
+    const tide_plan_candidate library = made_of("checkpoint_library", mlp);
+    const tide_plan_candidate fused = made_of("fused", mlp);
+    const tide_plan_candidate adafactor = made_of("adafactor", attn);
+    assert_false(tide_plan_excludes(&one, &other));
+    assert_false(tide_plan_excludes(&half, &other));
+    assert_false(tide_plan_excludes(&one, &like));
+    assert_false(tide_plan_excludes(&one, &fused));
+    assert_true(tide_plan_excludes(&one, &half));
+    assert_true(tide_plan_excludes(&one, &outer));
+    assert_true(tide_plan_excludes(&outer, &one));
+    assert_true(tide_plan_excludes(&one, &library));
+    assert_true(tide_plan_excludes(&fused, &adafactor));
+}
+
 static void test_sharding_needs_ranks(void **state) {
     (void)state;
     const tide_plan_allowed ranks = {.n_ranks = 8};
@@ -172,6 +202,7 @@ int main(void) {
         cmocka_unit_test(test_permission_is_a_whole_word),
         cmocka_unit_test(test_bound_of_another_run_may_matter),
         cmocka_unit_test(test_names_restrict_and_are_checked),
+        cmocka_unit_test(test_checkpoints_of_separate_modules_are_made_together),
         cmocka_unit_test(test_sharding_needs_ranks),
         cmocka_unit_test(test_own_options_replace_those_of_a_loader),
         cmocka_unit_test(test_own_changes_are_made_in_the_command),

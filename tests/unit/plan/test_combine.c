@@ -1,4 +1,5 @@
-/* test_combine.c - what a plan learns of a run, and from which run it goes on. */
+/* test_combine.c - what a plan learns of a run, from which run it continues, and which list of
+ * --try is the answer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -89,6 +90,13 @@ static void test_part_that_counts_saves_what_the_run_saved(void **state) {
     plan.runs.rows[1].memory.allocated_peak_bytes = TRAINING_PEAK_MIB * MIB;
     tide_plan_learn(&plan, candidate);
     assert_true(candidate->worth <= 0.0);
+    int64_t lowest = candidate->lowest_bytes; /* reached nearly, and not quite */
+    plan.runs.rows[1].memory.allocated_peak_bytes = lowest + lowest / 2000;
+    tide_plan_learn(&plan, candidate);
+    assert_true(candidate->worth >= 1.0);
+    plan.runs.rows[1].memory.allocated_peak_bytes = lowest + lowest / 500;
+    tide_plan_learn(&plan, candidate);
+    assert_true(candidate->worth < 1.0);
     plan.runs.rows[1].memory.allocated_peak_bytes = 0;
     tide_plan_learn(&plan, candidate);
     assert_true(candidate->worth >= 1.0);
@@ -136,12 +144,47 @@ static void test_bound_of_a_list_is_known_if_all_its_changes_are(void **state) {
     tide_plan_fini(&plan);
 }
 
+/* Of the lists of --try the fastest that fits is the answer. No run is left for its proof. */
+static void test_fastest_list_that_fits_is_the_answer(void **state) {
+    (void)state;
+    tide_plan plan;
+    make(&plan);
+    plan.room_bytes = 300 * MIB;
+    plan.runs.n_most = 5;
+    add_run(&plan, "optimizer_in_backward", 290);
+    add_run(&plan, "fused,chunked_loss", 250);
+    add_run(&plan, "fused", 310);
+    add_run(&plan, "adafactor", 200);
+    plan.runs.rows[2].gpu_ms = 9.0;
+    plan.runs.rows[3].gpu_ms = 8.0; /* it does not fit */
+    plan.runs.rows[4].gpu_ms = -1.0;
+    assert_int_equal(tide_plan_choose_named(&plan, NULL), TIDE_OK);
+    assert_true(plan.safe.has_best);
+    assert_int_equal(plan.safe.row, 2);
+    assert_int_equal(plan.safe.verified_row, SIZE_MAX);
+    char words[TIDE_PLAN_LIST_BYTES];
+    tide_plan_set_words(&plan, plan.safe.set, words);
+    assert_string_equal(words, "fused,chunked_loss");
+    assert_int_equal(plan.safe.known & plan.safe.set, plan.safe.set);
+    /* Without chunked_loss it was run, without fused the bound is above the room. */
+    assert_int_equal(plan.safe.needed, plan.safe.set);
+    plan.runs.rows[2].is_refuted = true;
+    assert_int_equal(tide_plan_choose_named(&plan, NULL), TIDE_OK);
+    assert_int_equal(plan.safe.row, 1);
+    plan.safe.has_best = false;
+    plan.room_bytes = 100 * MIB;
+    assert_int_equal(tide_plan_choose_named(&plan, NULL), TIDE_OK);
+    assert_false(plan.safe.has_best);
+    tide_plan_fini(&plan);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bound_of_a_list_is_known_if_all_its_changes_are),
         cmocka_unit_test(test_memory_besides_pytorch_is_missing_in_the_room),
         cmocka_unit_test(test_part_that_counts_saves_what_the_run_saved),
         cmocka_unit_test(test_plan_goes_on_from_a_combination),
+        cmocka_unit_test(test_fastest_list_that_fits_is_the_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

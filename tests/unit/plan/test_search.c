@@ -153,6 +153,24 @@ static void test_a_run_corrects_what_is_expected_of_others(void **state) {
     assert_int_equal(found.best, A | C);
 }
 
+/* Checkpoints of two classes of modules are of one group, and only both together fit. */
+static void test_changes_of_a_group_may_be_made_together(void **state) {
+    (void)state;
+    table of = additive(25); /* needs A and B */
+    know_singles(&of);
+    tide_plan_problem problem = problem_of(&of);
+    problem.group[0] = problem.group[1] = problem.group[2] = 0;
+    assert_false(tide_plan_set_is_allowed(&problem, A | B));
+    problem.together[0] = B;
+    problem.together[1] = A;
+    assert_true(tide_plan_set_is_allowed(&problem, A | B));
+    assert_false(tide_plan_set_is_allowed(&problem, A | B | C));
+    tide_plan_found found = search(&of, &problem);
+    assert_true(found.has_best);
+    assert_int_equal(found.best, A | B);
+    assert_int_equal(of.n_tried, 1);
+}
+
 /* Two changes together are slower than the sum says, and a slower pair is the best. */
 static void test_times_that_do_not_add_up_are_learned(void **state) {
     (void)state;
@@ -284,6 +302,7 @@ int main(void) {
         cmocka_unit_test(test_fastest_that_fits_is_found_by_one_run),
         cmocka_unit_test(test_unchanged_program_is_a_combination),
         cmocka_unit_test(test_group_excludes_its_others),
+        cmocka_unit_test(test_changes_of_a_group_may_be_made_together),
         cmocka_unit_test(test_a_run_corrects_what_is_expected_of_others),
         cmocka_unit_test(test_times_that_do_not_add_up_are_learned),
         cmocka_unit_test(test_a_change_may_scale_what_others_add),
