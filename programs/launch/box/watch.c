@@ -37,6 +37,7 @@ typedef struct watch {
     int64_t number; /* of the process */
     int process;    /* its descriptor; -1: not available */
     int changes;    /* of inotify; -1: not available */
+    bool has_failed;
 } watch;
 
 static int64_t now_ns(void) {
@@ -71,10 +72,11 @@ static uint64_t count_failures(const char *ring, bool *ret_is_named) {
     return is_known ? (uint64_t)info.st_atim.tv_sec : 0;
 }
 
-/* Whether the process made system calls to end with success, past the C library. */
-static bool is_good_end(const watch *of, const tide_box_ended *ended) {
-    bool is_named = false;
-    return strcmp(ended->text, "status 0") == 0 && count_failures(of->ring, &is_named) == 0;
+/* Whether the process ended with success by a system call, past the C library. The library removes
+ * a ring that it closes, unless a request has failed. */
+static bool is_good_end(const watch *of, const tide_recover_head *header,
+                        const tide_box_ended *ended) {
+    return strcmp(ended->text, "status 0") == 0 && !of->has_failed && !header->is_closed;
 }
 
 static void end(const watch *of) {
@@ -86,7 +88,7 @@ static void end(const watch *of) {
     if (!tide_box_how_ended(of->process, of->number, ended.text)) {
         ended.text[0] = '\0';
     }
-    bool is_done = header.is_empty || is_good_end(of, &ended) ||
+    bool is_done = header.is_empty || is_good_end(of, &header, &ended) ||
                    (header.is_closed && tide_box_is_written(of->ring));
     tide_status status = TIDE_OK;
     if (!is_done) {
@@ -99,7 +101,7 @@ static void end(const watch *of) {
     }
 }
 
-static void stay(const watch *of) {
+static void stay(watch *of) {
     int most_ms = of->process >= 0 && of->changes >= 0 ? -1 : LOOK_MS;
     const tide_box_ended running = {.text = ""};
     uint64_t n_seen = 0;
@@ -107,6 +109,7 @@ static void stay(const watch *of) {
     while (!has_ended(of)) {
         bool is_named = false;
         uint64_t n = count_failures(of->ring, &is_named);
+        of->has_failed = of->has_failed || n > 0;
         if (n > n_seen && n_written < MOST_WRITTEN) {
             int64_t until_ns = now_ns() + NAMES_MS * MILLISECOND_NS;
             while (!is_named && !has_ended(of) && now_ns() < until_ns) {
@@ -119,6 +122,9 @@ static void stay(const watch *of) {
         }
         wait_ms(of, true, most_ms);
     }
+    /* Before end() reads the ring, which sets the time of access. */
+    bool is_named = false;
+    of->has_failed = of->has_failed || count_failures(of->ring, &is_named) > 0;
     end(of);
 }
 
