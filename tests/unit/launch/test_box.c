@@ -1,5 +1,6 @@
 /* test_box.c - the rings that processes of a black box left. */
 #define _GNU_SOURCE /* mkdtemp */
+#include <linux/capability.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -132,6 +133,52 @@ static void the_end_of_a_process_is_known(void **state) {
     expect_end(0, SIGRTMIN, "signal 34");
 }
 
+/* A child of another user, seen without the right to trace it. */
+static int end_of_another_user(int signal_number, char ret_text[TIDE_ENDED_BYTES]) {
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct rights[_LINUX_CAPABILITY_U32S_3];
+    const uid_t other = 65534;
+    siginfo_t ended;
+    if (syscall(SYS_capget, &head, rights) != 0) {
+        return -1;
+    }
+    rights[0].effective &= ~(UINT32_C(1) << CAP_SYS_PTRACE);
+    if (syscall(SYS_capset, &head, rights) != 0) {
+        return -1;
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        if (setresuid(other, other, other) != 0) {
+            _exit(77); /* a root without this right: nothing is tested */
+        }
+        (void)raise(signal_number);
+        _exit(0);
+    }
+    bool is_known = child > 0 &&
+                    waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT) == 0 &&
+                    tide_box_how_ended(-1, child, ret_text);
+    return is_known && strcmp(ret_text, "status 77") != 0;
+}
+
+static void a_hidden_status_is_no_success(void **state) {
+    (void)state;
+    const int signals[] = {SIGKILL, 0};
+    if (geteuid() != 0) {
+        skip(); /* only root has children of other users */
+    }
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+        char text[TIDE_ENDED_BYTES] = "";
+        int status = 0;
+        pid_t asker = fork();
+        if (asker == 0) {
+            _exit(end_of_another_user(signals[i], text));
+        }
+        assert_int_equal(waitpid(asker, &status, 0), asker);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0); /* unknown */
+    }
+}
+
 static void a_digest_gets_its_end(void **state) {
     (void)state;
     made_log log;
@@ -200,6 +247,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_ring_on_another_machine_stays, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_digest_gets_its_end, set_up, tear_down),
         cmocka_unit_test(the_end_of_a_process_is_known),
+        cmocka_unit_test(a_hidden_status_is_no_success),
         cmocka_unit_test_setup_teardown(a_file_that_is_no_ring_stays, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_window_keeps_what_was_alive_before_it, set_up, tear_down),
     };
