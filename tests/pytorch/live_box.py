@@ -294,7 +294,7 @@ def check_ranks(runs):
     need(all("-rank" in name for name in job.left()), job.left())
     said = job.ranks()
     need("rank 1 ran out of memory first at program.py:8: 9.00 GiB were asked for" in said, said)
-    need(not STATUS_IS_KEPT or "rank 1 ended first, with exit status 1" in said, said)
+    need(not STATUS_IS_KEPT or "rank 1 failed first, with exit status 1" in said, said)
 
 
 def check_keep(runs):
