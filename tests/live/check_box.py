@@ -175,6 +175,28 @@ def check_left(tidemark, objects):
     need(not STATUS_IS_KEPT or " ended with exit status 3" in ranks(tidemark, job.box), ranks(tidemark, job.box))
 
 
+def check_template(tidemark):
+    """The job of the page with Slurm's srun and the training as stand-ins: its status is that of the training."""
+    page = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/guide/black-box.md")
+    with open(page, encoding="utf-8") as file:
+        script = "#!/bin/bash" + file.read().split("\n#!/bin/bash")[1].split("\n```")[0] + "\n"
+    stand_ins = {"srun": 'while case $1 in --*) true;; *) false;; esac; do shift; done; "$@"', "python": "exit $STATUS",
+                 "tidemark": f'echo "$1" >>$CALLS; exec {tidemark} "$@"'}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in stand_ins.items():
+            with open(os.path.join(folder, name), "w", opener=lambda path, flags: os.open(path, flags, 0o755)) as file:
+                file.write(f"#!/bin/sh\n{text}\n")
+        for status in (0, 3):
+            calls = os.path.join(folder, f"calls{status}")
+            need(script.count("/shared/oom") == 2, script)
+            job = subprocess.run(["bash", "-c", script.replace("/shared/oom", folder).replace("/dev/shm", f"{folder}/rings")],
+                                 env=dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}", STATUS=str(status), CALLS=calls,
+                                          SLURM_JOB_ID="7", SLURM_JOB_NUM_NODES="1"), capture_output=True, text=True)
+            need(job.returncode == status, "status of the job:", job.returncode, job.stderr)
+            with open(calls) as file:
+                need(file.read().split() == ["env", "recover"], "calls")
+
+
 def ranks(tidemark, folder):
     return subprocess.run([tidemark, "ranks", folder], capture_output=True, text=True).stdout
 
@@ -185,6 +207,7 @@ def main():
     check_ends(tidemark, objects)
     check_left(tidemark, objects)
     check_failed(tidemark, objects)
+    check_template(tidemark)
     rows = [check_kill(tidemark, objects, number) for number in range(n_kills)]
     print(f"black box: {n_kills} kills after {min(rows)} to {max(rows)} allocations, 0 lost")
 

@@ -76,8 +76,7 @@ static void read_proc(int64_t process, const char *name, char *ret_text, size_t 
 static bool has_ids(const char *text, const char *row, unsigned ours) {
     unsigned ids[3];
     const char *at = strstr(text, row);
-    return at != NULL &&
-           sscanf(at + strlen(row), "%u %u %u", &ids[0], &ids[1], &ids[2]) == 3 &&
+    return at != NULL && sscanf(at + strlen(row), "%u %u %u", &ids[0], &ids[1], &ids[2]) == 3 &&
            ids[0] == ours && ids[1] == ours && ids[2] == ours;
 }
 

@@ -152,10 +152,10 @@ static void remove_ring(void) {
     if (n_failed > 0) {
         notify(n_failed, NAMED_NS);
     } else if (box.ring[0] != '\0') {
-        (void)syscall(SYS_unlinkat, AT_FDCWD, box.ring, 0);
-        if (box.link[0] != '\0') {
+        if (box.link[0] != '\0') { /* first: a link without its ring looks like another machine's */
             (void)syscall(SYS_unlinkat, AT_FDCWD, box.link, 0);
         }
+        (void)syscall(SYS_unlinkat, AT_FDCWD, box.ring, 0);
     }
 }
 
