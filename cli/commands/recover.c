@@ -135,6 +135,10 @@ static tide_status recover_folder(const char *folder, tide_error *error) {
     TIDE_TRY(tide_box_recover(folder, &box, error));
     tide_cli_print(stdout, "%zu of %zu %s recovered, %zu still written\n", box.n_made, box.n_rings,
                    tide_plural(box.n_rings, "ring", "rings"), box.n_running);
+    if (box.n_elsewhere > 0) {
+        tide_cli_note("recover", "%zu %s not on this machine: %s", box.n_elsewhere,
+                      tide_plural(box.n_elsewhere, "ring is", "rings are"), box.elsewhere);
+    }
     return box.n_failed == 0 ? TIDE_OK : tide_fail(error, TIDE_FORMAT, "%s", box.message);
 }
 

@@ -77,6 +77,10 @@ static tide_status recover_rings(const char *folder, tide_error *error) {
                       tide_plural(box.n_running, "process is", "processes are"),
                       tide_plural(box.n_running, "it", "them"));
     }
+    if (box.n_elsewhere > 0) {
+        tide_cli_note("ranks", "%zu %s not on this machine: %s", box.n_elsewhere,
+                      tide_plural(box.n_elsewhere, "ring is", "rings are"), box.elsewhere);
+    }
     if (box.n_failed > 0) {
         tide_cli_note("ranks", "%zu %s cannot be recovered: %s", box.n_failed,
                       tide_plural(box.n_failed, "ring", "rings"), box.message);

@@ -79,7 +79,8 @@ static bool has_failed(const tide_digest *digest) {
     return digest->ended[0] != '\0' && strcmp(digest->ended, "status 0") != 0;
 }
 
-/* The first process to end, of those whose end a black box saw. */
+/* The first process to fail, of those whose end a black box saw. Another one may have ended with
+ * success before. */
 static void say_ended(tide_report *report, const tide_ranks *ranks) {
     const tide_digest *first = NULL;
     size_t n_known = 0;
@@ -103,13 +104,13 @@ static void say_ended(tide_report *report, const tide_ranks *ranks) {
     const char *among = n_known == ranks->n_ranks
                             ? ""
                             : tide_report_text(report, " of the %zu whose end is known", n_known);
-    tide_report_say(report, "ended", "%s%s%s%s %s%s", name, is_alone ? " ended" : " ended first",
+    tide_report_say(report, "ended", "%s%s%s%s %s%s", name, is_alone ? " ended" : " failed first",
                     is_alone ? "" : among, is_alone ? "" : ",",
                     strncmp(first->ended, "status", strlen("status")) == 0
                         ? tide_report_text(report, "with exit %s", first->ended)
                         : tide_report_text(report, "by %s", first->ended),
                     !is_one_clock                    ? ", by the clocks of the machines"
-                    : is_alone && ranks->n_ranks > 1 ? "; of the others, it is unknown"
+                    : is_alone && ranks->n_ranks > 1 ? "; how the others ended is unknown"
                                                      : "");
 }
 

@@ -14,7 +14,7 @@
 
 extern char **environ;
 
-enum { MAX_ADDED = 56, NUMBER_BYTES = 24 };
+enum { MAX_ADDED = 57, NUMBER_BYTES = 24 };
 
 typedef struct builder {
     char **entries; /* owned, and so is each; NULL-terminated */
@@ -157,6 +157,8 @@ static void add_live(builder *to, const tide_launch *launch, const tide_launch_c
     set(to, "TIDEMARK_LIVE_STACKS", config->stacks);
     set(to, "TIDEMARK_LIVE_FULL", config->full);
     set(to, "TIDEMARK_NAMES", config->names);
+    set(to, "TIDEMARK_LIVE_FRAMES", ""); /* of a black box around the run (box_setup.h) */
+    set(to, "TIDEMARK_LIVE_BYTES", "");  /* likewise */
     set_number(to, "TIDEMARK_LIVE_BYTES", config->log_bytes);
     set_number(to, "TIDEMARK_LIVE_EVERY", config->every);
     if (config->skips_calls) {

@@ -19,7 +19,7 @@ static struct {
 
 static _Atomic unsigned n_named = 1; /* changes of the paths */
 
-/* The last module that this thread called, which is mostly the next one, too. */
+/* The last module that this thread called. Mostly the next call is of the same module. */
 static _Thread_local struct {
     const void *module;
     uint32_t string;

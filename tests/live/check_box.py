@@ -31,6 +31,14 @@ if what.startswith("left"):
     os._exit(int(what[4:]))
 if what == "system call":
     cuda.syscall(231, 0)  # exit_group
+if what.startswith("failed"):
+    sys.stdin.readline()
+    print(take(1 << 40)[0], flush=True)
+    sys.stdin.readline()
+if what == "failed and left":
+    os._exit(0)
+if what == "failed, system call":
+    cuda.syscall(231, 0)
 number = 0
 while what == "for ever":
     status, at = take(4096)
@@ -61,8 +69,8 @@ class Job:
                                  capture_output=True, text=True, check=True).stdout
         ours = dict(line.split("=", 1) for line in printed.splitlines())
         ours["LD_PRELOAD"] += f":{objects}/libtidemark_virtual_cuda.so"
-        self.process = subprocess.Popen([sys.executable, "-S", "-c", PROGRAM, what], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        env=dict(os.environ, **ours, TIDEMARK_VIRTUAL_CARDS="h100-80"), text=True)
+        self.process = subprocess.Popen([sys.executable, "-S", "-c", PROGRAM, what], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, env=dict(os.environ, **ours, TIDEMARK_VIRTUAL_CARDS="h100-80"), text=True)
 
     def end(self):
         out, errors = self.process.stdout.read(), self.process.stderr.read()  # communicate() omits what was read ahead
@@ -118,8 +126,41 @@ def check_ends(tidemark, objects):
     need("ran out of memory first" in said and "1.00 TiB were asked for" in said, said)
 
 
+def watcher_of(job):
+    """The process that waits for the job's end in the background."""
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/cmdline", "rb") as file:
+                if f"-{job.process.pid}.ring".encode() in file.read():
+                    return int(name)
+        except OSError:
+            pass  # ended
+    return need(False, "no watcher")
+
+
+def check_failed(tidemark, objects):
+    """A failed request and a good end: the snapshot is written, also by a watcher that comes late and where another program has read
+    the ring."""
+    for how in ("failed", "failed and left", "failed, system call"):
+        job = Job(tidemark, objects, how)
+        need(job.process.stdout.readline() == "begin\n", "it did not begin")
+        watcher = watcher_of(job)
+        os.kill(watcher, signal.SIGSTOP)
+        print(file=job.process.stdin, flush=True)
+        need(job.process.stdout.readline() == "2\n", "not refused")
+        if how != "failed, system call":
+            with open(os.path.join(job.box, job.left()[0]), "rb") as file:
+                file.read()
+        print(file=job.process.stdin, flush=True)
+        need(job.end() == (0, [], ""), how)
+        os.kill(watcher, signal.SIGCONT)
+        job.snapshot()
+        said = ranks(tidemark, job.box)
+        need("ran out of memory first" in said and "1.00 TiB were asked for" in said, how, said)
+
+
 def check_left(tidemark, objects):
-    """os._exit: with 0 the ring goes before the process, else it is a failure."""
+    """os._exit: with 0 the library removes the ring, else it is a failure."""
     job = Job(tidemark, objects, "left0")
     need(job.end() == (0, ["begin"], "") and job.left() == [], job.left())
     job = Job(tidemark, objects, "system call")
@@ -134,6 +175,28 @@ def check_left(tidemark, objects):
     need(not STATUS_IS_KEPT or " ended with exit status 3" in ranks(tidemark, job.box), ranks(tidemark, job.box))
 
 
+def check_template(tidemark):
+    """The job of the page with Slurm's srun and the training as stand-ins: its status is that of the training."""
+    page = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/guide/black-box.md")
+    with open(page, encoding="utf-8") as file:
+        script = "#!/bin/bash" + file.read().split("\n#!/bin/bash")[1].split("\n```")[0] + "\n"
+    stand_ins = {"srun": 'while case $1 in --*) true;; *) false;; esac; do shift; done; "$@"', "python": "exit $STATUS",
+                 "tidemark": f'echo "$1" >>$CALLS; exec {tidemark} "$@"'}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in stand_ins.items():
+            with open(os.path.join(folder, name), "w", opener=lambda path, flags: os.open(path, flags, 0o755)) as file:
+                file.write(f"#!/bin/sh\n{text}\n")
+        for status in (0, 3):
+            calls = os.path.join(folder, f"calls{status}")
+            need(script.count("/shared/oom") == 2, script)
+            job = subprocess.run(["bash", "-c", script.replace("/shared/oom", folder).replace("/dev/shm", f"{folder}/rings")],
+                                 env=dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}", STATUS=str(status), CALLS=calls,
+                                          SLURM_JOB_ID="7", SLURM_JOB_NUM_NODES="1"), capture_output=True, text=True)
+            need(job.returncode == status, "status of the job:", job.returncode, job.stderr)
+            with open(calls) as file:
+                need(file.read().split() == ["env", "recover"], "calls")
+
+
 def ranks(tidemark, folder):
     return subprocess.run([tidemark, "ranks", folder], capture_output=True, text=True).stdout
 
@@ -143,6 +206,8 @@ def main():
     n_kills = int(sys.argv[4]) if sys.argv[3:4] == ["--kills"] else 10
     check_ends(tidemark, objects)
     check_left(tidemark, objects)
+    check_failed(tidemark, objects)
+    check_template(tidemark)
     rows = [check_kill(tidemark, objects, number) for number in range(n_kills)]
     print(f"black box: {n_kills} kills after {min(rows)} to {max(rows)} allocations, 0 lost")
 

@@ -116,7 +116,7 @@ def report_starts(runs, n, more_ms):
     helper = statistics.median(seconds for _, seconds in used[True])
     fixed = recorded - bare - FEW_STEPS * more_ms / 1e3
     spread = max(seconds for seconds, _ in used[False]) - min(seconds for seconds, _ in used[False])
-    print(f"start and end, {n} processes each: {recorded:.2f} s and {bare:.2f} s without, so {fixed:+.2f} s at once "
+    print(f"start and end, {n} processes each: {recorded:.2f} s and {bare:.2f} s without, so {fixed:+.2f} s more without the steps "
           f"(those without spread by {spread:.2f} s); the second process {helper * 1e3:.0f} ms")
 
 

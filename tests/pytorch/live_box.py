@@ -294,7 +294,7 @@ def check_ranks(runs):
     need(all("-rank" in name for name in job.left()), job.left())
     said = job.ranks()
     need("rank 1 ran out of memory first at program.py:8: 9.00 GiB were asked for" in said, said)
-    need(not STATUS_IS_KEPT or "rank 1 ended first, with exit status 1" in said, said)
+    need(not STATUS_IS_KEPT or "rank 1 failed first, with exit status 1" in said, said)
 
 
 def check_keep(runs):
@@ -384,10 +384,14 @@ def check_in_run(runs, text, options=()):
 
 
 def check_run_in_job(runs):
-    """`tidemark run` in the job wins: its snapshot is written, and the black box leaves nothing."""
-    job = Job(runs, TRAIN, command=f"env LD_LIBRARY_PATH= $TIDEMARK run --device virtual:{CARD} -- $PYTHON program.py")
+    """`tidemark run` in the job wins: its snapshot is written with all frames, and the black box leaves nothing."""
+    job = Job(runs, DEEP.replace("os.kill(os.getpid(), 9)", ""), "--frames 3",
+              command=f"env LD_LIBRARY_PATH= $TIDEMARK run --device virtual:{CARD} -- $PYTHON program.py")
     status, out, errors = job.run()
     need(status == 0 and job.left() == [] and len(job.folder.snapshots()) == 1, status, errors, job.left())
+    [found] = job.folder.snapshots()
+    n_frames = [len(stack) for stack in found.stacks_of("alloc", 9 << 20)]
+    need(n_frames == [22, 3], n_frames)
 
 
 def n_events(ring):

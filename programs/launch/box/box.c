@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "capture/recover.h"
@@ -102,23 +101,31 @@ void tide_box_remove(const char *ring) {
     }
 }
 
-/* Of a process on another machine, whose memory has the ring. */
-static bool is_elsewhere(const char *ring) {
-    struct stat info;
-    return lstat(ring, &info) == 0 && S_ISLNK(info.st_mode) && access(ring, F_OK) != 0;
+/* A ring that is not on this machine. */
+static void note_absent(const char *ring, tide_box_place place, tide_box_folder *to) {
+    if (place == TIDE_BOX_LOST) {
+        to->n_rings--;
+        tide_box_remove(ring);
+    } else if (place == TIDE_BOX_ELSEWHERE && to->n_elsewhere++ == 0) {
+        (void)snprintf(to->elsewhere, sizeof(to->elsewhere),
+                       "'%.512s' is in the memory of another machine, or was there: run tidemark "
+                       "recover on it",
+                       ring);
+    } else if (place == TIDE_BOX_ABSENT && to->n_failed++ == 0) {
+        (void)snprintf(to->message, sizeof(to->message),
+                       "the ring of '%.512s' is missing: run tidemark recover in the container "
+                       "that has it, or remove this link",
+                       ring);
+    }
 }
 
 static void recover_ring(const char *ring, tide_box_folder *to) {
     tide_recover_head header;
     tide_error error = {""};
     to->n_rings++;
-    if (is_elsewhere(ring)) {
-        if (to->n_failed++ == 0) {
-            (void)snprintf(to->message, sizeof(to->message),
-                           "'%.512s' is in the memory of another machine, or was there: run "
-                           "tidemark recover on it",
-                           ring);
-        }
+    tide_box_place place = tide_box_find(ring);
+    if (place != TIDE_BOX_HERE) {
+        note_absent(ring, place, to);
         return;
     }
     if (tide_logs_is_written(ring)) {

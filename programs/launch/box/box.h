@@ -18,20 +18,23 @@ extern "C" {
 #define TIDE_BOX_RING ".ring"
 
 /* Continues in a new process, which waits for the end of the process that writes the ring, and
- * makes the files after its first failed requests and after an end that left the ring. Returns at
- * once in the calling process. TIDE_FORMAT: it is not a ring. */
+ * makes the files after its first failed requests and after an end that left the ring. Returns
+ * immediately in the calling process. TIDE_FORMAT: it is not a ring. */
 TIDE_NODISCARD tide_status tide_box_watch(const char *ring, tide_error *error);
 
 /* What became of the rings of a folder. */
 typedef struct tide_box_folder {
-    size_t n_rings;     /* found */
-    size_t n_made;      /* of them, turned into files */
-    size_t n_running;   /* of them, still being written */
-    size_t n_failed;    /* of them, those that cannot be read; they stay */
-    char message[1024]; /* about the first of these */
+    size_t n_rings;       /* found */
+    size_t n_made;        /* of them, turned into files */
+    size_t n_running;     /* of them, still being written */
+    size_t n_failed;      /* of them, those that cannot be read; they stay */
+    char message[1024];   /* about the first of these */
+    size_t n_elsewhere;   /* of them, those in the memory of other machines; they stay */
+    char elsewhere[1024]; /* about the first of these */
 } tide_box_folder;
 
 /* Makes the files of all rings in the folder whose processes have ended, and removes these rings.
+ * Removes links to rings that this machine lost when it started again, and does not count them.
  * TIDE_IO: the folder cannot be read. */
 TIDE_NODISCARD tide_status tide_box_recover(const char *folder, tide_box_folder *ret,
                                             tide_error *error);

@@ -26,6 +26,16 @@ TIDE_NODISCARD tide_status tide_box_add_end(const char *ring, const tide_box_end
 /* Whether the digest of the ring exists. */
 bool tide_box_is_written(const char *ring);
 
+/* Where a ring is. Without --ring it is a file of the folder, and else a link. */
+typedef enum tide_box_place {
+    TIDE_BOX_HERE,      /* in the folder, or in this machine's memory */
+    TIDE_BOX_ELSEWHERE, /* in the memory of the machine in its name, or it was there */
+    TIDE_BOX_LOST,      /* it was in this machine's memory before the machine started again */
+    TIDE_BOX_ABSENT     /* this machine's by its name, but missing here */
+} tide_box_place;
+
+tide_box_place tide_box_find(const char *ring);
+
 /* Removes the ring; of a link, also its target. */
 void tide_box_remove(const char *ring);
 

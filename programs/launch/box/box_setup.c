@@ -93,9 +93,9 @@ tide_status tide_box_setup_make(const tide_box_config *config, tide_box_setup *r
     TIDE_TRY(set(ret, "TIDEMARK_LIVE", "", error)); /* of a `tidemark run` around the job */
     TIDE_TRY(set_number(ret, "TIDEMARK_LIVE_BYTES", config->log_bytes, error));
     TIDE_TRY(set(ret, "TIDEMARK_LIVE_STACKS", config->stacks, error));
-    if (config->max_frames > 0) {
-        TIDE_TRY(set_number(ret, "TIDEMARK_LIVE_FRAMES", config->max_frames, error));
-    }
+    TIDE_TRY(config->max_frames > 0
+                 ? set_number(ret, "TIDEMARK_LIVE_FRAMES", config->max_frames, error)
+                 : set(ret, "TIDEMARK_LIVE_FRAMES", "", error)); /* of an earlier `tidemark env` */
     TIDE_TRY(set(ret, "TIDEMARK_PROGRAM", launch.program, error));
     TIDE_TRY(set(ret, "TIDEMARK_PYTHON", launch.python, error));
     return set_library(ret, &launch, error);

@@ -60,16 +60,40 @@ static bool ask_descriptor(int descriptor, int *ret_status) {
     return true;
 }
 
-/* Before that: the last field of "4711 (name) Z 1 ...". A name may contain anything. */
-static bool ask_proc(int64_t process, int *ret_status) {
-    char path[64], text[2048];
-    (void)snprintf(path, sizeof(path), "/proc/%" PRId64 "/stat", process);
+/* "" if it cannot be read. */
+static void read_proc(int64_t process, const char *name, char *ret_text, size_t n_room) {
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%" PRId64 "/%s", process, name);
     int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = file >= 0 ? read(file, text, sizeof(text) - 1) : -1;
+    ssize_t n = file >= 0 ? read(file, ret_text, n_room - 1) : -1;
     if (file >= 0) {
         (void)close(file);
     }
-    text[n > 0 ? n : 0] = '\0';
+    ret_text[n > 0 ? n : 0] = '\0';
+}
+
+/* Whether real, effective and saved number of the row are ours. */
+static bool has_ids(const char *text, const char *row, unsigned ours) {
+    unsigned ids[3];
+    const char *at = strstr(text, row);
+    return at != NULL && sscanf(at + strlen(row), "%u %u %u", &ids[0], &ids[1], &ids[2]) == 3 &&
+           ids[0] == ours && ids[1] == ours && ids[2] == ours;
+}
+
+/* Whether the kernel shows us the status without further rights (ptrace(2), "Ptrace access mode
+ * checking"). */
+static bool is_readable(int64_t process) {
+    char text[4096];
+    read_proc(process, "status", text, sizeof(text));
+    return has_ids(text, "\nUid:", (unsigned)geteuid()) &&
+           has_ids(text, "\nGid:", (unsigned)getegid());
+}
+
+/* Before that: the last field of "4711 (name) Z 1 ...". A name may contain anything. The field is
+ * also 0 if we may not read it. */
+static bool ask_proc(int64_t process, int *ret_status) {
+    char text[2048];
+    read_proc(process, "stat", text, sizeof(text));
     const char *at = strrchr(text, ')');
     if (at == NULL || strncmp(at, ") Z ", 4) != 0) {
         return false;
@@ -78,7 +102,7 @@ static bool ask_proc(int64_t process, int *ret_status) {
         at = strchr(at + 1, ' ');
     }
     *ret_status = at != NULL ? atoi(at + 1) : 0;
-    return at != NULL;
+    return at != NULL && (*ret_status != 0 || is_readable(process));
 }
 
 bool tide_box_how_ended(int descriptor, int64_t process, char ret_text[TIDE_ENDED_BYTES]) {

@@ -1,7 +1,8 @@
 /* ended.h - how a process ended that is no child of this one.
  *
- * The system reports the status of a process to its parent. Others can read it as long as the
- * parent has not, and from Linux 6.15 on also later, by a descriptor from before the end.
+ * The system reports the status of a process to its parent. Other processes of the same user and
+ * group can read it as long as the parent has not, and from Linux 6.15 on also later, by a
+ * descriptor from before the end.
  */
 #ifndef TIDE_LAUNCH_BOX_ENDED_H
 #define TIDE_LAUNCH_BOX_ENDED_H

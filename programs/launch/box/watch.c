@@ -34,9 +34,11 @@ enum {
 
 typedef struct watch {
     const char *ring;
-    int64_t number; /* of the process */
-    int process;    /* its descriptor; -1: not available */
-    int changes;    /* of inotify; -1: not available */
+    char target[TIDE_LAUNCH_PATH_BYTES]; /* of a link; "": the ring is none */
+    int64_t number;                      /* of the process */
+    int process;                         /* its descriptor; -1: not available */
+    int changes;                         /* of inotify; -1: not available */
+    bool has_failed;
 } watch;
 
 static int64_t now_ns(void) {
@@ -63,30 +65,42 @@ static void wait_ms(const watch *of, bool for_changes, int most_ms) {
 
 /* Failed requests so far, and whether the process has named its tensors since; 0 also when another
  * program has read the ring since. */
-static uint64_t count_failures(const char *ring, bool *ret_is_named) {
+static uint64_t count_failures(const watch *of, bool *ret_is_named) {
     struct stat info;
+    const char *file = of->target[0] != '\0' ? of->target : of->ring;
     bool is_known =
-        stat(ring, &info) == 0 && info.st_atim.tv_sec > 0 && info.st_atim.tv_sec < MOST_FAILED;
+        stat(file, &info) == 0 && info.st_atim.tv_sec > 0 && info.st_atim.tv_sec < MOST_FAILED;
     *ret_is_named = is_known && info.st_atim.tv_nsec > 0;
     return is_known ? (uint64_t)info.st_atim.tv_sec : 0;
 }
 
-/* Whether the process made system calls to end with success, past the C library. */
-static bool is_good_end(const watch *of, const tide_box_ended *ended) {
-    bool is_named = false;
-    return strcmp(ended->text, "status 0") == 0 && count_failures(of->ring, &is_named) == 0;
+/* Whether the process ended with success by a system call, past the C library. The library removes
+ * a ring that it closes, unless a request has failed. */
+static bool is_good_end(const watch *of, const tide_recover_head *header,
+                        const tide_box_ended *ended) {
+    return strcmp(ended->text, "status 0") == 0 && !of->has_failed && !header->is_closed;
+}
+
+/* The process removes its link first and then its ring, and may be killed in between. */
+static void remove_target(const watch *of) {
+    tide_recover_head header;
+    if (of->target[0] != '\0' && !of->has_failed &&
+        tide_recover_look(of->target, &header, NULL) == TIDE_OK && header.is_closed) {
+        (void)unlink(of->target);
+    }
 }
 
 static void end(const watch *of) {
     tide_recover_head header;
     if (tide_recover_look(of->ring, &header, NULL) != TIDE_OK) {
+        remove_target(of);
         return; /* it ended by itself, and removed the ring */
     }
     tide_box_ended ended = {.unix_us = tide_clock_unix_us()};
     if (!tide_box_how_ended(of->process, of->number, ended.text)) {
         ended.text[0] = '\0';
     }
-    bool is_done = header.is_empty || is_good_end(of, &ended) ||
+    bool is_done = header.is_empty || is_good_end(of, &header, &ended) ||
                    (header.is_closed && tide_box_is_written(of->ring));
     tide_status status = TIDE_OK;
     if (!is_done) {
@@ -99,19 +113,20 @@ static void end(const watch *of) {
     }
 }
 
-static void stay(const watch *of) {
+static void stay(watch *of) {
     int most_ms = of->process >= 0 && of->changes >= 0 ? -1 : LOOK_MS;
     const tide_box_ended running = {.text = ""};
     uint64_t n_seen = 0;
     int n_written = 0;
     while (!has_ended(of)) {
         bool is_named = false;
-        uint64_t n = count_failures(of->ring, &is_named);
+        uint64_t n = count_failures(of, &is_named);
+        of->has_failed = of->has_failed || n > 0;
         if (n > n_seen && n_written < MOST_WRITTEN) {
             int64_t until_ns = now_ns() + NAMES_MS * MILLISECOND_NS;
             while (!is_named && !has_ended(of) && now_ns() < until_ns) {
                 wait_ms(of, true, LOOK_MS);
-                (void)count_failures(of->ring, &is_named);
+                (void)count_failures(of, &is_named);
             }
             n_written += tide_box_write(of->ring, &running, NULL) == TIDE_OK;
             n_seen = n;
@@ -119,6 +134,9 @@ static void stay(const watch *of) {
         }
         wait_ms(of, true, most_ms);
     }
+    /* Before end() reads the ring, which sets the time of access. */
+    bool is_named = false;
+    of->has_failed = of->has_failed || count_failures(of, &is_named) > 0;
     end(of);
 }
 
@@ -131,6 +149,8 @@ tide_status tide_box_watch(const char *ring, tide_error *error) {
     (void)sigprocmask(SIG_SETMASK, &none, NULL); /* the program blocked all while it started us */
     /* Before the caller waits for us no longer: until then the process cannot end. */
     of.number = header.process;
+    ssize_t n_target = readlink(ring, of.target, sizeof(of.target) - 1);
+    of.target[n_target > 0 ? n_target : 0] = '\0';
     of.process = (int)syscall(SYS_pidfd_open, (pid_t)header.process, 0);
     of.changes = inotify_init1(IN_CLOEXEC);
     if (of.changes >= 0 && inotify_add_watch(of.changes, ring, IN_ATTRIB) < 0) {

@@ -146,12 +146,16 @@ void tide_black_box_named(void) {
     notify(atomic_load(&box.n_failed), NAMED_NS);
 }
 
+/* A ring with failures stays. Another program may have read it, so its number is written again. */
 static void remove_ring(void) {
-    if (box.ring[0] != '\0' && atomic_load(&box.n_failed) == 0) {
-        (void)syscall(SYS_unlinkat, AT_FDCWD, box.ring, 0);
-        if (box.link[0] != '\0') {
+    uint64_t n_failed = atomic_load(&box.n_failed);
+    if (n_failed > 0) {
+        notify(n_failed, NAMED_NS);
+    } else if (box.ring[0] != '\0') {
+        if (box.link[0] != '\0') { /* first: a link without its ring looks like another machine's */
             (void)syscall(SYS_unlinkat, AT_FDCWD, box.link, 0);
         }
+        (void)syscall(SYS_unlinkat, AT_FDCWD, box.ring, 0);
     }
 }
 

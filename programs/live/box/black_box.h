@@ -33,7 +33,7 @@ void tide_black_box_named(void);
  * Otherwise the second process does, when the snapshot is written. */
 void tide_black_box_end(void);
 
-/* The process ends now, past its destructors, and its ring stays open: removes the ring if the
+/* The process ends now, without its destructors, and its ring stays open: removes the ring if the
  * status is 0 and no request has failed. */
 void tide_black_box_leave(int status);
 

@@ -1,5 +1,5 @@
-/* entry_exit.c - stand-ins for the functions that end a process past its destructors, such as
- * Python's os._exit. A black box must not take a good end for a kill. */
+/* entry_exit.c - stand-ins for the functions that end a process without its destructors.
+ * Python's os._exit calls them. A black box must not take a good end for a kill. */
 #define _GNU_SOURCE /* syscall */
 #include <sys/syscall.h>
 #include <unistd.h>

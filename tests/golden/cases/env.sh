@@ -23,3 +23,9 @@ echo "exit $?"
 echo "within a run whose writes are kept away, one folder a line:"
 TIDEMARK_SCRATCH=$PWD/view TIDEMARK_SCRATCH_OWN=$PWD/own tidemark env --on-oom box | sed -n "/SCRATCH_OWN/,/KEEP/p" | sed "s|$PWD|HERE|"
 tidemark env --on-oom box --frames 16 | sed -n "/FRAMES/p"
+echo "the last one counts:"
+(LD_PRELOAD= && eval "$(tidemark env --on-oom box --frames 16)" && eval "$(tidemark env --on-oom box)" && echo "frames: '$TIDEMARK_LIVE_FRAMES'")
+echo "the memory of another machine is no failure:"
+mkdir links && ln -s /nowhere/r.ring links/other-machine-rank0-7.ring
+tidemark recover links
+echo "exit $?"

@@ -76,7 +76,7 @@ digest["rank"]["node"] = node
 with gzip.open(path, "wt") as file:
     json.dump(digest, file)
 PYTHON
-ended() { tidemark ranks "$@" | grep ' ended' || echo 'no end is known'; }
+ended() { tidemark ranks "$@" | grep -E ' ended| failed' || echo 'no end is known'; }
 three="job/rank3.digest.json.gz job/rank5.digest.json.gz job/rank9.digest.json.gz"
 ended $three
 python3 end.py job/rank9.digest.json.gz a "status 0" 3 && ended job/rank9.digest.json.gz
@@ -84,3 +84,5 @@ python3 end.py job/rank9.digest.json.gz a SIGTERM 9 && ended job/rank9.digest.js
 ended $three
 python3 end.py job/rank3.digest.json.gz a "status 1" 5 && ended $three
 python3 end.py job/rank5.digest.json.gz b SIGSEGV 4 && ended $three
+# A good end before a failure is no failure.
+python3 end.py job/rank3.digest.json.gz a "status 0" 3 && python3 end.py job/rank5.digest.json.gz a "status 0" 4 && ended $three

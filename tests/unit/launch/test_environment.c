@@ -201,9 +201,14 @@ static void what_the_program_has_stays_around_ours(void **state) {
 static void options_of_the_recording_are_handed_on(void **state) {
     (void)state;
     tide_launch_config config = config_of(TIDE_LAUNCH_AUTO);
+    assert_int_equal(setenv("TIDEMARK_LIVE_BYTES", "67108864", 1), 0);
+    assert_int_equal(setenv("TIDEMARK_LIVE_FRAMES", "2", 1), 0);
     make(&config);
     expect("TIDEMARK_SCRATCH_OWN", "/state/run-1");
-    assert_null(value_of("TIDEMARK_LIVE_BYTES"));
+    expect("TIDEMARK_LIVE_BYTES", ""); /* those of a black box around the run are not the run's */
+    expect("TIDEMARK_LIVE_FRAMES", "");
+    assert_int_equal(unsetenv("TIDEMARK_LIVE_BYTES"), 0);
+    assert_int_equal(unsetenv("TIDEMARK_LIVE_FRAMES"), 0);
     assert_null(value_of("TIDEMARK_LIVE_EVERY"));
     assert_null(value_of("TIDEMARK_LIVE_ON_OOM"));
     config.stacks = "both";
