@@ -309,6 +309,12 @@ class Sessions(unittest.TestCase):
             self.assertNotIn("test_b", outcomes)
             self.assertIn(words, output)
 
+    def test_plugins_of_pytest_may_be_off(self):
+        for name in ("debugging", "capture"):
+            output, outcomes, _ = self.run_pytest("@limit('1 MiB')\ndef test_a():\n    print('of the test')\n", "-p", f"no:{name}")
+            self.assertEqual(outcomes, {"test_a": "passed"}, output)
+            self.assertEqual("of the test" in output, name == "capture", output)
+
     def test_warnings_of_a_test_are_listed(self):
         self.write("own.py", "class OwnWarning(UserWarning):\n    def __init__(self, a, b):\n        super().__init__(f'{a}, {b}')\n")
         test = """
