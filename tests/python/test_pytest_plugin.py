@@ -127,6 +127,7 @@ class Sessions(unittest.TestCase):
         done = subprocess.run([sys.executable, "-m", "pytest", "--junitxml=all.xml", *options], cwd=self.folder,
                               env=environment, capture_output=True, text=True, check=False,
                               **({"stdin": subprocess.DEVNULL} if typed is None else {"input": typed}))
+        self.status = done.returncode
         outcomes, properties = {}, {}
         for case in xml.etree.ElementTree.parse(os.path.join(self.folder, "all.xml")).iter("testcase"):
             kinds = [child.tag for child in case if child.tag in ("failure", "error", "skipped")]
@@ -298,7 +299,8 @@ class Sessions(unittest.TestCase):
         self.assertIn("'in the test'", output)
 
     def test_the_end_of_the_session_is_passed_on(self):
-        for text, words in (("pytest.exit('enough')", "Exit: enough"), ("raise KeyboardInterrupt", "KeyboardInterrupt")):
+        for text, words, status in (("pytest.exit('enough')", "Exit: enough", 2), ("raise KeyboardInterrupt", "KeyboardInterrupt", 2),
+                                    ("pytest.exit('enough', returncode=7)", "Exit: enough", 7)):
             output, outcomes, _ = self.run_pytest(f"""
                 @limit("1 MiB")
                 def test_a():
@@ -308,6 +310,7 @@ class Sessions(unittest.TestCase):
             """)
             self.assertNotIn("test_b", outcomes)
             self.assertIn(words, output)
+            self.assertEqual(self.status, status)
 
     def test_plugins_of_pytest_may_be_off(self):
         for name in ("debugging", "capture"):

@@ -180,7 +180,8 @@ def _read_reports(item, folder, reports):
                     "warning_message": warned.restore(what[0]), "when": "runtest", "nodeid": what[1],
                     "location": tuple(what[2]) if what[2] else None})
             elif kind == "exit":
-                end = KeyboardInterrupt(what[1]) if what[0] == "KeyboardInterrupt" else pytest.exit.Exception(what[1])
+                name, text, status = what
+                end = KeyboardInterrupt(text) if name == "KeyboardInterrupt" else pytest.exit.Exception(text, status)
             else:
                 n_collected = what
     if not reports and (errors or n_collected == 0):
