@@ -434,6 +434,11 @@ class Sessions(unittest.TestCase):
                                               TIDEMARK_RUN_FOLDER="here", OWN=os.path.join(self.folder, "own"))
         self.assertEqual(outcomes, {"test_a": "passed"})
         self.assertIn("limit_gpu_memory is not checked: `tidemark run` runs pytest itself", output)
+        for options in (("--tidemark-all", "a100-40"), ("--tidemark",)):
+            output, outcomes, _ = self.run_pytest("def test_a():\n    pass\n", *options, TIDEMARK_RUN_FOLDER="here")
+            self.assertEqual(outcomes, {"test_a": "passed"})
+            self.assertIn("tests are not measured one by one: `tidemark run` runs pytest itself\n", output)
+            self.assertNotIn("ran to its end", output)
 
     @unittest.skipUnless(IS_INSTALLED, "the program is not beside the package")
     def test_the_program_of_the_wheel(self):
