@@ -213,6 +213,11 @@ class Words(unittest.TestCase):
         self.assertEqual(markdown._compare_times(run(1, 0.8, 1.2), run(2, 1.6, 2.4)), "+100.0 %")
         self.assertEqual(markdown._compare_times(run(1, 0.8, 1.2), run(None, 1.6, None)), "")
 
+    def test_times_are_printed_as_the_program_prints_them(self):
+        for value, text in ((1234.5, "1234"), (100, "100"), (99.97, "100"), (99.95, "100"), (99.94, "99.9"), (9.996, "10.0"),
+                            (9.994, "9.99"), (0.9996, "1.00"), (0.482, "0.482"), (0.0482, "0.048"), (0.00001, "0.000")):
+            self.assertEqual(markdown._ms(value), text)
+
     def test_runs_have_words_in_place_of_names(self):
         def name(text, *names):
             return markdown._name_runs(text, {"tables": {"runs": {"rows": [{"run": one, "file": f"/in/{one}"} for one in names]}}})

@@ -75,8 +75,9 @@ def _time(run):
 
 
 def _ms(value):
-    """Three digits, as the program prints times."""
-    return f"{value:.0f}" if value >= 100 else f"{value:#.3g}"
+    """Three digits, as the program prints times: common/text/milliseconds.c."""
+    n_decimals = 0 if value >= 99.95 else 1 if value >= 9.995 else 2 if value >= 0.9995 else 3
+    return f"{value:.{n_decimals}f}"
 
 
 def _compare_times(base, head):
