@@ -437,7 +437,7 @@ class Sessions(unittest.TestCase):
         for options in (("--tidemark-all", "a100-40"), ("--tidemark",)):
             output, outcomes, _ = self.run_pytest("def test_a():\n    pass\n", *options, TIDEMARK_RUN_FOLDER="here")
             self.assertEqual(outcomes, {"test_a": "passed"})
-            self.assertIn("tests are not measured one by one: `tidemark run` runs pytest itself\n", output)
+            self.assertIn("no test is measured separately: `tidemark run` runs pytest itself\n", output)
             self.assertNotIn("ran to its end", output)
 
     @unittest.skipUnless(IS_INSTALLED, "the program is not beside the package")

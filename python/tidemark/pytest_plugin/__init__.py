@@ -88,7 +88,7 @@ def pytest_terminal_summary(terminalreporter, config):
 
     terminalreporter.section("GPU memory (tidemark)")
     if outside.is_recorded():
-        terminalreporter.line("tests are not measured one by one: `tidemark run` runs pytest itself")
+        terminalreporter.line("no test is measured separately: `tidemark run` runs pytest itself")
         return
     outcomes = config.stash[_outcomes]
     if not outcomes:
