@@ -115,6 +115,17 @@ class Jobs(unittest.TestCase):
         self.assertEqual(status, 0)
         self.assertIn("| peak allocated | 64.00 MiB | 16.00 MiB | -48.00 MiB (-75.0 %) |\n", text)
 
+    def test_the_base_may_have_the_name_of_the_change(self):
+        self.run_job()
+        kept = os.path.join(self.folder, "sub", "kept")
+        os.mkdir(kept)
+        os.rename(os.path.join(self.folder, "sub/tidemark-ci/head.json.gz"), os.path.join(kept, "head.json.gz"))
+        self.change(PROGRAM.replace("weights(64)", "weights(80)"))
+        for base in ("kept/head.json.gz", os.path.join(kept, "head.json.gz")):
+            text = self.run_job("--base", base)[1]
+            self.assertIn("\n\nThe change raises the peak by 25.0 %, from 64.00 MiB to 80.00 MiB: 16.00 MiB more at weights ", text)
+            self.assertNotIn(".json.gz", text)
+
     def test_a_program_that_fails_fails_the_job(self):
         self.change("import sys\nsys.exit(3)\n")
         status, text, _ = self.run_job("--base-ref", "base", "--fail-if", "peak_allocated > +2%")
@@ -201,6 +212,18 @@ class Words(unittest.TestCase):
         self.assertEqual(markdown._compare_times(run(1, 0.8, 1.2), run(1.1, 0.9, 1.3)), "+10.0 %; the intervals overlap")
         self.assertEqual(markdown._compare_times(run(1, 0.8, 1.2), run(2, 1.6, 2.4)), "+100.0 %")
         self.assertEqual(markdown._compare_times(run(1, 0.8, 1.2), run(None, 1.6, None)), "")
+
+    def test_times_are_printed_as_the_program_prints_them(self):
+        for value, text in ((1234.5, "1234"), (100, "100"), (99.97, "100"), (99.95, "100"), (99.94, "99.9"), (9.996, "10.0"),
+                            (9.994, "9.99"), (0.9996, "1.00"), (0.482, "0.482"), (0.0482, "0.048"), (0.00001, "0.000")):
+            self.assertEqual(markdown._ms(value), text)
+
+    def test_runs_have_words_in_place_of_names(self):
+        def name(text, *names):
+            return markdown._name_runs(text, {"tables": {"runs": {"rows": [{"run": one, "file": f"/in/{one}"} for one in names]}}})
+
+        self.assertEqual(name("/a/x.json.gz is above x.json.gz.", "x.json.gz", "/a/x.json.gz"), "The change is above the base.")
+        self.assertEqual(name("x.gz, /in/x.gz, ax.gz, x.gz-1", "x.gz", "y.gz"), "The base, the base, ax.gz, x.gz-1")
 
     def test_lines_are_paired(self):
         def run(*rows):

@@ -127,6 +127,7 @@ class Sessions(unittest.TestCase):
         done = subprocess.run([sys.executable, "-m", "pytest", "--junitxml=all.xml", *options], cwd=self.folder,
                               env=environment, capture_output=True, text=True, check=False,
                               **({"stdin": subprocess.DEVNULL} if typed is None else {"input": typed}))
+        self.status = done.returncode
         outcomes, properties = {}, {}
         for case in xml.etree.ElementTree.parse(os.path.join(self.folder, "all.xml")).iter("testcase"):
             kinds = [child.tag for child in case if child.tag in ("failure", "error", "skipped")]
@@ -298,7 +299,8 @@ class Sessions(unittest.TestCase):
         self.assertIn("'in the test'", output)
 
     def test_the_end_of_the_session_is_passed_on(self):
-        for text, words in (("pytest.exit('enough')", "Exit: enough"), ("raise KeyboardInterrupt", "KeyboardInterrupt")):
+        for text, words, status in (("pytest.exit('enough')", "Exit: enough", 2), ("raise KeyboardInterrupt", "KeyboardInterrupt", 2),
+                                    ("pytest.exit('enough', returncode=7)", "Exit: enough", 7)):
             output, outcomes, _ = self.run_pytest(f"""
                 @limit("1 MiB")
                 def test_a():
@@ -308,6 +310,13 @@ class Sessions(unittest.TestCase):
             """)
             self.assertNotIn("test_b", outcomes)
             self.assertIn(words, output)
+            self.assertEqual(self.status, status)
+
+    def test_plugins_of_pytest_may_be_off(self):
+        for name in ("debugging", "capture"):
+            output, outcomes, _ = self.run_pytest("@limit('1 MiB')\ndef test_a():\n    print('of the test')\n", "-p", f"no:{name}")
+            self.assertEqual(outcomes, {"test_a": "passed"}, output)
+            self.assertEqual("of the test" in output, name == "capture", output)
 
     def test_warnings_of_a_test_are_listed(self):
         self.write("own.py", "class OwnWarning(UserWarning):\n    def __init__(self, a, b):\n        super().__init__(f'{a}, {b}')\n")
@@ -425,6 +434,11 @@ class Sessions(unittest.TestCase):
                                               TIDEMARK_RUN_FOLDER="here", OWN=os.path.join(self.folder, "own"))
         self.assertEqual(outcomes, {"test_a": "passed"})
         self.assertIn("limit_gpu_memory is not checked: `tidemark run` runs pytest itself", output)
+        for options in (("--tidemark-all", "a100-40"), ("--tidemark",)):
+            output, outcomes, _ = self.run_pytest("def test_a():\n    pass\n", *options, TIDEMARK_RUN_FOLDER="here")
+            self.assertEqual(outcomes, {"test_a": "passed"})
+            self.assertIn("no test is measured separately: `tidemark run` runs pytest itself\n", output)
+            self.assertNotIn("ran to its end", output)
 
     @unittest.skipUnless(IS_INSTALLED, "the program is not beside the package")
     def test_the_program_of_the_wheel(self):

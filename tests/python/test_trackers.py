@@ -64,10 +64,10 @@ class Found:
     def __init__(self, run_id):
         self.info, self.experiment_id, self.name = Info(run_id), "7", "mine"
 class MlflowClient:
-    tracking_uri = "file:./mlruns"
     calls = []
     def __init__(self, tracking_uri=None):
-        pass
+        from .tracking._tracking_service import utils
+        self.tracking_uri = utils._resolve_tracking_uri(tracking_uri)
     def get_run(self, run_id):
         if run_id != "known":
             raise KeyError(run_id)
@@ -92,6 +92,15 @@ def set_tracking_uri(uri):
     pass
 def get_tracking_uri():
     return "file:./default"
+"""
+
+MLFLOW_SERVERS = """
+_tracking_uri = "file:./mlruns"
+def set_tracking_uri(uri):
+    global _tracking_uri
+    _tracking_uri = uri
+def _resolve_tracking_uri(tracking_uri=None):
+    return tracking_uri or _tracking_uri
 """
 
 TENSORBOARD = """
@@ -125,6 +134,26 @@ given = ({{"mode": "offline"}}, {{"mode": "online"}}, {{}})
 print(json.dumps([wandb.init(**one).given.get("mode") for one in given]))
 """
 
+CHANGING_SERVERS = """
+import sys
+sys.path.insert(0, {packages!r})
+from tidemark.trackers import seen
+seen.start()
+import mlflow.tracking.client
+from mlflow.tracking._tracking_service import utils
+def make(uri=None):
+    mlflow.tracking.client.MlflowClient(uri).create_run("7")
+make("file:./mlruns")
+utils.set_tracking_uri("http://team:5000")
+make()
+make("file:./mlruns")
+make("databricks://other")
+make()
+utils.set_tracking_uri("sqlite:///mine.db")
+make()
+make("http://team:5000")
+"""
+
 
 class Trackers(unittest.TestCase):
     def setUp(self):
@@ -136,6 +165,8 @@ class Trackers(unittest.TestCase):
         self.write("modules/wandb.py", WANDB)
         self.write("modules/mlflow/__init__.py", MLFLOW)
         self.write("modules/mlflow/tracking/__init__.py", "")
+        self.write("modules/mlflow/tracking/_tracking_service/__init__.py", "")
+        self.write("modules/mlflow/tracking/_tracking_service/utils.py", MLFLOW_SERVERS)
         self.write("modules/mlflow/tracking/client.py", "from .. import MlflowClient\n")
         self.write("modules/tensorboard/__init__.py", "")
         self.write("modules/tensorboard/summary/__init__.py", "")
@@ -249,6 +280,16 @@ class Trackers(unittest.TestCase):
             {"tracker": "tensorboard", "dir": os.path.join(os.path.realpath(self.folder), "logs")}])
         with open(os.path.join(self.folder, "trackers-python")) as file:
             self.assertEqual(file.read(), sys.executable)
+
+    def test_the_server_of_a_run_of_mlflow_is_that_of_its_client(self):
+        asked = ["file:./mlruns", "http://team:5000", "file:./mlruns", "databricks://other", "http://team:5000",
+                 "sqlite:///mine.db", "http://team:5000"]
+        for scratch in ({}, {"TIDEMARK_SCRATCH": "here"}):
+            done = self.start("-c", CHANGING_SERVERS.format(packages=PACKAGES), TIDEMARK_RUN_FOLDER=self.folder, **scratch)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(os.path.join(self.folder, "trackers")) as file:
+                notes = [json.loads(line) for line in file][-len(asked):]
+            self.assertEqual([note["uri"] for note in notes], asked)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The difference of two runs in Markdown."""
 import os
+import re
 
 from ..bytes_text import format_bytes
 
@@ -17,7 +18,7 @@ def write(given, base, head, report, checks):
         if run is not None and run.status:
             parts.append(f"The command of the {name} ended with status {run.status}.")
     if base is not None and report is not None:
-        parts += [*(_escape(_name_runs(text, base, head)) for text in report["sentences"].get("comparison", [])),
+        parts += [*(_escape(_name_runs(text, report)) for text in report["sentences"].get("comparison", [])),
                   _table("Peak by category", ("category", "base", "change", "difference"), _categories(report)),
                   _table("Peak by line", ("line", "base", "change", "difference"), _lines(base, head))]
     parts.append(_conditions(report, checks))
@@ -28,10 +29,14 @@ def write(given, base, head, report, checks):
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _name_runs(text, base, head):
-    """The text with words in place of the names of the two files."""
-    for run, words in ((head, "the change"), (base, "the base")):
-        text = text if run.snapshot is None else text.replace(os.path.basename(run.snapshot), words)
+def _name_runs(text, report):
+    """The text with words in place of the two runs, which `tidemark compare` names by their files' names, or by their
+    paths if the names are equal."""
+    rows = report["tables"]["runs"]["rows"]
+    runs = ((rows[0], "the base"), (rows[-1], "the change"))
+    words = {row[column]: what for row, what in runs for column in ("run", "file")}
+    names = "|".join(re.escape(name) for name in sorted(words, key=len, reverse=True))
+    text = re.sub(rf"(?<![\w/.-])(?:{names})(?![\w/-])", lambda found: words[found[0]], text)
     return text[:1].upper() + text[1:]
 
 
@@ -70,8 +75,9 @@ def _time(run):
 
 
 def _ms(value):
-    """Three digits, as the program prints times."""
-    return f"{value:.0f}" if value >= 100 else f"{value:#.3g}"
+    """Three digits, as the program prints times: common/text/milliseconds.c."""
+    n_decimals = 0 if value >= 99.95 else 1 if value >= 9.995 else 2 if value >= 0.9995 else 3
+    return f"{value:.{n_decimals}f}"
 
 
 def _compare_times(base, head):

@@ -84,9 +84,12 @@ def pytest_sessionstart(session):
 def pytest_terminal_summary(terminalreporter, config):
     if not _reports(config):
         return
-    from . import answers
+    from . import answers, outside
 
     terminalreporter.section("GPU memory (tidemark)")
+    if outside.is_recorded():
+        terminalreporter.line("no test is measured separately: `tidemark run` runs pytest itself")
+        return
     outcomes = config.stash[_outcomes]
     if not outcomes:
         what = "no test" if config.getoption("tidemark_all") else f"no test with the marker {MARKER}"

@@ -104,10 +104,14 @@ def _start(item, limit, program, folder):
         command = [program, "run", "--device", limit.device, "--html", "none", "-o", os.path.join(folder, "test.json.gz"),
                    "--", sys.executable, inside, state]
         is_lent = stack.enter_context(terminal.lend(item.config))
-        is_shown = is_lent or item.config.getoption("capture") == "no"
+        is_shown = is_lent or _is_uncaptured(item)
         child = subprocess.Popen(command, stdin=None if is_lent else subprocess.DEVNULL, stdout=None if is_shown else stdout,
                                  stderr=stderr, pass_fds=fds, cwd=item.config.invocation_params.dir)
         return _wait(child)
+
+
+def _is_uncaptured(item):
+    return item.config.getoption("capture", "no") == "no"  # pytest has no such option with -p no:capture
 
 
 def _wait(child):
@@ -127,6 +131,7 @@ def _state(item, fds):
     config = item.config
     options = {name: value for name, value in vars(config.option).items() if _is_plain(value)}
     options.update({name: value for name, value in _OWN_OPTIONS.items() if name in options})
+    options.setdefault("capture", "no")  # with -p no:capture, which the process cannot follow
     options.pop("file_or_dir", None)
     options.update(rootdir=str(config.rootpath), inifilename=str(config.inipath) if config.inipath else None)
     rest = item.nodeid.partition("::")[2]
@@ -150,7 +155,7 @@ def _read_output(item, folder):
         with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
             texts.append(file.read())
     sentences, of_test = answers.split_output(texts[1])
-    if item.config.getoption("capture") == "no" and of_test:
+    if _is_uncaptured(item) and of_test:
         print(of_test, file=sys.stderr)
     lines = [line for line in f"{texts[0]}\n{of_test}".strip().splitlines() if not _OUR_FRAME.match(line)]
     return "\n".join([*lines[-_SHOWN_LINES:], *(f"tidemark run: {sentence}" for sentence in sentences)]), sentences
@@ -175,7 +180,8 @@ def _read_reports(item, folder, reports):
                     "warning_message": warned.restore(what[0]), "when": "runtest", "nodeid": what[1],
                     "location": tuple(what[2]) if what[2] else None})
             elif kind == "exit":
-                end = KeyboardInterrupt(what[1]) if what[0] == "KeyboardInterrupt" else pytest.exit.Exception(what[1])
+                name, text, status = what
+                end = KeyboardInterrupt(text) if name == "KeyboardInterrupt" else pytest.exit.Exception(text, status)
             else:
                 n_collected = what
     if not reports and (errors or n_collected == 0):

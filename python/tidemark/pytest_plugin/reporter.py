@@ -58,7 +58,7 @@ class Reporter:
         self.fail(str(excrepr))
 
     def pytest_keyboard_interrupt(self, excinfo):
-        self._write("exit", [excinfo.typename, str(excinfo.value)])
+        self._write("exit", [excinfo.typename, str(excinfo.value), getattr(excinfo.value, "returncode", None)])
 
     def pytest_warning_recorded(self, warning_message, when, nodeid, location):
         if when == "runtest":  # the session itself has the others

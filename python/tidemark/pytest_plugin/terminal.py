@@ -14,7 +14,7 @@ def lend(config):
     if capture is not None:
         capture.suspend_global_capture(in_=True)
     try:
-        yield config.getoption("usepdb") or config.getoption("trace") or _is_terminal()
+        yield config.getoption("usepdb", False) or config.getoption("trace", False) or _is_terminal()
     finally:
         if capture is not None:
             capture.resume_global_capture()

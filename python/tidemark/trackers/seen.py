@@ -10,6 +10,7 @@ import inspect
 import json
 import os
 import sys
+import zlib
 
 from .. import settings
 from ..imports import when_imported
@@ -109,7 +110,7 @@ def _note_wandb(run, given, mode):
 
 
 _SERVERS = ("http", "databricks")
-_replaced = []  # servers of mlflow that the program's text names, in place of which it got a folder
+_servers = {}  # folder that the program got -> the server of mlflow that its text names
 
 
 def _watch_mlflow_servers(module):
@@ -136,9 +137,12 @@ def _with_folder(function, is_setter):
 def _folder(uri):
     if not str(uri).startswith(_SERVERS):
         return uri
-    _replaced.append(str(uri))
+    server = str(uri)
+    # Each server has a folder of its own, with a name that no program chooses: the folder of a client names its server.
+    folder = f"file:./mlruns-of-server-{zlib.crc32(server.encode(errors='backslashreplace')):08x}"
+    _servers[folder] = server
     os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"  # mlflow 3.17 refuses folders otherwise
-    return "file:./mlruns"
+    return folder
 
 
 def _watch_mlflow(module):
@@ -147,7 +151,7 @@ def _watch_mlflow(module):
         uri = getattr(client, "tracking_uri", None) or getattr(client, "_tracking_client").tracking_uri
         is_local = not str(uri).startswith(_SERVERS)
         experiment = client.get_experiment(run.info.experiment_id).name if is_local else None
-        _note(tracker="mlflow", id=run.info.run_id, uri=_replaced[-1] if _replaced else uri, experiment=experiment)
+        _note(tracker="mlflow", id=run.info.run_id, uri=_servers.get(str(uri), uri), experiment=experiment)
 
     _after(module.MlflowClient, "create_run", note)
 
