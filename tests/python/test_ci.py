@@ -126,6 +126,13 @@ class Jobs(unittest.TestCase):
             self.assertIn("\n\nThe change raises the peak by 25.0 %, from 64.00 MiB to 80.00 MiB: 16.00 MiB more at weights ", text)
             self.assertNotIn(".json.gz", text)
 
+    def test_the_base_may_be_in_the_output_folder(self):
+        self.run_job()
+        self.change(PROGRAM.replace("weights(64)", "weights(80)"))
+        status, text, _ = self.run_job("--base", "tidemark-ci/head.json.gz", "--fail-if", "peak_allocated > +2%")
+        self.assertEqual(status, 4, text)
+        self.assertIn("| peak allocated | 64.00 MiB | 80.00 MiB | +16.00 MiB (+25.0 %) |\n", text)
+
     def test_a_program_that_fails_fails_the_job(self):
         self.change("import sys\nsys.exit(3)\n")
         status, text, _ = self.run_job("--base-ref", "base", "--fail-if", "peak_allocated > +2%")

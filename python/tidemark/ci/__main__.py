@@ -54,7 +54,7 @@ def _base(program, given):
         with runs.checkout(given.base_ref) as folder:
             return runs.measure(program, given, "base", folder)
     if given.base and os.path.exists(given.base):
-        return runs.read(program, given.base)
+        return runs.read(program, runs.keep(given, given.base))
     return None
 
 

@@ -46,6 +46,19 @@ def measure(program, given, name, folder):
     return run
 
 
+def keep(given, snapshot):
+    """The path of a base that this job's files do not replace: one that an earlier job left in the output folder is renamed."""
+    stem, base = (os.path.join(os.path.abspath(given.output), name) for name in ("head", "base"))
+    path = os.path.abspath(snapshot)
+    if not path.startswith(stem):
+        return snapshot
+    for end in (".json.gz", ".launches"):
+        own = path.removesuffix(".json.gz") + end
+        if os.path.exists(own):
+            os.replace(own, base + end)
+    return base + ".json.gz"
+
+
 def read(program, snapshot):
     """The Run of a snapshot, and of the launch log beside it."""
     facts = ask(program, "explain", snapshot)
