@@ -13,12 +13,10 @@ static _Noreturn void leave(int status) {
     }
 }
 
-__attribute__((visibility("default"))) _Noreturn void _exit(int status);
-_Noreturn void _exit(int status) {
+__attribute__((visibility("default"))) _Noreturn void _exit(int status) {
     leave(status);
 }
 
-__attribute__((visibility("default"))) _Noreturn void _Exit(int status);
-_Noreturn void _Exit(int status) {
+__attribute__((visibility("default"))) _Noreturn void _Exit(int status) {
     leave(status);
 }
